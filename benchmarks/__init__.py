@@ -1,1 +1,1 @@
-"""Benchmarks: what the server finds and how fast, each figure beside a baseline or floor of the same run."""
+"""Benchmarks of retrieval quality and speed. Each figure is compared with a baseline or floor from the same run."""

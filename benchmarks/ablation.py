@@ -1,7 +1,7 @@
-"""Ablation: what each signal of the ranking brings, told by ranking the same pages without it.
+"""Ablation: the effect of each signal of the ranking, measured by ranking the same pages without it.
 
-A page's score is the sum of its signals' shares, so what a ranking without one of them looks like follows from one
-explained answer. It knows only the pages of that answer: one that a signal keeps out of it does not come back.
+A page's score is the sum of its signals' shares, so one explained answer is enough to compute the ranking without a
+signal. Pages that are missing in that answer because of the signal are missing in the computed ranking too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from benchmarks.metrics import CUTS, HEADLINE_CUT, Interval, Place, fraction_at, mean, paired_bootstrap, places
 
-# The most that an answer holds.
+# Maximum number of pages in an answer.
 RERANKED_PAGES = 100
-# Scores and shares come rounded to so many digits: closer scores are equal.
+# Scores and shares are rounded to this many digits, so closer scores count as equal.
 SCORE_DIGITS = 4
 
 
@@ -21,7 +21,7 @@ class Scored:
 
     Attributes:
         score: Higher is better.
-        shares: What each signal adds to the score.
+        shares: The contribution of each signal to the score.
     """
 
     page_id: str
@@ -31,11 +31,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """Where one question's gold pages are, in the order of the gold pages.
+    """The ranks of one question's gold pages, in the order of the gold pages.
 
     Attributes:
-        all_signals: In the ranking as it is.
-        without: By signal, in the ranking without it; only the signals that this question's pages have.
+        all_signals: Ranks with all signals.
+        without: By signal, ranks without it; only for signals that this question's pages have.
     """
 
     all_signals: tuple[Place, ...]
@@ -44,12 +44,12 @@ class Reranked:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a ranking finds, mean over questions.
+    """Results of a ranking, as means over questions.
 
     Attributes:
-        questions: How many of them have the signal that is dropped; all of them where none is.
-        fractions: By k the fraction of gold pages among the first k, 0 to 1.
-        change: How far the fraction at the headline's cut is above that with all signals; None where none is dropped.
+        questions: Number of questions that have the dropped signal; all questions if none is dropped.
+        fractions: By k, the fraction of gold pages among the first k, 0 to 1.
+        change: Difference to all signals, of the fraction at the headline's cut; None if no signal is dropped.
     """
 
     questions: int
@@ -58,23 +58,23 @@ class Row:
 
 
 def order_without(pages: Sequence[Scored], signal: str | None) -> list[str]:
-    """Return the ids of the pages by score less a signal's share, best first; equal ones keep their order.
+    """Return the ids of the pages by score without a signal's share, best first; equal pages keep their order.
 
     Args:
-        pages: In the order of the answer.
-        signal: What to drop; None drops nothing.
+        pages: The pages in the order of the answer.
+        signal: The signal to drop; None drops none.
     """
     scores = {page.page_id: round(page.score - page.shares.get(signal or "", 0.0), SCORE_DIGITS) for page in pages}
     return sorted(scores, key=lambda page_id: -scores[page_id])
 
 
 def rerank(gold: Sequence[str], pages: Sequence[Scored], short_term: Sequence[str]) -> Reranked:
-    """Return where the gold pages are with all signals and without each.
+    """Return the ranks of the gold pages with all signals and without each.
 
     Args:
         gold: Ids of the gold pages.
         pages: In the order of the answer.
-        short_term: Ids of the pages that the answer holds whatever the ranking is.
+        short_term: Ids of the pages that the answer contains regardless of the ranking.
     """
     signals = dict.fromkeys(signal for page in pages for signal in page.shares)
     return Reranked(
@@ -84,9 +84,9 @@ def rerank(gold: Sequence[str], pages: Sequence[Scored], short_term: Sequence[st
 
 
 def ablate(questions: Sequence[Reranked]) -> tuple[Row, dict[str, Row]]:
-    """Return the row of all signals and, by signal, the row without it, in the order they come up in.
+    """Return the row with all signals and, by signal, the row without it, in order of first occurrence.
 
-    A question whose pages do not have a signal counts as it is.
+    A question whose pages do not have a signal keeps its result.
     """
     whole = [question.all_signals for question in questions]
     rows = {}

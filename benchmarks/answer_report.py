@@ -1,4 +1,4 @@
-"""The report of a run over questions: tables beside the paper's, and what an answer costs."""
+"""The report of a run over questions: tables with the paper's figures, and the cost of an answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from benchmarks.datasets import LOCOMO_CATEGORIES
 from benchmarks.metrics import mean
 
 # Memory OS of AI Agent, arXiv 2506.06326, table 2: F1 and BLEU-1 by LoCoMo's categories, with GPT-4o-mini. Its columns
-# have names; that they stand in the order of the categories' numbers is the likeliest reading.
+# have names; they are assumed to be in the order of the categories' numbers.
 PAPER = {
     "MemoryOS": {1: (35.27, 25.22), 2: (41.15, 30.76), 3: (20.02, 16.52), 4: (48.62, 42.99)},
     "A-Mem": {1: (27.02, 20.09), 2: (45.85, 36.67), 3: (12.14, 12.00), 4: (44.65, 37.06)},
     "MemGPT": {1: (26.65, 17.72), 2: (25.52, 19.44), 3: (9.15, 7.44), 4: (41.04, 34.34)},
 }
 PAPER_COST = "the paper's MemoryOS: 3,874 recalled tokens and 4.9 calls a response"
-# A table that is cut or wrapped by a narrow pipe is of no use.
+# A narrow pipe would cut or wrap the table.
 LEAST_WIDTH = 130
 
 _RULES = """\
 F1: of the sets of words, lower-cased, without punctuation. BLEU-1: clipped precision of single words times the \
-brevity penalty. Both in percent, mean over questions; a question without an answer counts 0. Category 5 asks for what \
-was never said: right is who says so and does not repeat the suggested answer; it is in no mean. The paper's figures \
-are its own, of all ten conversations and with GPT-4o-mini; they compare with a whole run by that model only."""
+brevity penalty. Both in percent, mean over questions; a question without an answer counts 0. Category 5 asks about \
+things that were never said: an answer is right if it says so and does not repeat the suggested answer. Means exclude \
+it. The paper's figures are for all ten conversations with GPT-4o-mini; compare only a whole run of that model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Figures:
     """Means over the questions of one kind, percent.
 
     Attributes:
-        judged: Share that the judge calls right; None where it was not asked of all.
+        judged: Share that the judge calls right; None unless it judged all answers.
     """
 
     questions: int
@@ -47,9 +47,9 @@ def figures(questions: Sequence[Question], answers: Mapping[str, Answer], key: M
     """Return the means over answerable questions.
 
     Args:
-        questions: What was asked, each of it answered or failed.
+        questions: The questions, each answered or failed.
         answers: By question id.
-        key: Answers that go before the questions' own, by question id.
+        key: Corrected answers, by question id.
     """
     pairs = [(answers[each.id].text, key.get(each.id, each.answer)) for each in questions]
     judged = [answers[each.id].is_right for each in questions]
@@ -63,19 +63,19 @@ def figures(questions: Sequence[Question], answers: Mapping[str, Answer], key: M
 
 
 def refused_share(questions: Sequence[Question], answers: Mapping[str, Answer]) -> float:
-    """Return the share of adversarial questions that were seen through, percent."""
+    """Return the share of adversarial questions that were declined, percent."""
     return 100 * mean([float(is_refused(answers[each.id].text, each.wrong_answer)) for each in questions])
 
 
 def print_report(
     console: Console, questions: Sequence[Question], answers: Mapping[str, Answer], corrected: Mapping[str, str] | None
 ) -> None:
-    """Print the tables of what was answered so far.
+    """Print the tables of all answers so far.
 
     Args:
-        console: Where to.
-        questions: What was asked.
-        answers: By question id.
+        console: The output.
+        questions: The questions.
+        answers: Answers by question id.
         corrected: The corrected key, by question id; None without one.
     """
     asked = [question for question in questions if question.id in answers]

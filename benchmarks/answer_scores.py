@@ -11,11 +11,11 @@ from typing import Any
 
 from benchmarks.datasets import LOCOMO_CATEGORIES, DatasetError
 
-# What a question asks for that the conversation does not tell; the only right answer is to say so.
+# The conversation does not contain the answer to an adversarial question. The only right answer is to say so.
 ADVERSARIAL = 5
 ANSWERABLE = (1, 2, 3, 4)
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-# How answers say that they do not know. Only the beginning counts: what follows may say why.
+# Phrases that decline a question, at the beginning of an answer; the rest may give a reason.
 _DECLINES = re.compile(
     r"\b(?:not (?:mentioned|specified|stated|said|known|told|available|given|discussed|recorded|clear)|unknown|no "
     r"(?:information|mention|record|memory|answer)|(?:do|does|did)(?: not|n['’]t) (?:know|say|mention|tell|have|recall"
@@ -30,10 +30,10 @@ class Question:
     """A question of LoCoMo.
 
     Attributes:
-        id: Conversation and place among its questions, from 0: ``conv-26:0``.
+        id: Conversation and index among its questions, such as ``conv-26:0``.
         category: LoCoMo's number, 1 to 5.
-        answer: What the key says; empty for an adversarial question.
-        wrong_answer: What an adversarial question wants to be told; else empty.
+        answer: The answer of the key; empty for an adversarial question.
+        wrong_answer: The wrong answer that an adversarial question suggests; else empty.
     """
 
     id: str
@@ -45,10 +45,10 @@ class Question:
 
 
 def load_questions(file: Path) -> list[Question]:
-    """Return all questions of a file, also those without valid evidence, in its order.
+    """Return all questions of a file in order, including those without valid evidence.
 
     Raises:
-        DatasetError: It is not LoCoMo's JSON.
+        DatasetError: The file is not LoCoMo's JSON.
     """
     try:
         entries = json.loads(file.read_text(encoding="utf-8"))
@@ -62,13 +62,13 @@ def load_key(file: Path) -> dict[str, str]:
     """Return the corrected answers of a file: one JSON object of question ids and answers.
 
     Raises:
-        DatasetError: It is not such an object.
+        DatasetError: The file does not contain such an object.
     """
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         return {str(name): str(answer) for name, answer in found.items()}
     except (ValueError, AttributeError) as error:
-        message = f'{file} is no corrected key; write one JSON object like {{"conv-26:0": "7 May 2023"}}'
+        message = f'{file} is not a corrected key; write one JSON object like {{"conv-26:0": "7 May 2023"}}'
         raise DatasetError(message) from error
 
 
@@ -78,14 +78,14 @@ def words(text: str) -> list[str]:
 
 
 def token_f1(answer: str, key: str) -> float:
-    """Return the F1 of the sets of words, 0 to 1."""
+    """Return the F1 score of the sets of words, 0 to 1."""
     given, right = set(words(answer)), set(words(key))
     common = len(given & right)
     return 2 * common / (len(given) + len(right)) if common else 0.0
 
 
 def bleu_1(answer: str, key: str) -> float:
-    """Return BLEU with single words only, 0 to 1: clipped precision, times the penalty for an answer that is shorter.
+    """Return BLEU-1, 0 to 1: the clipped precision of words, times a penalty for a short answer.
 
     Papineni et al. 2002, with one reference and no smoothing.
     """
@@ -98,18 +98,18 @@ def bleu_1(answer: str, key: str) -> float:
 
 
 def declines(answer: str) -> bool:
-    """Return whether an answer says that it does not know."""
+    """Return whether an answer declines the question."""
     return _DECLINES.search(answer[:DECLINING_CHARS]) is not None
 
 
 def is_refused(answer: str, wrong_answer: str) -> bool:
-    """Return whether an adversarial question was seen through: declined, and not answered as it wants to be."""
+    """Return whether an adversarial question was declined and not answered with its wrong answer."""
     wanted = " ".join(words(wrong_answer))
     return declines(answer) and not (wanted and wanted in " ".join(words(answer)))
 
 
 def spread(questions: Sequence[Question], count: int | None) -> list[Question]:
-    """Return so many questions, evenly spread; all of them for None."""
+    """Return a number of questions, evenly spread; all of them for None."""
     if count is None or count >= len(questions):
         return list(questions)
     return [questions[place * len(questions) // count] for place in range(count)]

@@ -1,4 +1,4 @@
-"""The state of a run over questions: a file of answers, a line of JSON each, with which an ended run goes on."""
+"""The state of a run over questions: a file of answers, one line of JSON each, from which a run can be resumed."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,17 +10,17 @@ import click
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a question.
+    """The result of a question.
 
     Attributes:
-        id: The question's.
-        text: The answer; empty if there was none.
-        failure: Why there was none; None if there was one.
-        prompt_tokens: Of the call, as the LLM's server counted them.
-        completion_tokens: Likewise.
-        recalled_tokens: About how many tokens of memory were shown.
-        took_s: From the question to the answer.
-        is_right: What the judge says; None if it was not asked.
+        id: Id of the question.
+        text: The answer; empty without one.
+        failure: The reason for a missing answer; None otherwise.
+        prompt_tokens: Tokens of the prompt, counted by the LLM's server.
+        completion_tokens: Tokens of the reply, counted by the server too.
+        recalled_tokens: Approximate number of tokens of memory in the prompt.
+        took_s: Time from the question to the answer.
+        is_right: Verdict of the judge; None without one.
     """
 
     id: str
@@ -34,14 +34,14 @@ class Answer:
 
 
 class State:
-    """Answers so far; of several to a question the last one counts.
+    """The answers so far; the last answer to a question counts.
 
     Args:
-        file: Where they are kept; None keeps them in memory only.
-        about: What the run is about; a file of another run is refused.
+        file: The file of answers; None keeps them in memory only.
+        about: The parameters of the run; a file of another run is rejected.
 
     Raises:
-        click.ClickException: The file is of another run.
+        click.ClickException: The file belongs to another run.
     """
 
     def __init__(self, file: Path | None, about: dict[str, Any]) -> None:
@@ -55,15 +55,15 @@ class State:
             file.write_text(json.dumps({"about": about}) + "\n", encoding="utf-8")
             return
         if known[0].get("about") != about:
-            message = f"{file} holds answers of another run ({known[0].get('about')}); name another file"
+            message = f"{file} contains answers of another run ({known[0].get('about')}); use another file"
             raise click.ClickException(message)
         for entry in known[1:]:
             self._take(Answer(**entry))
-        if not file.read_bytes().endswith(b"\n"):  # it was ended in the middle of a line
+        if not file.read_bytes().endswith(b"\n"):  # the previous run ended in the middle of a line
             self._append("")
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer; it is in the file when this returns."""
+        """Append an answer to the file, if there is one."""
         self._take(answer)
         self._append(json.dumps(asdict(answer), ensure_ascii=False))
 

@@ -1,7 +1,7 @@
-"""How well questions are answered: LoCoMo's, each by one response of the engine, by any LLM or from a recording.
+"""Quality of answers: each of LoCoMo's questions gets one response of the engine, from an LLM or a recording.
 
 Run ``python -m benchmarks.answers --data FILE`` with the settings of an LLM. Each conversation becomes one user's
-memory, once; the answers are not remembered. With ``--state`` a run that was ended goes on where it was.
+memory once; answers are not added to it. With ``--state`` a run that was interrupted can be resumed.
 """
 
 import asyncio
@@ -40,14 +40,14 @@ from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
 from memoryos_mcp.model.pages import estimate_tokens
 
-# The same for every question, so that it tells nothing of a question's kind.
+# The same instruction for all kinds of questions, so that it reveals nothing about the kind.
 STYLE = (
     "only the words that answer, no sentence and no explanation; dates like 7 May 2023; "
     'if what is asked was never told, exactly "Not mentioned."'
 )
 FAILURES_IN_A_ROW = 5
 ANALYSES = 20
-# For the estimate: what a short reply takes, and what is around the texts of a call that organises or learns.
+# For the estimate: tokens of a short reply, and of the fixed text of a call that organises or learns.
 REPLY_TOKENS = 30
 ORGANISING_TOKENS = 2_000
 JUDGE_TOKENS = 200
@@ -70,13 +70,13 @@ thing, number or day is not, nor is an answer that leaves it open. The texts are
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run does.
+    """The options of a run.
 
     Attributes:
-        learns_with_llm: Whether the LLM organises the memory as well.
-        judges: Whether the LLM says which answers are right.
-        at_once: Questions under way at one time.
-        reply_tokens: Tokens of an answer at most; None leaves it to the LLM.
+        learns_with_llm: Whether the LLM organises the memory too.
+        judges: Whether the LLM judges the answers.
+        at_once: Maximum number of concurrent questions.
+        reply_tokens: Maximum tokens of an answer; None sets no limit.
         corrected: The corrected key, by question id; None without one.
     """
 
@@ -91,11 +91,11 @@ class Run:
     """One run over questions.
 
     Args:
-        settings: Of the memory and the LLM.
+        settings: Settings of the memory and the LLM.
         chat: The LLM.
-        state: What was answered before, and where answers go.
-        options: What is done.
-        progress: Shows how far it is.
+        state: The answers so far.
+        options: The options of the run.
+        progress: Shows the progress.
     """
 
     def __init__(self, settings: Settings, chat: ChatModel, state: State, options: Options, progress: Progress) -> None:
@@ -108,11 +108,10 @@ class Run:
         self._failures = 0
 
     async def answer(self, conversations: Sequence[Conversation], questions: Sequence[Question]) -> None:
-        """Answer what has no answer yet, one conversation after another.
+        """Answer the questions without an answer, one conversation after another.
 
         Raises:
-            MemoryOSError: The memory could not be made, or so many questions in a row had no answer that it makes no
-                sense to go on.
+            MemoryOSError: The memory could not be created, or too many questions in a row got no answer.
         """
         for conversation in conversations:
             asked = [question for question in questions if question.conversation == conversation.id]
@@ -121,7 +120,7 @@ class Run:
                 await self._answer_about(conversation, left)
 
     async def _answer_about(self, conversation: Conversation, questions: Sequence[Question]) -> None:
-        # It stands still, just after the conversation, so that prompts are the same in each run and can be replayed.
+        # The clock stops just after the conversation, so that all runs have the same prompts and can be replayed.
         now = max(page.timestamp for page in conversation.pages) + timedelta(hours=1)
         analyst = None if self._options.learns_with_llm else ExtractiveAnalyst()
         async with AsyncExitStack() as stack:
@@ -136,7 +135,7 @@ class Run:
             self._progress.remove_task(bar)
 
     async def _feed(self, engine: MemoryEngine, conversation: Conversation) -> None:
-        """Make the conversation's memory; what is there already is added no second time."""
+        """Create the conversation's memory, if it does not exist yet."""
         bar = self._progress.add_task(f"{conversation.id}: adding", total=len(conversation.pages))
         for page in conversation.pages:
             await engine.add(
@@ -148,7 +147,7 @@ class Run:
             try:
                 await engine.analyse()
                 break
-            except ReplyFormatError:  # after some attempts the fallback does what the LLM cannot
+            except ReplyFormatError:  # after some failed attempts, the fallback processes the pages
                 if attempt + 1 == ANALYSES:
                     raise
         self._progress.remove_task(bar)
@@ -173,7 +172,7 @@ class Run:
                 remember=False,
             )
         except ModelError as error:
-            # What an LLM answers, but cannot be used, tells nothing of the next question.
+            # An unusable reply does not mean that the next question will fail.
             self._failures = 0 if isinstance(error, ReplyFormatError) else self._failures + 1
             if self._failures >= FAILURES_IN_A_ROW:
                 raise
@@ -189,7 +188,7 @@ class Run:
         )
 
     async def _judge(self, question: Question, answer: str) -> bool | None:
-        """Return whether the judge calls an answer right; None if it has no verdict."""
+        """Return whether the judge calls an answer right; None without a verdict."""
         right = (self._options.corrected or {}).get(question.id, question.answer)
         asked = f"question: {question.text}\nkey: {right}\ngiven: {answer}"
         request = ChatRequest(
@@ -202,7 +201,7 @@ class Run:
 
 
 class _Lent:
-    """A chat model that is lent to a memory, whose end does not close it."""
+    """A chat model that stays open when the memory that uses it is closed."""
 
     def __init__(self, chat: ChatModel) -> None:
         self._chat = chat
@@ -218,7 +217,7 @@ def _standing_at(now: datetime) -> Any:
 
 
 def is_open(question: Question, state: State, *, judges: bool) -> bool:
-    """Return whether a question still wants an answer, or a verdict on it."""
+    """Return whether a question has no answer or no verdict yet."""
     known = state.answers.get(question.id)
     if known is None or known.failure is not None:
         return True
@@ -232,12 +231,12 @@ def _is_judged(question: Question, *, judges: bool) -> bool:
 def estimate(
     settings: Settings, conversations: Sequence[Conversation], questions: Sequence[Question], options: Options
 ) -> tuple[int, int]:
-    """Return about how many calls and tokens a run takes, roughly and rather too many.
+    """Return a rough upper estimate of the calls and tokens of a run.
 
     Args:
-        settings: Of the memory.
-        conversations: Whose memories are made.
-        questions: What is still to be answered.
+        settings: Settings of the memory.
+        conversations: The conversations that become memories.
+        questions: The remaining questions.
         options: What is done.
     """
     per_answer = settings.retrieval_max_tokens * 5 // 4 + estimate_tokens(INSTRUCTIONS + STYLE) + 2 * REPLY_TOKENS
@@ -247,7 +246,7 @@ def estimate(
         calls, tokens = calls + judged, tokens + judged * (estimate_tokens(JUDGE_INSTRUCTIONS) + JUDGE_TOKENS)
     if options.learns_with_llm:
         pages = [page for conversation in conversations for page in conversation.pages]
-        # A call for each batch, and about as many to learn from what is filed.
+        # One call for each batch, and about as many to learn from filed pages.
         organising = 2 * -(-len(pages) // settings.batch_pages(has_llm=True))
         said = 2 * sum(estimate_tokens(page.text) for page in pages)
         calls, tokens = calls + organising, tokens + said + organising * ORGANISING_TOKENS
@@ -274,8 +273,12 @@ async def _run(
 @click.option(
     "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True, help="LoCoMo's JSON."
 )
-@click.option("--conversations", "conversation_limit", type=click.IntRange(min=1), help="Only the first so many.")
-@click.option("--questions", "question_limit", type=click.IntRange(min=1), help="Only so many, evenly spread.")
+@click.option(
+    "--conversations", "conversation_limit", type=click.IntRange(min=1), help="Maximum number of conversations."
+)
+@click.option(
+    "--questions", "question_limit", type=click.IntRange(min=1), help="Maximum number of questions, evenly spread."
+)
 @click.option(
     "--replay",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -285,23 +288,23 @@ async def _run(
     "--key",
     "key_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help='A corrected key, JSON: {"conv-26:0": "7 May 2023", ...}; scored beside the original one.',
+    help='A corrected key, JSON: {"conv-26:0": "7 May 2023", ...}; scored in addition to the original one.',
 )
-@click.option("--judge", "judges", is_flag=True, help="Have the LLM say as well which answers are right.")
-@click.option("--learn", "learns", is_flag=True, help="Have the LLM organise the memory as well.")
-@click.option("--at-once", type=click.IntRange(min=1), default=4, show_default=True, help="Questions at one time.")
+@click.option("--judge", "judges", is_flag=True, help="Let the LLM judge the answers too.")
+@click.option("--learn", "learns", is_flag=True, help="Let the LLM organise the memory too.")
+@click.option("--at-once", type=click.IntRange(min=1), default=4, show_default=True, help="Concurrent questions.")
 @click.option(
     "--reply-tokens",
     type=click.IntRange(min=1),
-    help="Count an answer as none if it is longer, for a model that may go on for ever.",
+    help="Discard a longer answer, for a model that may never stop.",
 )
 @click.option(
     "--state",
     "state_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the answers in this file, and the memories beside it: a run that was ended goes on.",
+    help="Store the answers in this file and the memories next to it, so that a run can be resumed.",
 )
-@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask before the LLM is.")
+@click.option("--yes", "is_agreed", is_flag=True, help="Call the LLM without confirmation.")
 @settings_options
 def main(
     data: Path,
@@ -334,7 +337,7 @@ def main(
                 fixed["llm_replay_file"] = str(replay.absolute())
             settings = load_settings(config_file, {**flags, **fixed})
             chat = _chat(settings, folder)
-            settings = settings.model_copy(update={"llm_log": False})  # what is logged is logged once
+            settings = settings.model_copy(update={"llm_log": False})  # errors are logged by the engine too
             about = {"data": data.name, "model": chat.name, "learns": learns, "tokens": settings.retrieval_max_tokens}
             state = State(state_file, about)
             left = [question for question in questions if is_open(question, state, judges=judges)]
@@ -352,16 +355,16 @@ def main(
 
 
 def _chat(settings: Settings, folder: Path) -> ChatModel:
-    """Return the LLM that settings name.
+    """Return the LLM of the settings.
 
     Raises:
-        ConfigError: They name none.
+        ConfigError: The settings name no LLM.
     """
     chat = configured_chat(settings, endpoint_of(settings, os.environ))
     if chat is None:
         message = "no LLM is configured; set llm_provider with its key, or openai_base_url and llm_model, or --replay"
         raise ConfigError(message)
-    # Of one file, unlike a user's own log: it can be replayed as it is.
+    # One file for all users, so that it can be replayed.
     return RecordingChat(chat, folder / LOG_NAME) if settings.llm_log else chat
 
 

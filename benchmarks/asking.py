@@ -1,4 +1,4 @@
-"""Asking: a conversation fed to a running server and asked about, through the MCP tools as any client would."""
+"""Asking: adds a conversation to a running server and asks questions about it, through the MCP tools."""
 
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,21 +14,21 @@ from benchmarks.datasets import Conversation, Page
 from benchmarks.metrics import CUTS
 
 MAX_RESULTS = max(CUTS)
-# Enough that no page is cut or left out: what is measured is the ranking, not the budget.
+# Large enough for all pages, because the ranking is measured and not the budget.
 MAX_TOKENS = 200_000
 EXPLAINED_MAX_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server found. Pages have the data set's names.
+    """A server's answer; pages have the names of the data set.
 
     Attributes:
         pages: Best first.
         short_term: The pages that it hands over apart from those it found.
-        search_mode: What it compared, in its own word.
-        ranking: Its name of its ranking.
-        took_s: From the call to the parsed answer, as the client sees it.
+        search_mode: The search mode that the server reports.
+        ranking: The name of its ranking.
+        took_s: Time from the call to the parsed answer, at the client.
     """
 
     pages: list[str]
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What a server found, with its reasons. Pages have the data set's names.
+    """A server's answer with scores; pages have the names of the data set.
 
     Attributes:
         pages: Best first.
@@ -53,13 +53,13 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class FedServer:
-    """A server that knows a conversation. Make it with `feed`.
+    """A server that contains a conversation. Create it with `feed`.
 
     Attributes:
         server: The running server.
-        names: The server's names of the pages as keys, the data set's as values.
-        add_s: What each ``add_memory`` took, seconds.
-        settled_s: From the first page to no page waiting.
+        names: Maps the server's page ids to those of the data set.
+        add_s: Duration of each ``add_memory``, seconds.
+        settled_s: Time from the first page until no page is pending, seconds.
     """
 
     server: MemoryServer
@@ -68,7 +68,7 @@ class FedServer:
     settled_s: float
 
     async def ask(self, question: str) -> Answer:
-        """Return what the server finds.
+        """Return the server's answer to a question.
 
         Raises:
             ServerError: It refused.
@@ -86,7 +86,7 @@ class FedServer:
         )
 
     async def explain(self, question: str) -> Explained:
-        """Return the best pages, as many as can be had, with what each signal adds to their scores.
+        """Return as many pages as possible, best first, with the contribution of each signal to their scores.
 
         Raises:
             ServerError: It refused.
@@ -112,16 +112,16 @@ class FedServer:
 
 
 async def feed(server: MemoryServer, conversation: Conversation, progress: Progress, title: str) -> FedServer:
-    """Add every page, wait until none waits for anything, and return the server.
+    """Add every page, wait until none is pending, and return the server.
 
     Args:
-        server: Running, with an empty memory.
-        conversation: What to add.
-        progress: Shows how far it is.
-        title: What it shows beside.
+        server: A running server with an empty memory.
+        conversation: The conversation to add.
+        progress: Shows the progress.
+        title: Title of the progress bar.
 
     Raises:
-        ServerError: The server refused a page, or its background work does not end.
+        ServerError: The server rejected a page, or its background work does not end.
     """
     names: dict[str, str] = {}
     add_s = []

@@ -1,4 +1,4 @@
-"""The floor of every MCP figure: a server of the same SDK with one tool that does nothing."""
+"""The floor of all MCP figures: a server of the same SDK with one trivial tool."""
 
 from mcp.server.mcpserver import MCPServer
 

@@ -1,6 +1,6 @@
-"""Baselines: other ways to find a page, on the same pages as the server; here are the two plain ones.
+"""Baselines: BM25 and dense vectors, on the same pages as the server.
 
-They share two things with the server: its stop words, with which plain BM25 is at its best, and its bundled model.
+They use the server's stop words, with which plain BM25 is best, and its bundled model.
 """
 
 import re
@@ -30,7 +30,7 @@ class Baseline(Protocol):
 class Bm25:
     """BM25 over the whole text of a page: lower-case ``[a-z0-9]+`` without stop words, no stemming.
 
-    A page that shares no word with the query is not found; of equal pages the earlier one goes first.
+    A page without a word of the query is not found. Among equal pages, the earlier one is first.
     """
 
     def __init__(self, pages: Sequence[Page]) -> None:
@@ -57,7 +57,7 @@ class Dense:
     """Cosine of page vectors.
 
     Args:
-        pages: What is searched.
+        pages: The pages to search.
         embedder: The model of ``vectors``.
         vectors: One unit-length row per page, shape ``(n, dimension)``.
     """

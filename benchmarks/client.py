@@ -1,4 +1,4 @@
-"""The server under test: the real command over stdio, spoken to as any MCP client does."""
+"""The server under test: the real command over stdio, with an MCP client."""
 
 import sys
 import time
@@ -14,12 +14,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 CALL_TIMEOUT_S = 120.0
 STATS_POLL_S = 0.2
-# How long the background work may stand still before it counts as stuck.
+# Background work without progress for this long counts as stuck.
 STANDSTILL_S = 180.0
 
 
 class ServerError(Exception):
-    """The server refused a call, or its background work does not end."""
+    """The server rejected a call, or its background work does not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Reply:
 
     Attributes:
         content: The structured content.
-        took_s: From the call to the parsed answer, as the client sees it.
-        text: What a model reads; empty where it was not looked at.
+        took_s: Time from the call to the parsed answer, at the client.
+        text: The text for a model; empty if it was not read.
     """
 
     content: dict[str, Any]
@@ -38,7 +38,7 @@ class Reply:
 
 
 class MemoryServer:
-    """A running server. Make it with `running_server`."""
+    """A running server. Create it with `running_server`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -59,15 +59,15 @@ class MemoryServer:
         return Reply(content=result.structured_content, took_s=took_s, text=text)
 
     async def settle(self, on_waiting: Callable[[int], None] | None = None) -> dict[str, Any]:
-        """Wait until no page waits to be filed or embedded, and return the stats.
+        """Wait until no page is pending for filing or embedding, and return the stats.
 
-        Without an embedding model no page waits to be embedded.
+        Without an embedding model, no page is pending for embedding.
 
         Args:
-            on_waiting: Is told how many pages wait, now and then.
+            on_waiting: Called repeatedly with the number of pending pages.
 
         Raises:
-            ServerError: Nothing moved for `STANDSTILL_S`.
+            ServerError: There was no progress for `STANDSTILL_S`.
         """
         moved, least = time.monotonic(), sys.maxsize
         while True:
@@ -92,16 +92,16 @@ class MemoryServer:
 async def running_server(
     data_folder: Path, user_id: str, *flags: str, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[MemoryServer]:
-    """Start the server as a client does and yield it; on exit its stdin is closed, which ends it.
+    """Start the server and yield it; at the end its stdin is closed, which stops it.
 
     Args:
-        data_folder: Where it keeps its memories.
-        user_id: Whose memory it serves.
-        flags: Further arguments of ``memoryos-mcp serve``.
-        env: Environment variables for what is no flag.
+        data_folder: Its data folder.
+        user_id: The user whose memory it serves.
+        flags: Additional arguments of ``memoryos-mcp serve``.
+        env: Additional environment variables.
     """
     serve = ["-m", "memoryos_mcp", "serve", "--data-storage-path", str(data_folder), "--user-id", user_id]
-    # The SDK hands on only what a process needs to run, so no MEMORYOS_* setting of the caller's is measured with.
+    # The SDK passes on only the variables that a process needs, so the caller's MEMORYOS_* settings have no effect.
     parameters = StdioServerParameters(
         command=sys.executable,
         args=[*serve, "--log-level", "WARNING", *flags],
@@ -110,7 +110,7 @@ async def running_server(
     )
     try:
         async with Client(stdio_client(parameters)) as client:
-            # The client looks at the tools' result types once; that is no part of the first measured call.
+            # The client reads the tools' result types once, which must not be part of the first measured call.
             await client.list_tools()
             yield MemoryServer(client)
     except ExceptionGroup as group:
@@ -118,7 +118,7 @@ async def running_server(
 
 
 def _only_one(error: Exception) -> Exception:
-    """Return the error that the SDK's task groups have wrapped, or the group if there are several."""
+    """Return the single error in the SDK's nested exception groups, or the group if it contains several."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -1,8 +1,8 @@
-"""What consolidation with an LLM costs: calls, tokens and time, beside what one call after another would cost.
+"""The cost of consolidation with an LLM in calls, tokens and time, compared with sequential calls.
 
 Run ``python -m benchmarks.consolidation --data FILE``. The LLM is `benchmarks.llm_server`, a process of its own that
-answers by simple rules after a given latency: what is measured is everything but the model. How many topics it finds
-and what it takes for a fact are its rules' doing, so calls and tokens of a real model differ somewhat.
+answers by simple rules after a given latency, so everything but the model is measured. The rules determine the numbers
+of topics and facts, so calls and tokens of a real model differ somewhat.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.llm.chat import Purpose
 
 LATENCY_MS = 200.0
-# Calls per page of the reference, one after another: continuity, meta information, and its share of the analysis.
+# Sequential calls per page of the reference: continuity, meta information, and a share of the analysis.
 REFERENCE_CALLS = "3 to 3.5"
 SEQUENTIAL_CALLS = 3
 CALLS_PER_PAGE_MAX = 0.6
@@ -51,12 +51,12 @@ USERS = 20
 REPEATS = 3
 FLOOR_CALLS = 20
 ADDS = 600
-# Pages that one server is given before it is another's turn.
+# Pages that are added to one server before the next server has its turn.
 TURN_PAGES = 50
 CONCURRENT_CALLS = 64
-# The last, incomplete batch waits for a silence; where time is measured it is a short one.
+# The last, incomplete batch waits for a silence, which is short where time is measured.
 IDLE_S = 0.05
-# As short as the loops can keep up with: every page is a batch of its own.
+# So short that every page is a batch of its own.
 SLOW_IDLE_S = 0.1
 POLL_S = 0.05
 SETTLE_TIMEOUT_S = 300.0
@@ -67,10 +67,10 @@ class Row:
     """A line of the table.
 
     Attributes:
-        baseline: What it is compared with; None where there is nothing.
-        ratio: Ours by the baseline's.
-        target: What is to be reached, in words; None if nothing is.
-        is_reached: Whether it was.
+        baseline: The figure of the baseline; None without one.
+        ratio: Our figure divided by the baseline.
+        target: The target as text; None without one.
+        is_reached: Whether the target was reached.
     """
 
     what: str
@@ -83,15 +83,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What a run took, seconds.
+    """Durations of a run, seconds.
 
     Attributes:
-        wall_s: From the first add to the last commit.
-        adding_s: Until the last add was acknowledged.
-        cpu_s: CPU time of the process that holds the memory, of all its threads.
+        wall_s: Time from the first add to the last commit.
+        adding_s: Time until the last add was acknowledged.
+        cpu_s: CPU time of the process with the memory, of all its threads.
         llm_cpu_s: CPU time of the LLM's process.
-        all_cpu_s: CPU time of the whole machine: what it had to do beside.
-        tally: What the LLM counted.
+        all_cpu_s: CPU time of the whole machine.
+        tally: The LLM server's counts.
     """
 
     wall_s: float
@@ -106,7 +106,7 @@ class Took:
 
 
 def calls_row(tally: Tally, pages: int, feeding: str, *, has_target: bool) -> Row:
-    """Return the line of a whole conversation's calls, and what they were for."""
+    """Return the row of a whole conversation's calls, by purpose."""
     per_page = tally.calls / pages
     by_purpose = ", ".join(f"{purpose} {counts.calls}" for purpose, counts in tally.of.items() if counts.calls)
     repairs = sum(counts.repairs for counts in tally.of.values())
@@ -121,7 +121,7 @@ def calls_row(tally: Tally, pages: int, feeding: str, *, has_target: bool) -> Ro
 
 
 def token_rows(tally: Tally, pages: int) -> list[Row]:
-    """Return the lines of prompt tokens: per page, the share of fixed text, and one learn call against two."""
+    """Return the rows of prompt tokens: per page, share of fixed text, and one learn call compared with two."""
     prompt = sum(counts.prompt_tokens for counts in tally.of.values())
     system = sum(counts.system_tokens for counts in tally.of.values())
     schema = sum(counts.schema_tokens for counts in tally.of.values())
@@ -152,7 +152,7 @@ def token_rows(tally: Tally, pages: int) -> list[Row]:
 
 
 def one_user_row(took: Took, call_s: float) -> Row:
-    """Return the line of one user at a latency, against calls one after another."""
+    """Return the row of one user at a latency, compared with sequential calls."""
     sequential_s = PAGES * SEQUENTIAL_CALLS * call_s
     return Row(
         what=f"first add to all consolidated, {PAGES} pages, one user, over stdio, {LATENCY_MS:.0f} ms latency "
@@ -166,9 +166,9 @@ def one_user_row(took: Took, call_s: float) -> Row:
 
 
 def users_row(alone: Took, together: Took, cores: int) -> Row:
-    """Return the line of many users at once, against the larger of one user's time and the CPU's share.
+    """Return the row of many users at once, compared with the larger of one user's time and the CPU time per core.
 
-    That is all that had to be computed on these cores, by the memory and by the LLM's server: no wall time is below it.
+    The CPU time is that of the memory and of the LLM's server. Wall time cannot be shorter.
     """
     cpu_share_s = (together.cpu_s + together.llm_cpu_s) / cores
     floor_s = max(alone.wall_s, cpu_share_s)
@@ -184,12 +184,12 @@ def users_row(alone: Took, together: Took, cores: int) -> Row:
 
 
 def hanging_row(percent: float, without_s: Sequence[list[float]], hanging_s: list[float]) -> Row:
-    """Return the line of a percentile of adding while the LLM hangs; noise is how far two runs without one differ.
+    """Return the row of a percentile of adding while the LLM hangs; noise is the difference of two runs without an LLM.
 
     Args:
-        percent: Which percentile.
-        without_s: Seconds of each add, of two servers without an LLM.
-        hanging_s: Of the server whose LLM hangs.
+        percent: The percentile.
+        without_s: Seconds of each add, for two servers without an LLM.
+        hanging_s: Seconds of each add, for the server whose LLM hangs.
     """
     first, second = (percentile_ms(samples, percent) for samples in without_s)
     ours = percentile_ms(hanging_s, percent)
@@ -205,7 +205,7 @@ def hanging_row(percent: float, without_s: Sequence[list[float]], hanging_s: lis
 
 
 def take(conversations: Sequence[Conversation], first: int, count: int) -> list[Page]:
-    """Return so many pages, of a conversation and those after it, from the start again if there are no more."""
+    """Return a number of pages from a conversation and the following ones, which are repeated if necessary."""
     turned = [*conversations[first:], *conversations[:first]]
     return list(itertools.islice(itertools.cycle(page for one in turned for page in one.pages), count))
 
@@ -219,7 +219,7 @@ def _parts(took: Took) -> str:
 
 
 class _Clock:
-    """Takes the time of a run, from its making on."""
+    """Measures the durations of a run, from its construction."""
 
     def __init__(self, process: psutil.Process, llm: LlmServer) -> None:
         self._process = process
@@ -236,11 +236,11 @@ class _Clock:
         )
 
     def so_far(self) -> list[float]:
-        """Return seconds: of the clock, of CPU time of the process, of the LLM and of the machine."""
+        """Return seconds: wall time, and CPU time of the process, the LLM and the machine."""
         return [now - then for now, then in zip(self._read(), self._at_start, strict=True)]
 
     async def stop(self, adding_s: float) -> Took:
-        """Return what the run took."""
+        """Return the durations of the run."""
         wall_s, cpu_s, llm_cpu_s, all_cpu_s = self.so_far()
         return Took(wall_s, adding_s, cpu_s, llm_cpu_s, all_cpu_s, await self._llm.tally())
 
@@ -259,10 +259,10 @@ async def _add(server: Pipe, page: Page) -> float:
 
 
 async def _poll(is_settled: Callable[[], Awaitable[bool]]) -> None:
-    """Return when all is consolidated.
+    """Wait until all pages are consolidated.
 
     Raises:
-        TimeoutError: It is not after `SETTLE_TIMEOUT_S`.
+        TimeoutError: Pages are still pending after `SETTLE_TIMEOUT_S`.
     """
     async with asyncio.timeout(SETTLE_TIMEOUT_S):
         while not await is_settled():
@@ -270,7 +270,7 @@ async def _poll(is_settled: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def _settle(server: Pipe, *, backlog: int = 0) -> None:
-    """Wait until at most so many pages wait for their batch, and nothing else waits for anything."""
+    """Wait until at most ``backlog`` pages wait for their batch and no other work is pending."""
 
     async def is_settled() -> bool:
         stats = (await server.call("get_memory_stats")).content
@@ -284,13 +284,13 @@ async def _settle(server: Pipe, *, backlog: int = 0) -> None:
 
 
 async def count_calls(folder: Path, pages: Sequence[Page], size: int, *flags: str) -> Tally:
-    """Return what consolidating pages asks of the LLM.
+    """Return the LLM server's counts for the consolidation of pages.
 
     Args:
-        folder: Of the memory.
-        pages: What is added.
-        size: Pages that are added at once; before more are added, the batches that are due are consolidated.
-        flags: Further arguments of ``memoryos-mcp serve``.
+        folder: The data folder.
+        pages: The pages to add.
+        size: Pages that are added at once. Due batches are consolidated before more are added.
+        flags: Additional arguments of ``memoryos-mcp serve``.
     """
     async with running_llm_server(latency_ms=LATENCY_MS) as llm, opened(*_server(folder, llm, *flags)) as server:
         for start in range(0, len(pages), size):
@@ -301,7 +301,7 @@ async def count_calls(folder: Path, pages: Sequence[Page], size: int, *flags: st
 
 
 async def measure_calls(folder: Path, pages: Sequence[Page]) -> list[Row]:
-    """Count calls and tokens of a whole conversation, added in three ways; side by side, as no time is measured."""
+    """Count calls and tokens of a whole conversation, added in three ways, concurrently because no time is measured."""
     batch = Settings(data_storage_path=folder).batch_pages(has_llm=True)
     at_once, steadily, slowly = await asyncio.gather(
         count_calls(folder / "at once", pages, len(pages)),
@@ -329,7 +329,7 @@ async def time_one_user(folder: Path, pages: Sequence[Page], llm: LlmServer) -> 
 
 
 async def measure_one_user(folder: Path, pages: Sequence[Page], llm: LlmServer) -> list[Row]:
-    """Time one user at the usual latency, beside calls one after another, and without latency."""
+    """Time one user at the usual latency, compared with sequential calls, and without latency."""
     await llm.set_mode(latency_ms=LATENCY_MS)
     call_s = await asyncio.to_thread(llm.sequential_call_s, FLOOR_CALLS)
     row = one_user_row(await time_one_user(folder / "late", pages, llm), call_s)
@@ -339,7 +339,7 @@ async def measure_one_user(folder: Path, pages: Sequence[Page], llm: LlmServer) 
 
 
 async def measure_hanging(folder: Path, pages: Sequence[Page], llm: LlmServer) -> list[Row]:
-    """Time adding while the LLM hangs; it and two servers without one take turns, so that noise weighs on all."""
+    """Time adding while the LLM hangs, in turns with two servers without an LLM, so that noise affects all."""
     await llm.set_mode(hangs=True)
     await llm.reset()
     async with (
@@ -349,10 +349,10 @@ async def measure_hanging(folder: Path, pages: Sequence[Page], llm: LlmServer) -
     ):
         turns: list[tuple[Pipe, list[float]]] = [(first, []), (second, []), (hanging, [])]
         for number, start in enumerate(range(0, len(pages), TURN_PAGES)):
-            # Each comes as often early as late.
+            # Each server is equally often early and late.
             for server, samples in turns[number % 3 :] + turns[: number % 3]:
                 samples += [await _add(server, page) for page in pages[start : start + TURN_PAGES]]
-                # While one is timed the others rest.
+                # The other servers are idle while one is timed.
                 await _rest(server, is_hanging=server is hanging)
         if not (await llm.tally()).calls:
             message = "the LLM was not asked while it hung, so the run is worth nothing"
@@ -362,7 +362,7 @@ async def measure_hanging(folder: Path, pages: Sequence[Page], llm: LlmServer) -
 
 
 async def _rest(server: Pipe, *, is_hanging: bool) -> None:
-    """Wait until a server has nothing to do, or nothing but to wait for its LLM."""
+    """Wait until a server is idle or waits only for its LLM."""
     if not is_hanging:
         await _settle(server, backlog=sys.maxsize)
         return
@@ -377,7 +377,7 @@ async def _rest(server: Pipe, *, is_hanging: bool) -> None:
 
 
 async def time_users(folder: Path, pages: Sequence[Page], users: int, llm: LlmServer) -> Took:
-    """Time users who add the same pages at once in this process; their memories are open before the clock starts.
+    """Time users who add the same pages at once in this process; their memories are open before the measurement.
 
     Vectors are of words, so that no model's time is measured.
     """
@@ -410,17 +410,17 @@ async def time_users(folder: Path, pages: Sequence[Page], users: int, llm: LlmSe
         clock = _Clock(psutil.Process(), llm)
         await asyncio.gather(*map(add_all, engines))
         adding_s, *_ = clock.so_far()
-        # One after another: asking all of them again and again would be measured as well.
+        # One after another, because polling all of them would be measured too.
         for engine in engines:
             await settle(engine)
         return await clock.stop(adding_s)
 
 
 async def measure_users(folder: Path, pages: Sequence[Page], llm: LlmServer) -> list[Row]:
-    """Time many users at once beside one alone."""
+    """Time many concurrent users, compared with a single one."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)  # as the command does
     await llm.set_mode(latency_ms=LATENCY_MS)
-    # What is imported with the first call is no user's time.
+    # The imports of the first call must not be measured.
     await time_users(folder / "warm", pages[: math.ceil(len(pages) / 10)], 1, llm)
     alone = [await time_users(folder / f"alone {n}", pages, 1, llm) for n in range(REPEATS)]
     together = await time_users(folder / "together", pages, USERS, llm)
@@ -453,7 +453,7 @@ async def measure(conversations: Sequence[Conversation], first: int, progress: P
 
 def print_rows(console: Console, rows: Sequence[Row]) -> None:
     """Print the table."""
-    table = Table(title="Consolidation with an LLM, each beside its baseline of the same run")
+    table = Table(title="Consolidation with an LLM, compared with baselines of the same run")
     for column in ("what", "baseline", "ours", "ratio", "to reach", "verdict"):
         table.add_column(column, justify="left" if column == "what" else "right")
     verdicts = {None: "", True: "reached", False: "[bold red]missed[/bold red]"}
@@ -470,10 +470,16 @@ def print_rows(console: Console, rows: Sequence[Row]) -> None:
     required=True,
     help="Conversations, in a format that benchmarks.retrieval reads.",
 )
-@click.option("--conversation", type=click.IntRange(min=1), default=1, show_default=True, help="Which, from 1.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the rows to a file as well.")
+@click.option(
+    "--conversation",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of the conversation, from 1.",
+)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the rows to this file too.")
 def main(data: Path, conversation: int, json_file: Path | None) -> None:
-    """Measure what consolidation with an LLM costs."""
+    """Measure the cost of consolidation with an LLM."""
     conversations = load(data).conversations
     if conversation > len(conversations):
         message = f"there are only {len(conversations)}"

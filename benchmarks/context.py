@@ -1,10 +1,10 @@
-"""What an assistant is handed for a question: how much of what it needs, in how many tokens.
+"""The context that an assistant gets for a question: how much of the needed content, in how many tokens.
 
-Run ``python -m benchmarks.context --data FILE``. Each conversation gets a server process of its own and is asked as a
-client does that names a query and the budget, and nothing else. A gold page counts as shown if a reply holds it at
-all, as whole if no part of it is left out, and as known if it is whole or a fact that the reply holds rests on it.
-Beside that it prints which share of a conversation's pages its largest topic holds, and for `benchmarks/life` how well
-the facts that were learned match its labels, as `benchmarks.statements` judges them.
+Run ``python -m benchmarks.context --data FILE``. Each conversation gets a server process of its own, and each question
+is a call with a query and a budget. A gold page counts as shown if a reply contains any of it, as whole if it contains
+all of it, and as known if it is whole or supports a fact in the reply. The benchmark also prints the share of a
+conversation's pages that are in its largest topic. For `benchmarks/life`, it prints how well the learned facts match
+the labels, as `benchmarks.statements` does.
 """
 
 import json
@@ -31,22 +31,22 @@ from memoryos_mcp.model.pages import estimate_tokens
 
 BUDGETS = (2_000, 1_000)
 _RULES = """\
-shown, whole, known: share of a question's gold pages, mean over questions, percent. tokens: of the text that a model \
-reads, one for four bytes, and of what the reply itself says it takes. pages: found and newest ones together."""
+shown, whole, known: share of a question's gold pages, mean over questions, percent. tokens: size of the text for a \
+model, at four bytes per token, and the size that the reply reports. pages: found and newest pages together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one reply holds.
+    """Figures of one reply.
 
     Attributes:
-        shown: Share of the gold pages that it holds, 0 to 1.
-        whole: Share that it holds without anything left out.
-        known: Share that it holds whole, or a fact that rests on it.
-        tokens: Of its text.
-        said_tokens: What it says that its texts take.
-        pages: Pages in it, the newest ones included.
-        facts: Facts in it.
+        shown: Share of the gold pages of which it contains any text, 0 to 1.
+        whole: Share that it contains without omissions.
+        known: Share that it contains whole or that supports one of its facts.
+        tokens: Tokens of its text.
+        said_tokens: The number of tokens that it reports.
+        pages: Number of pages, including the newest ones.
+        facts: Number of facts.
     """
 
     conversation: str
@@ -63,11 +63,11 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured on a data set.
+    """The figures of a data set.
 
     Attributes:
-        replies: To each question at each budget.
-        largest_topics: Per conversation the share of its pages that are in its largest topic, 0 to 1.
+        replies: Figures of the replies to each question at each budget.
+        largest_topics: Share of pages in the largest topic, for each conversation, 0 to 1.
     """
 
     replies: Sequence[Shown]
@@ -75,10 +75,10 @@ class Measured:
 
 
 async def ask(fed: FedServer, conversation: str, question: Question, budget: int) -> Shown:
-    """Return what the reply to a question holds.
+    """Return the figures of the reply to a question.
 
     Raises:
-        ServerError: The server refused.
+        ServerError: The server rejected the call.
     """
     reply = await fed.server.call("retrieve_memory", query=question.text, max_tokens=budget)
     content = reply.content
@@ -106,12 +106,12 @@ def _share(question: Question, pages: set[str]) -> float:
 
 
 async def run(dataset: Dataset, budgets: Sequence[int], replay: Path | None) -> Measured:
-    """Return what the replies to all questions of a data set hold, at each budget, and how large topics become.
+    """Return the figures of a data set: of the replies at each budget, and of topics.
 
     Args:
         dataset: Conversations with their questions.
         budgets: Tokens of a reply.
-        replay: Replies of an LLM that learns first; None learns without one.
+        replay: Recorded replies of an LLM that learns first; None learns without an LLM.
     """
     replies: list[Shown] = []
     largest: dict[str, float] = {}
@@ -147,7 +147,7 @@ async def _run_one(
 
 
 def _largest_topic(stats: Mapping[str, Any]) -> float:
-    """Return the share of all pages that the largest topic holds."""
+    """Return the share of all pages that are in the largest topic."""
     largest: int = max((topic["page_count"] for topic in stats["top_segments"]), default=0)
     return largest / max(1, int(stats["total_pages"]))
 
@@ -161,7 +161,7 @@ def summary(replies: Iterable[Shown]) -> dict[str, float]:
 
 def print_table(console: Console, name: str, replies: Sequence[Shown]) -> None:
     """Print a line for each budget and conversation, and one for all of them."""
-    table = Table(title=f"{name}, what replies hold", title_justify="left")
+    table = Table(title=f"{name}, content of replies", title_justify="left")
     for column in ("budget", "conversation", "n", "shown", "whole", "known", "tokens", "said", "pages", "facts"):
         table.add_column(column, justify="left" if column == "conversation" else "right", no_wrap=True)
     for budget in sorted({reply.budget for reply in replies}, reverse=True):
@@ -184,13 +184,13 @@ def _cells(means: dict[str, float]) -> list[str]:
 
 
 def print_topics(console: Console, largest: Mapping[str, float]) -> None:
-    """Print which share of its pages is in each conversation's largest topic."""
+    """Print the share of pages in each conversation's largest topic."""
     shares = ", ".join(f"{name} {share:.1%}" for name, share in largest.items())
     console.print(f"pages in the largest topic: {shares}", highlight=False, soft_wrap=True)
 
 
 def print_facts(console: Console, judged: Judged) -> None:
-    """Print how the facts that were learned compare with the labels."""
+    """Print how the learned facts compare with the labels."""
     console.print(
         f"facts: recall {judged.recall:.1%}, precision {judged.precision:.1%} of {len(judged.learned)}, learned from "
         f"what must teach nothing {len(judged.never)}, false days {len(judged.false_days)}\n",
@@ -237,11 +237,11 @@ def _report(
 @click.option(
     "--replay",
     type=click.Path(dir_okay=False, resolve_path=True, path_type=Path),
-    help="Learn with the LLM whose replies this file holds instead of without one.",
+    help="Learn from the recorded LLM replies in this file.",
 )
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
 def main(files: Sequence[Path], budgets: Sequence[int], replay: Path | None, json_file: Path | None) -> None:
-    """Measure how much of what a question needs the reply to it holds, at given budgets."""
+    """Measure how much of the needed content replies contain, at given budgets."""
     output = Console()
     output = output if output.width >= 110 else Console(width=110)
     report: list[dict[str, Any]] = []

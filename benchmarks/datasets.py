@@ -1,8 +1,7 @@
-"""Datasets: conversations with questions, read from files into the same few values.
+"""Data sets: conversations with questions, read from three file formats.
 
-Three formats are known. LoCoMo's published JSON (Maharana et al. 2024) has turns of two speakers and cites turns as
-evidence; the neutral one has ready pages and cites pages. The file's form tells which it is. A life is TOML: the pages
-of one person, with ``questions.toml`` beside it.
+LoCoMo's published JSON (Maharana et al. 2024) has turns of two speakers and cites turns as evidence. The neutral JSON
+format has pages and cites pages. A life is TOML: the pages of one person, with ``questions.toml`` next to it.
 """
 
 import json
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-# The answer of an adversarial question is not in the conversation, so its evidence is no measure of retrieval.
+# The conversation does not contain the answer to an adversarial question, so retrieval cannot be measured with it.
 SET_APART = frozenset({"adversarial"})
 LOCOMO_KEY = "LoCoMo's published key, whose known faults are not corrected (99 answers, 57 citations of 1,540)"
 NEUTRAL_KEY = "the gold_page_ids of the file"
@@ -25,12 +24,12 @@ LIFE_QUESTIONS, LIFE_KEY = "questions.toml", "the gold pages of the questions be
 _CITATION = re.compile(r"D:?(\d+):(\d+)")
 _SESSION = re.compile(r"session_(\d+)")
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
-# Keeps the order of a session's pages visible in their times.
+# Time between the pages of a session, so that their times show their order.
 _PAGE_INTERVAL = timedelta(seconds=10)
 
 
 class DatasetError(Exception):
-    """A file is not in a known format."""
+    """The file is not in a known format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,10 @@ class Page:
     """One turn of each side.
 
     Attributes:
-        page_id: Its name within the conversation.
+        page_id: Its id within the conversation.
         user_input: The first side; empty if the second speaker began.
         agent_response: The second side; empty if the turn was not answered.
-        timestamp: When it was said; UTC where the file names no zone.
+        timestamp: When it was said; in UTC if the file has no zone.
     """
 
     page_id: str
@@ -60,7 +59,7 @@ class Question:
     """A question with the pages that hold its answer.
 
     Attributes:
-        gold: Ids of those pages, each once, at least one.
+        gold: Ids of those pages, at least one, without repeats.
     """
 
     text: str
@@ -70,11 +69,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Pages in the order they were said, and questions about them.
+    """Pages in order of time, and questions about them.
 
     Attributes:
         left_out: Number of questions without valid evidence; they are not among ``questions``.
-        bad_citations: Number of citations that name nothing in the conversation.
+        bad_citations: Number of citations of unknown turns or pages.
     """
 
     id: str
@@ -86,11 +85,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Conversations of one file.
+    """The conversations of one file.
 
     Attributes:
-        key: Which answer key the gold pages come from.
-        categories: Names of the questions' kinds, in the order to report them.
+        key: The answer key from which the gold pages are.
+        categories: Names of the question categories, in the order of reports.
     """
 
     name: str
@@ -103,8 +102,8 @@ def load(file: Path) -> Dataset:
     """Return a file's conversations.
 
     Raises:
-        DatasetError: It is in no known format.
-        OSError: It could not be read.
+        DatasetError: The file is not in a known format.
+        OSError: The file could not be read.
     """
     try:
         conversations, key = _read(file)
@@ -133,8 +132,8 @@ def _read(file: Path) -> tuple[list[Conversation], str]:
 def pair_turns(turns: Sequence[Mapping[str, Any]], first_speaker: str) -> list[tuple[Mapping[str, Any], ...]]:
     """Return the turns of one session as pages, in order; every turn is in exactly one.
 
-    A page is a turn of the first speaker and the next one if that is the other's; a turn that finds no partner is a
-    page of its own.
+    A page is a turn of the first speaker and the following turn of the other one. A turn without a partner is a page of
+    its own.
     """
     pages: list[tuple[Mapping[str, Any], ...]] = []
     for turn in turns:
@@ -147,9 +146,9 @@ def pair_turns(turns: Sequence[Mapping[str, Any]], first_speaker: str) -> list[t
 
 
 def cited_turns(evidence: Sequence[str]) -> list[str]:
-    """Return the turn ids that an evidence list cites, malformed ones put right, each once.
+    """Return the turn ids that an evidence list cites, without repeats; malformed ids are corrected.
 
-    A text without anything like a turn id is handed on as it is, so that it can be counted as naming nothing.
+    A text without a turn id is returned unchanged, so that it can be counted as a bad citation.
     """
     found = []
     for text in evidence:
@@ -170,11 +169,11 @@ def _locomo_conversation(entry: Mapping[str, Any]) -> Conversation:
 
 
 def _locomo_pages(conversation: Mapping[str, Any]) -> Iterator[tuple[Page, list[str]]]:
-    """Yield each page with the ids of its turns; a page is named after its first turn."""
+    """Yield each page with the ids of its turns; its id is that of its first turn."""
     first_speaker = conversation["speaker_a"]
     numbers = sorted(int(match[1]) for key in conversation if (match := _SESSION.fullmatch(key)))
     for number in numbers:
-        # The file names no zone; one is as good as another, as long as it is the same for all.
+        # The file has no zone; any zone will do if it is the same for all turns.
         began = datetime.strptime(conversation[f"session_{number}_date_time"], _LOCOMO_TIME).replace(tzinfo=UTC)
         for place, turns in enumerate(pair_turns(conversation[f"session_{number}"], first_speaker)):
             sides = {turn["speaker"] == first_speaker: _turn_text(turn) for turn in turns}

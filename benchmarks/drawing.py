@@ -1,16 +1,16 @@
-"""Drawing the characters of made-up secrets."""
+"""Random characters for made-up secrets."""
 
 import random
 import string
 
 
 def drawn(chance: random.Random, alphabet: str, length: int) -> str:
-    """Return a text of characters drawn from an alphabet."""
+    """Return a text of random characters of an alphabet."""
     return "".join(chance.choices(alphabet, k=length))
 
 
 def card_number(chance: random.Random, prefix: str = "4", length: int = 16, separator: str = "") -> str:
-    """Return a number with Luhn's check digit, in fours if there is a separator."""
+    """Return a number with a Luhn check digit, in groups of four if there is a separator."""
     body = prefix + drawn(chance, string.digits, length - len(prefix) - 1)
     total = sum(
         int(digit) if place % 2 else sum(divmod(2 * int(digit), 10)) for place, digit in enumerate(reversed(body))

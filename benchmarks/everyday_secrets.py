@@ -1,7 +1,7 @@
 """Made-up everyday secrets: passwords in sentences and files, seed phrases, wallets, cards, accounts, codes.
 
-Each is drawn anew: the form's sentence, its value and what stands around it. What is to be left of the text is known,
-so that a form is found only if the secret is gone and every other character stays.
+Sentence, value and context are drawn at random for each secret. The expected text after redaction is known, so a form
+counts as caught only if exactly the secret is removed.
 """
 
 import base64
@@ -36,10 +36,10 @@ Draw = Callable[[random.Random], str]
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A text that holds a secret, and what it is without.
+    """A text that contains a secret, and the text without it.
 
     Attributes:
-        kind: The form, beginning with the kind that is to be named.
+        kind: The form, beginning with the kind that redaction must report.
     """
 
     kind: str
@@ -54,7 +54,7 @@ def planted(chance: random.Random) -> Iterator[Planted]:
 
 
 def _plant(form: str, sentence: str, value: Draw, chance: random.Random) -> Planted:
-    """Return the sentence with each ``§`` filled by a secret and other marks by names, inside of further text."""
+    """Return the sentence within other text, with a secret for each ``§`` and names for the other placeholders."""
     sentence = chance.choice(_AROUND).replace("§§", sentence)
     for mark, names in _NAMES.items():
         while mark in sentence:
@@ -107,7 +107,7 @@ def any_password(chance: random.Random) -> str:
 
 
 def seed_phrase(chance: random.Random, words: int) -> tuple[str, ...]:
-    """Return a seed phrase by BIP-39: drawn bits, and their checksum in the last word."""
+    """Return a BIP-39 seed phrase: random bits, and their checksum in the last word."""
     numbers = files("memoryos_mcp.text.secrets").joinpath("bip39_english.txt").read_text(encoding="ascii").split()
     entropy = chance.randbytes(words * 4 // 3)
     digest = hashlib.sha256(entropy).digest()[0]
@@ -126,7 +126,7 @@ def base58check(payload: bytes) -> str:
 
 
 def iban(chance: random.Random, gap: str = "") -> str:
-    """Return an account number with good check digits, in fours if there is a gap."""
+    """Return an account number with valid check digits, in groups of four if there is a gap."""
     country, bank, digits = chance.choice(_IBANS)
     body = bank + drawn(chance, _DIGITS, digits)
     number = int("".join(str(int(char, 36)) for char in f"{body}{country}00"))
@@ -150,7 +150,7 @@ def _phrase(words: int) -> Draw:
 
 
 def _numbered(phrase: tuple[str, ...]) -> str:
-    # The first number stays: it is not a part of the secret.
+    # The first number is not a part of the secret, so it must stay.
     return "".join(f"{'' if at == 1 else f'{at}. '}{word}\n" for at, word in enumerate(phrase, start=1)).strip()
 
 
@@ -210,7 +210,7 @@ _CODE_LISTS = (
 
 
 def recovery_codes(chance: random.Random) -> Planted:
-    """Return a list of codes of one shape; a form of its own, since each code is left out by itself."""
+    """Return a list of codes of one shape; this is a separate form, because each code is removed on its own."""
     shape = chance.choice(_CODE_SHAPES)
     codes = [shape(chance) for _ in range(chance.randrange(4, 11))]
     if not any(map(str.isdigit, "".join(codes))):

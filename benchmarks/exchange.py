@@ -1,4 +1,4 @@
-"""How long a memory takes to be exported, imported and exported again, and with how much RAM.
+"""Time and RAM of exporting a memory, importing it and exporting it again.
 
 Run it as ``python -m benchmarks.exchange``; it fails if the two exports differ.
 """
@@ -19,7 +19,7 @@ POLL_S = 0.05
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--pages", type=click.IntRange(min=1), default=20_000, show_default=True, help="How many.")
+@click.option("--pages", type=click.IntRange(min=1), default=20_000, show_default=True, help="Number of pages.")
 def main(pages: int) -> None:
     """Time export, import and export again of a made-up memory, and compare the two files."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -46,7 +46,7 @@ async def _write(folder: Path, pages: int) -> None:
 
 
 def _measured(command: str, file: Path, data: Path) -> tuple[float, float]:
-    """Return how long a command takes, seconds, and how much RAM at most, MB."""
+    """Return the duration of a command in seconds and its maximum RAM in MB."""
     began = time.perf_counter()
     arguments = [sys.executable, "-m", "memoryos_mcp", command, str(file), "--data-storage-path", str(data)]
     process = psutil.Popen(arguments)

@@ -1,8 +1,8 @@
-"""What thousands of imported facts cost a question, and whether each of them is still found.
+"""The cost of thousands of imported facts for a question, and whether each fact is still found.
 
 Run it as ``python -m benchmarks.facts``. Made-up facts, as another system exports them, are imported by the command,
-embedded by a server in the background, and asked for: some drawn at random, by their own words and by other words. It
-fails if one of them is not among those that come with an answer.
+embedded by a server in the background. Some random facts are then queried by their own words and by other words. The
+benchmark fails if an answer does not contain the fact.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 PAGES = 1_000
 QUERIES = 200
 READY_AFTER_S = 600.0
-# The paper's capacity.
+# The capacity in the paper.
 PAPERS = ("--long-term-knowledge-capacity", "100")
 WHO = (
     "Nadia Omar Lucia Peter Mei Ravi Greta Tomas Aisha Bruno Chloe Diego Elena Felix Hana Igor Jonas Katya Luca Marta "
     "Nils Olga Pablo Quinn Rosa Samir Tessa Umar Vera Willem Yusuf Zoe Anton Bianca Carlos Dora Emre Fatima "
     "Goran Helga Ines Javier Kofi Leila Magnus Nora Oskar Priya"
 ).split()
-# What is said, how else it may be said, and of what: each thing with another name for it.
+# Sentences with paraphrases, and things with other names.
 FORMS = (
     (
         "{who} is allergic to {what}",
@@ -87,14 +87,14 @@ FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class MadeUp:
-    """A fact, and the same in other words."""
+    """A fact and its paraphrase."""
 
     text: str
     otherwise: str
 
 
 def made_up() -> list[MadeUp]:
-    """Return every fact that can be made up, each once, in an order that is always the same."""
+    """Return all possible facts without repeats, always in the same order."""
     facts = [
         MadeUp(said.format(who=who, what=thing), otherwise.format(who=who, what=other.replace("-", " ")))
         for said, otherwise, things in FORMS
@@ -106,11 +106,13 @@ def made_up() -> list[MadeUp]:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--facts", "count", type=click.IntRange(100, 3_000), default=3_000, show_default=True, help="How many.")
-@click.option("--drawn", type=click.IntRange(1, 1_000), default=50, show_default=True, help="How many are asked for.")
-@click.option("--seed", type=int, default=None, help="Of what is drawn.  [default: another each time]")
+@click.option(
+    "--facts", "count", type=click.IntRange(100, 3_000), default=3_000, show_default=True, help="Number of facts."
+)
+@click.option("--drawn", type=click.IntRange(1, 1_000), default=50, show_default=True, help="Number of queried facts.")
+@click.option("--seed", type=int, default=None, help="Random seed.  [default: a new one each time]")
 def main(count: int, drawn: int, seed: int | None) -> None:
-    """Import made-up facts into a memory of 1,000 pages, ask for some of them, and time questions."""
+    """Import made-up facts into a memory of 1,000 pages, query some of them, and time questions."""
     facts = made_up()[:count]
     seed = random.randrange(10_000) if seed is None else seed  # noqa: S311 - made-up data
     few, default, papers = (
@@ -135,12 +137,12 @@ def main(count: int, drawn: int, seed: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What a memory of some facts is like to ask.
+    """Figures of a memory with a number of facts.
 
     Attributes:
-        p50_ms: Of questions.
-        again_ms: Of the first question after a fact has changed.
-        missed: By the way of asking, the facts that did not come.
+        p50_ms: Median time of questions.
+        again_ms: Time of the first question after a fact has changed.
+        missed: The facts that were not found, by kind of question.
     """
 
     p50_ms: float

@@ -1,4 +1,4 @@
-"""What the benchmarks of speed share: a line of their table, how it is printed, and how times are summed up."""
+"""Shared by the benchmarks of speed: a row of their table, its output, and percentiles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from rich.console import Console
 from rich.table import Table
 
 MB = 1e6
-# Between two looks at a server's background work.
+# Interval of polling a server's background work.
 POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A line of the table.
+    """A row of the table.
 
     Attributes:
-        floor: What the same work costs bare; None where there is nothing to compare with.
-        target: What is to be reached, in words.
-        is_reached: Whether it was.
+        floor: Cost of the same work without the server; None without a comparison.
+        target: The target as text.
+        is_reached: Whether the target was reached.
     """
 
     what: str
@@ -31,13 +31,13 @@ class Figure:
 
 
 def percentile_ms(seconds: Sequence[float], percent: float) -> float:
-    """Return a percentile of seconds in milliseconds, NaN of nothing."""
+    """Return a percentile of seconds in milliseconds; NaN without values."""
     return float(np.percentile(seconds, percent)) * 1e3 if seconds else float("nan")
 
 
 def print_figures(console: Console, figures: Sequence[Figure]) -> None:
     """Print the table."""
-    table = Table(title="Speed and memory, each beside its floor of the same run")
+    table = Table(title="Speed and memory, compared with floors of the same run")
     for column in ("what", "floor", "ours", "ratio", "to reach", "reached"):
         table.add_column(column, justify="left" if column == "what" else "right")
     for figure in figures:

@@ -1,4 +1,4 @@
-"""Floors: what the server's work costs bare, without a server, a protocol or a guarantee beyond the disk's."""
+"""Floors: the cost of the server's work without a server, a protocol, or guarantees beyond those of the disk."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.batching import batches
-from memoryos_mcp.embedding.bundled import BATCH_PIECES, BATCH_ROWS, BundledEmbedder
+from memoryos_mcp.embedding.bundled import BATCH_ROWS, BATCH_TOKENS, BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
 from memoryos_mcp.storage.sqlite import lexical, term_stats
 from memoryos_mcp.text.terms import query_words
@@ -26,7 +26,7 @@ TOKENIZER_FILE = Path(bundled.__file__).parent / "data" / "tokenizer.json"
 
 
 class BareStore:
-    """A SQLite file with a page table and its word index: an fsynced commit per page, nothing else."""
+    """A SQLite file with a page table and its word index, with an fsynced commit per page."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,17 +60,17 @@ class BareStore:
 def bare_query(
     database: Path, vectors: NDArray[np.float32], embedder: BundledEmbedder
 ) -> Callable[[str], Awaitable[float]]:
-    """Return a function that asks a question bare and returns the seconds it took.
+    """Return a function that answers a question with the bare libraries and returns the seconds.
 
     One query pass of the model, one exact FAISS search of the same vectors, one FTS5 query as the server chooses it
-    (the choosing is not counted).
+    (the choice is not timed).
 
     Args:
         database: The user's file.
-        vectors: Of all its pages, shape ``(pages, dimension)``.
-        embedder: The same model as the server's.
+        vectors: Vectors of all its pages, shape ``(pages, dimension)``.
+        embedder: The model of the server.
     """
-    faiss.omp_set_num_threads(1)  # for a single query FAISS is slower with several
+    faiss.omp_set_num_threads(1)  # for a single query, FAISS is slower with several threads
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
@@ -93,7 +93,7 @@ def bare_query(
 
 
 def read_once(path: Path) -> float:
-    """Return the seconds that reading a file from its first byte to its last takes."""
+    """Return the seconds that it takes to read a whole file."""
     began = time.perf_counter()
     with path.open("rb", buffering=0) as file:
         while file.read(READ_BYTES):
@@ -102,7 +102,7 @@ def read_once(path: Path) -> float:
 
 
 class BareModel:
-    """The bundled model with nothing around it."""
+    """The bundled model without the embedder."""
 
     def __init__(self) -> None:
         options = onnxruntime.SessionOptions()
@@ -115,21 +115,21 @@ class BareModel:
         self._tokenizer.no_padding()
 
     def forward(self, *texts: str) -> float:
-        """Return the seconds that one pass of the texts, one after the other, takes; their pieces are known before."""
+        """Return the seconds of running tokenized texts through the model, one after another."""
         feeds = _feeds([self._tokenizer.encode(" ".join(texts)).ids])
         began = time.perf_counter()
         self._session.run(["last_hidden_state"], feeds)
         return time.perf_counter() - began
 
     def embed(self, texts: Sequence[str]) -> None:
-        """Cut texts into word pieces and run them through the model in the embedder's batches; nothing is pooled."""
+        """Tokenize texts and run them through the model in the embedder's batches, without pooling."""
         pieces = [self._tokenizer.encode(text).ids for text in texts]
-        for batch in batches(list(map(len, pieces)), max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
+        for batch in batches(list(map(len, pieces)), max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
             self._session.run(["last_hidden_state"], _feeds([pieces[index] for index in batch]))
 
 
 def _feeds(rows: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int64]]:
-    """Return what the model takes for rows of word pieces."""
+    """Return the model's inputs for rows of tokens."""
     ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, pieces in enumerate(rows):

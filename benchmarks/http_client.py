@@ -1,4 +1,4 @@
-"""A client over HTTP that costs next to nothing: one kept connection, requests of the stateless protocol era."""
+"""A minimal HTTP client: one persistent connection, and requests of the stateless protocol version."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ BODY_MAX_BYTES = 64 * 1024 * 1024
 
 
 class Connection:
-    """A connection to the server; opened with its first call and again after the server has closed it.
+    """A connection to the server, opened by the first call and again after the server has closed it.
 
     Args:
         host: Address of the server.
@@ -42,10 +42,10 @@ class Connection:
             self._reader = self._writer = None
 
     async def call(self, token: str, tool: str, arguments: dict[str, Any]) -> Reply:
-        """Return a tool's answer; the time is from writing the request to having read the reply's body.
+        """Return a tool's answer; its time is from writing the request until the reply's body is read.
 
         Raises:
-            ServerError: The server refused it, or the tool returned an error.
+            ServerError: The server rejected the call, or the tool returned an error.
         """
         params = {"name": tool, "arguments": arguments, "_meta": _META}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()

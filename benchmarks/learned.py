@@ -1,4 +1,4 @@
-"""Learned: what an LLM makes of a conversation, from the replies that a file holds, without a network."""
+"""Memories that an LLM makes of a conversation, from recorded replies, without a network."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import FactQuery, StoreOptions
 
-# Silences after which an incomplete batch is due: full batches first, then the rest, however long either takes.
+# Silences after which an incomplete batch is due: first so long that only full batches are, then none.
 SILENCES_S = (86_400.0, 0.0)
 LEASE_S = 3.0
 POLL_S = 0.1
@@ -29,13 +29,13 @@ FACTS_AT_MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What an LLM made of a conversation.
+    """The memory that an LLM made of a conversation.
 
     Attributes:
-        calls_per_page: Second rounds included.
-        prompt_tokens_per_page: As the LLM counts them, else one for four bytes.
-        facts: Those that hold at the end, and those that held before.
-        names: The store's names of the pages as keys, the data set's as values.
+        calls_per_page: Number of calls per page, including repairs.
+        prompt_tokens_per_page: Tokens as the LLM counts them, else one for four bytes.
+        facts: Current and ended facts.
+        names: Maps the store's page ids to those of the data set.
     """
 
     calls_per_page: float
@@ -45,17 +45,19 @@ class Learned:
 
 
 async def learn(folder: Path, conversation: Conversation, replay: Path) -> Learned:
-    """Fill a memory and have the LLM of a replay file organise and learn from all of it.
+    """Fill a memory, and organise it and learn from it with recorded replies of an LLM.
 
-    All pages are there before the first is read, and vectors are of words, so that the prompts are the same in each run
-    and on each machine: a model's vectors differ in their last digits, which can turn what is asked next.
+    All pages are added before the first one is read, and vectors are made of words. So the prompts are the same in each
+    run and on each machine. Vectors of a model differ in their last digits, which can change a prompt.
 
     Raises:
-        ServerError: The file lacks replies; says where their requests were written.
+        ServerError: The file lacks replies; the message names the file with their requests.
     """
     threads = StoreThreads(2)
     options = StoreOptions("default_assistant_profile", 7, 1800, FACTS_AT_MOST)
-    behind = utc_now() - conversation.pages[-1].timestamp  # heat falls with time: it is to be as it was then
+    behind = (
+        utc_now() - conversation.pages[-1].timestamp
+    )  # heat falls with time, so the time must be that of the recording
 
     def clock() -> datetime:
         return utc_now() - behind
@@ -77,7 +79,7 @@ async def learn(folder: Path, conversation: Conversation, replay: Path) -> Learn
     facts += [fact for about in About for fact in await store.facts(FactQuery(about))]
     lease = await store.take_lease(LEASE_S)
     while lease and await store.drop_spaces(lease, (), clock() + timedelta(days=1)):
-        pass  # whoever opens it next has a model of its own
+        pass  # the next process uses another model
     await store.close()
     threads.close()
     spent = stats.llm.total if stats.llm else ()

@@ -1,10 +1,11 @@
-"""An LLM that costs next to nothing: a process that answers our prompts by simple rules, after a given latency.
+"""A minimal LLM server: a process that answers our prompts by simple rules, after a given latency.
 
 Run ``python -m benchmarks.llm_server --latency-ms 200``. The first line on stdout is the port, on 127.0.0.1. It ends
-with its stdin, or on SIGTERM. Whoever measures uses `running_llm_server`. Beside ``/v1/chat/completions`` it has
+when its stdin closes, or on SIGTERM. Benchmarks use `running_llm_server`. Besides ``/v1/chat/completions`` it has
 ``GET /counts``, ``POST /reset`` and ``POST /mode`` (``{"latency_ms": 0, "hangs": true}``).
 
-Bare asyncio: HTTP takes 0.16 ms of CPU a call, with uvicorn and Starlette 0.38; the rules take about 0.6.
+HTTP takes 0.16 ms of CPU per call with bare asyncio, and 0.38 ms with uvicorn and Starlette. The rules take about
+0.6 ms.
 """
 
 import asyncio
@@ -36,13 +37,13 @@ MODEL = "stub"
 START_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 10.0
 CALL_TIMEOUT_S = 60.0
-# Of a first question; what is wrong with its reply is told in further ones.
+# Number of messages in a first request; a repair has more, with the errors of the reply.
 MESSAGES = 2
-# A page carries on the one before it if they were said on one day and share so many words.
+# A page continues the previous one if both are of the same day and share this many words.
 COMMON_WORDS = 2
-# Share of a page's words that a topic of the batch must have for the page to be filed under it.
+# A page joins a topic of the batch that has this share of its words.
 FILED_SHARE = 0.3
-# A topic belongs to a known segment that so many of its words are keywords of.
+# A topic joins a known segment that has this many of its words as keywords.
 COMMON_KEYWORDS = 2
 KEYWORDS = 6
 FACTS = 3
@@ -56,14 +57,14 @@ _FIRST_PERSON = re.compile(r"\b(?:I|my|me|we|our)\b", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Counts:
-    """What was asked for one purpose; tokens as `estimate_tokens` counts them.
+    """The calls for one purpose; tokens are counted by `estimate_tokens`.
 
     Attributes:
-        repairs: Calls that show a reply which could not be used; they are among ``calls``.
-        prompt_tokens: Of all messages, as they came.
-        system_tokens: Of the system messages, as they came.
-        schema_tokens: Of the schemas in ``response_format``.
-        completion_tokens: Of the replies.
+        repairs: Calls that repeat an unusable reply; part of ``calls``.
+        prompt_tokens: Tokens of all messages.
+        system_tokens: Tokens of the system messages.
+        schema_tokens: Tokens of the schemas in ``response_format``.
+        completion_tokens: Tokens of the replies.
     """
 
     calls: int = 0
@@ -76,11 +77,11 @@ class Counts:
 
 @dataclass(slots=True)
 class Tally:
-    """Everything that was counted since the last reset.
+    """All counts since the last reset.
 
     Attributes:
-        of: By purpose; what is none of our prompts counts as a check.
-        most_at_once: The most calls that were unanswered at one time.
+        of: Calls by purpose; a prompt of unknown purpose counts as a check.
+        most_at_once: Maximum number of concurrent calls.
     """
 
     of: dict[Purpose, Counts] = field(default_factory=lambda: {purpose: Counts() for purpose in Purpose})
@@ -88,7 +89,7 @@ class Tally:
 
     @property
     def calls(self) -> int:
-        """Calls of all purposes."""
+        """Number of calls of all purposes."""
         return sum(counts.calls for counts in self.of.values())
 
     @classmethod
@@ -101,7 +102,7 @@ class Tally:
 
 
 def purpose_of(messages: Sequence[Mapping[str, str]]) -> Purpose:
-    """Return what a call is for, by its instructions."""
+    """Return the purpose of a call, by its instructions."""
     system = messages[0]["content"]
     if system.startswith(ORGANISE_INSTRUCTIONS):
         return Purpose.ORGANISE
@@ -109,7 +110,7 @@ def purpose_of(messages: Sequence[Mapping[str, str]]) -> Purpose:
 
 
 def reply_to(messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Return the reply to a prompt of ours; to any other an empty object."""
+    """Return the reply to one of our prompts; to any other, an empty object."""
     purpose = purpose_of(messages)
     if purpose is Purpose.CHECK:
         return {}
@@ -123,7 +124,7 @@ def reply_to(messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
 
 
 def fact_of(said: str) -> str | None:
-    """Return what the rules take for a fact: the first sentence in the first person; None if there is none."""
+    """Return the fact of a page by the rules: its first sentence in the first person; None without one."""
     sentences = _SENTENCE_END.split(" ".join(said.split()))
     return next((sentence[:TEXT_MAX_CHARS] for sentence in sentences if _FIRST_PERSON.search(sentence)), None)
 
@@ -237,7 +238,7 @@ def _segment(topic: Mapping[str, int], known: Mapping[str, Sequence[str]]) -> st
 
 @dataclass(slots=True)
 class _Llm:
-    """What all connections share."""
+    """State that all connections share."""
 
     latency_s: float
     hangs: bool
@@ -274,7 +275,7 @@ class _Llm:
         ).encode()
 
     def control(self, path: str, body: bytes) -> bytes | None:
-        """Return the answer to anything but a chat; None if there is no such path."""
+        """Return the answer to a request other than a chat; None for an unknown path."""
         match path:
             case "/v1/models":
                 return json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}).encode()
@@ -299,12 +300,12 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of where to answer."""
+        """Store the transport for answers."""
         if isinstance(transport, asyncio.Transport):
             self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer the requests that are whole."""
+        """Answer the complete requests."""
         self._received += data
         for path, body in self._requests():
             self._handle(path, body)
@@ -345,13 +346,13 @@ class _Connection(asyncio.Protocol):
 
 
 class _Stdin(asyncio.Protocol):
-    """Tells when stdin is closed."""
+    """Reports that stdin is closed."""
 
     def __init__(self, closed: asyncio.Event) -> None:
         self._closed = closed
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
-        """Tell."""
+        """Report the end."""
         self._closed.set()
 
 
@@ -372,7 +373,7 @@ async def serve(*, latency_s: float, hangs: bool) -> None:
 
 
 class LlmServer:
-    """A running server of this module. Make it with `running_llm_server`."""
+    """A running server of this module. Create it with `running_llm_server`."""
 
     def __init__(self, port: int, pid: int) -> None:
         self.base_url = f"http://127.0.0.1:{port}/v1"
@@ -382,24 +383,24 @@ class LlmServer:
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds since it was started."""
+        """CPU seconds since its start."""
         times = self._process.cpu_times()
         return float(times.user + times.system)
 
     async def tally(self) -> Tally:
-        """Return what it has counted since the last reset."""
+        """Return the counts since the last reset."""
         return Tally.from_json(json.loads(await asyncio.to_thread(self._request, "GET", "/counts")))
 
     async def reset(self) -> None:
-        """Begin to count anew."""
+        """Reset the counts."""
         await asyncio.to_thread(self._request, "POST", "/reset")
 
     async def set_mode(self, *, latency_ms: float = 0.0, hangs: bool = False) -> None:
-        """Answer after this latency from now on, or never."""
+        """Set the latency of further answers, or never answer."""
         await asyncio.to_thread(self._request, "POST", "/mode", {"latency_ms": latency_ms, "hangs": hangs})
 
     def sequential_call_s(self, calls: int) -> float:
-        """Return the seconds of one call, mean of so many that are made one after another; blocks."""
+        """Return the mean seconds of a number of sequential calls; blocks."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=CALL_TIMEOUT_S)
         body = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "hello"}]})
         began = time.perf_counter()
@@ -421,7 +422,7 @@ class LlmServer:
 
 @asynccontextmanager
 async def running_llm_server(*, latency_ms: float = 0.0, hangs: bool = False) -> AsyncIterator[LlmServer]:
-    """Start the server and yield it; on exit its stdin is closed, which ends it."""
+    """Start the server and yield it; at the end its stdin is closed, which stops it."""
     flags = ["--latency-ms", str(latency_ms), *(["--hang"] if hangs else [])]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.llm_server", *flags, stdin=PIPE, stdout=PIPE

@@ -1,8 +1,8 @@
-"""What one server bears: a thousand users' calls over a hundred connections, beside the same calls in process.
+"""The load that one server can handle: calls of a thousand users over a hundred connections, and in process.
 
 Run ``python -m benchmarks.load``; ``--quick`` takes fewer users and shorter times. Client and server are processes of
-their own on one machine. One call of five adds a page, the others ask; whose memory it is about is drawn anew for each,
-so that most calls find theirs closed.
+their own on one machine. One call of five adds a page, the others are queries. Each call is for a random user, so most
+calls have to open a memory.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ ADDS_IN = 5
 CONNECTIONS = 100
 START_TIMEOUT_S = 120.0
 RESIDENT_MB = 1_200
-# What may come and go in RAM without meaning growth, and so many descriptors beside those of open users.
+# Changes of RAM that do not count as growth, and open files in addition to those of open users.
 FLAT_SHARE = 0.05
 DESCRIPTORS_BESIDE = 400
 DESCRIPTORS_PER_USER = 14
@@ -48,15 +48,15 @@ DESCRIPTORS_PER_USER = 14
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is done.
+    """The amount of work.
 
     Attributes:
-        users: With memories.
-        pages: In each of them.
-        strangers: Users that are touched once each.
-        flat_out_s: How long as many calls as possible are made; in process as well.
-        steady_s: How long half of that is offered.
-        rest_s: How long memory is watched afterwards.
+        users: Number of users with memories.
+        pages: Pages in each memory.
+        strangers: Number of users with one call each.
+        flat_out_s: Duration of the maximum load, over HTTP and in process.
+        steady_s: Duration of half of that load.
+        rest_s: Duration of watching memory afterwards.
     """
 
     users: int
@@ -74,7 +74,7 @@ Call = Callable[[str, str, dict[str, str]], Awaitable[None]]
 
 
 class Mix:
-    """The calls that are made, drawn by one seed."""
+    """The random calls, from one seed."""
 
     def __init__(self, users: list[str], seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - made-up data
@@ -91,7 +91,7 @@ class Mix:
 
 
 async def write_users(folder: Path, size: Size, progress: Progress) -> list[str]:
-    """Write every user's memory: one is made, the others are copies under their own names."""
+    """Write every user's memory: one is generated, the others are copies under their own names."""
     embedder = BundledEmbedder()
     await write_memory(folder, size.pages, embedder, lambda _: None)
     await embedder.aclose()
@@ -105,7 +105,7 @@ async def write_users(folder: Path, size: Size, progress: Progress) -> list[str]
 
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[tuple[str, int, psutil.Process]]:
-    """Start the server as a process of its own and yield its address; it is asked to stop at the end."""
+    """Start the server as a process and yield its address; it is stopped at the end."""
     arguments = ("-m", "memoryos_mcp", "serve", "--transport", "http", "--port", "0", "--requests-per-second", "100000")
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, "--data-storage-path", str(folder), stderr=PIPE
@@ -140,7 +140,7 @@ async def _drain(stream: asyncio.StreamReader) -> None:
 
 
 async def flat_out(call: Call, mix: Mix, for_s: float) -> float:
-    """Return how many calls a second `CONNECTIONS` tasks bring about."""
+    """Return the calls per second of `CONNECTIONS` tasks."""
     until, done = time.perf_counter() + for_s, 0
 
     async def work() -> None:
@@ -157,7 +157,7 @@ async def flat_out(call: Call, mix: Mix, for_s: float) -> float:
 
 
 async def offered(calls: list[Call], mix: Mix, per_second: float, for_s: float) -> list[float]:
-    """Return what each call took, in seconds since it was due, whether or not a connection was free then."""
+    """Return the seconds of each call since it was due, including the wait for a free connection."""
     took: list[float] = []
     waiting: asyncio.Queue[float | None] = asyncio.Queue()
 
@@ -180,7 +180,7 @@ async def offered(calls: list[Call], mix: Mix, per_second: float, for_s: float) 
 
 
 async def in_process(folder: Path, mix: Mix, for_s: float) -> float:
-    """Return how many calls a second the service bears without a wire."""
+    """Return the calls per second of the service in process."""
     async with MemoryService(Settings(data_storage_path=folder)) as service:
 
         async def call(user: str, tool: str, arguments: dict[str, str]) -> None:
@@ -304,7 +304,7 @@ async def _over_http(
 
 
 async def _shared_flat_out(calls: list[Call], mix: Mix, for_s: float, progress: Progress) -> float:
-    """Return how many calls a second all connections bring about together."""
+    """Return the calls per second of all connections."""
     task = progress.add_task("over HTTP, flat out", total=None)
     free: asyncio.Queue[Call] = asyncio.Queue()
     for call in calls:
@@ -323,7 +323,7 @@ async def _shared_flat_out(calls: list[Call], mix: Mix, for_s: float, progress: 
 
 
 async def _one_by_one(call: Call, mix: Mix, progress: Progress, count: int = 200) -> list[float]:
-    """Return what each of some calls takes that are made one after another, in seconds."""
+    """Return the seconds of each of several sequential calls."""
     took = []
     task = progress.add_task("one connection", total=count)
     for _ in range(count):
@@ -337,11 +337,13 @@ async def _one_by_one(call: Call, mix: Mix, progress: Progress, count: int = 200
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--quick", is_flag=True, help="Fewer users and shorter times; the figures mean little.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write them to a file too.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file too."
+)
 def main(quick: bool, json_file: Path | None) -> None:
-    """Measure what one server bears, over HTTP and in process."""
+    """Measure the load that one server can handle, over HTTP and in process."""
     if "OPENBLAS_NUM_THREADS" not in os.environ:
-        # As the server does for itself; NumPy looks when it is imported, which it is by now.
+        # The server sets this for its process; here NumPy is already imported.
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.load", *sys.argv[1:]])  # noqa: S606 - itself
     with Progress(console=Console(stderr=True), transient=True) as progress:

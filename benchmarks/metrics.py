@@ -1,7 +1,7 @@
-"""Metrics of a ranking: pure functions of the places at which a question's gold pages were found.
+"""Metrics of a ranking: functions of the places of a question's gold pages.
 
-A place is 1 for the first page of the ranking; `UNRANKED` for a page that is handed over beside the ranking and takes
-no place of it (a short-term page), so it is found at every k; None for a page that was not found.
+The place of the first page is 1. The place of a short-term page is `UNRANKED`: the answer contains it in addition to
+the ranking, so it is found at every k. The place of a page that was not found is None.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ import numpy as np
 
 Place = int | None
 
-# How many pages of a ranking are looked at, and the one of these numbers that systems are compared by.
+# The numbers of pages for which figures are computed, and the one for the comparison of systems.
 CUTS = (5, 10, 20)
 HEADLINE_CUT = 10
 UNRANKED = 0
 BOOTSTRAP_SAMPLES = 10_000
 BOOTSTRAP_SEED = 2506_06326
-# Resamples drawn at once: 1,000 of 1,000 questions are 8 MB.
+# Number of resamples that are drawn at once: 1,000 of 1,000 questions take 8 MB.
 _SAMPLES_AT_ONCE = 1_000
 
 
@@ -54,9 +54,9 @@ def fraction_at(found: Sequence[Place], k: int) -> float:
 
 
 def ndcg_at(found: Sequence[Place], k: int) -> float:
-    """Return the normalised discounted cumulative gain of the first ``k``, every gold page worth the same, 0 to 1.
+    """Return the normalised discounted cumulative gain of the first ``k``, with equal gains, 0 to 1.
 
-    Unranked pages stand before all others; they move the ranked ones back but push none of the first ``k`` out.
+    Unranked pages come first. They lower the discount of ranked pages, but do not remove any of the first ``k``.
     """
     unranked = sum(place == UNRANKED for place in found)
     ranked = sorted(place + unranked for place in found if place and place <= k)
@@ -65,7 +65,7 @@ def ndcg_at(found: Sequence[Place], k: int) -> float:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean, NaN of nothing."""
+    """Return the mean; NaN without values."""
     return float(np.mean(values)) if values else float("nan")
 
 

@@ -1,4 +1,4 @@
-"""Outcomes: what one run measured, question by question, and the figures that follow from it."""
+"""Outcomes: the measurements of one run by question, and figures computed from them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ COLUMNS = (*(f"{name}@{k}" for name, k in product(METRICS, CUTS)), f"nDCG@{HEADL
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One question, asked.
+    """The results of one question.
 
     Attributes:
-        places: Per system the place of each gold page, in the order of ``gold``.
-        reranked: The same of the server, asked again for more pages, with and without each of its signals.
+        places: By system, the place of each gold page, in the order of ``gold``.
+        reranked: The same for a second call of the server for more pages, with and without each signal.
     """
 
     conversation: str
@@ -44,22 +44,22 @@ class Outcome:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether the server had the gold pages at the same places when it was asked again."""
+        """Whether the gold pages had the same places in the second call."""
         places = zip(self.places[SERVER], self.reranked.all_signals, strict=True)
         return all(was == (now if now is not None and now <= max(CUTS) else None) for was, now in places)
 
     @property
     def is_helped(self) -> bool:
-        """Whether the server had a gold page in its short-term memory, where it need not be found."""
+        """Whether a gold page was in short-term memory, where it need not be found."""
         return UNRANKED in self.places[SERVER]
 
 
 @dataclass(slots=True)
 class Timings:
-    """What a client waited for, seconds per call.
+    """Waiting times of a client, seconds per call.
 
     Attributes:
-        settled_s: Per conversation, from its first page to no page waiting.
+        settled_s: For each conversation, time from its first page until no page is pending.
     """
 
     add_s: list[float] = field(default_factory=list)
@@ -69,12 +69,12 @@ class Timings:
 
 @dataclass(slots=True)
 class Run:
-    """A data set, run.
+    """The results of a data set.
 
     Attributes:
-        others: Systems that are the server with another embedding model.
-        modes: Per search mode that the server reported, its number of questions.
-        rankings: Per system that is a server, its name of its ranking.
+        others: Servers with another embedding model.
+        modes: Number of questions by the search mode that the server reported.
+        rankings: Name of the ranking of each server.
         stored_bytes: Size of the data folders after all questions.
     """
 
@@ -89,16 +89,16 @@ class Run:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """What the server is compared with, in the order of the tables."""
+        """The systems for comparison, in the order of the tables."""
         return (*self.others, *BASELINES)
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """All that were asked, the server first."""
+        """All systems, the server first."""
         return (SERVER, *self.compared)
 
     def sizes(self) -> dict[str, int]:
-        """Return how much was asked of how much, by name."""
+        """Return the numbers of questions, pages and conversations, by name."""
         conversations = self.dataset.conversations
         chars = sum(len(page.text) for conversation in conversations for page in conversation.pages)
         return {
@@ -112,7 +112,7 @@ class Run:
         }
 
     def settled_ms_per_page(self) -> float:
-        """Return the milliseconds from adding a page to nothing waiting, mean over all pages."""
+        """Return the milliseconds from adding a page until none is pending, as a mean over all pages."""
         return 1000 * sum(self.timings.settled_s) / max(self.pages, 1)
 
 
@@ -134,7 +134,7 @@ class Scope:
         return figures
 
     def lead(self, other: str) -> Interval:
-        """Return how far the server's fraction@10 is above another system's."""
+        """Return the difference of fraction@10 between the server and another system."""
         ours, theirs = (
             [fraction_at(outcome.places[system], HEADLINE_CUT) for outcome in self.outcomes]
             for system in (SERVER, other)
@@ -154,13 +154,13 @@ def headline(run: Run) -> Scope:
 
 
 def unhelped(run: Run) -> Scope:
-    """Return the headline's questions without those that short-term memory helps the server with."""
+    """Return the headline's questions without those for which short-term memory helps the server."""
     counted = [outcome for outcome in headline(run).outcomes if not outcome.is_helped]
     return Scope("without short-term help", tuple(counted))
 
 
 def scopes(run: Run) -> list[Scope]:
-    """Return every set of questions that has a row: the categories, the mean, the mean without short-term help."""
+    """Return the sets of questions that have a row: each category, all, and all without help from short-term memory."""
     by_category = [
         Scope(name, tuple(outcome for outcome in run.outcomes if outcome.category == name))
         for name in run.dataset.categories

@@ -1,4 +1,4 @@
-"""A client that costs next to nothing: JSON-RPC lines over a process's pipes, so that timings are the server's."""
+"""A minimal client: JSON-RPC lines over a process's pipes, so that only the server's time is measured."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ START_TIMEOUT_S = 60.0
 
 
 class Pipe:
-    """A running server that is spoken to line by line. Make it with `opened`."""
+    """A running server and its pipes. Create it with `opened`."""
 
     def __init__(self, process: Process) -> None:
         self.pid = process.pid
@@ -24,7 +24,7 @@ class Pipe:
         self._last_id = 0
 
     async def call(self, tool: str, **arguments: object) -> Reply:
-        """Return a tool's answer; the time is from writing the line to having read the reply's.
+        """Return a tool's answer; its time is from writing the request until the reply is read.
 
         Raises:
             ServerError: The tool returned an error.
@@ -39,7 +39,7 @@ class Pipe:
         """Return a request's result.
 
         Raises:
-            ServerError: The server refused it or has ended.
+            ServerError: The server rejected the request or has ended.
         """
         self._last_id += 1
         line = json.dumps({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}).encode() + b"\n"
@@ -61,13 +61,13 @@ class Pipe:
 
 
 def initialize_params() -> dict[str, Any]:
-    """Return what a client says first."""
+    """Return the first messages of a client."""
     return {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "speed", "version": "1"}}
 
 
 @asynccontextmanager
 async def opened(*arguments: str) -> AsyncIterator[Pipe]:
-    """Start ``python ARGUMENTS`` as an MCP server, greet it and yield it; closing its stdin ends it."""
+    """Start ``python ARGUMENTS`` as an MCP server, initialise it and yield it; closing its stdin stops it."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stdin=PIPE, stdout=PIPE, limit=LINE_MAX_BYTES
     )

@@ -1,4 +1,4 @@
-"""Records: a run as one JSON object, and question by question."""
+"""Records: a run as one JSON object, and as one line of JSON per question."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from benchmarks.outcomes import Run, headline, scopes, unhelped
 
 
 def as_json(run: Run) -> dict[str, Any]:
-    """Return everything that the tables show, and what they were made with."""
+    """Return all figures of the tables, with versions and settings."""
     timings, dataset = run.timings, run.dataset
     return {
         "dataset": dataset.name,
@@ -43,10 +43,10 @@ def write_json(file: Path, runs: Sequence[Run]) -> None:
 
 
 def write_questions(file: Path, runs: Sequence[Run]) -> None:
-    """Write one line of JSON per question: its gold pages and where each system found them.
+    """Write one line of JSON per question: its gold pages and their places in each system.
 
-    ``reranked`` tells where the server finds them with all signals and without each, asked for more pages.
-    Place 0 is short-term memory, null is not found.
+    ``reranked`` contains their places in a second call for more pages, with all signals and without each.
+    Place 0 means short-term memory, null means not found.
     """
     lines = [
         json.dumps({"dataset": run.dataset.name, **asdict(outcome)}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Reports: a run as tables for people."""
+"""Reports: a run as tables."""
 
 from rich.console import Console
 from rich.table import Table
@@ -10,18 +10,18 @@ from benchmarks.metrics import CUTS, HEADLINE_CUT, Interval
 from benchmarks.outcomes import COLUMNS, SERVER, Run, Scope, headline, scopes, unhelped
 from benchmarks.two_stages import JOINS_FROM, KEYWORDS_PER_PAGE, PAGE_COSINE_MIN, PAGES_AT_MOST, SEGMENTS_AT_MOST
 
-# A table that is cut or wrapped by a narrow pipe is of no use.
+# A narrow pipe would cut or wrap the table.
 LEAST_WIDTH = 140
 
 _RULES = f"""\
-A question's gold pages in the server's short-term memory count as found at every k: they are handed over beside \
-the found ones. They take no place of the ranking. "without short-term help" leaves such questions out, for every \
-system.
+A question's gold pages in the server's short-term memory count as found at every k, because the answer contains \
+them in addition to the found pages. They take no place in the ranking. "without short-term help" omits such questions \
+for every system.
 fraction@k: share of the gold pages among the first k, mean over questions. Intervals: 95 %, paired bootstrap over \
 questions, fixed seed.
-with NAME: the same server with that embedding model instead of the bundled one, fed and asked the same.
-words alone: the same server without an embedding model, fed and asked the same; its short-term memory counts likewise.
-BM25: k1 {BM25_K1}, b {BM25_B}, whole page text, lower-case words, stop words left out, no stemming.
+with NAME: the same server with that embedding model instead of the bundled one, with the same pages and questions.
+words alone: the same server without an embedding model, with the same pages and questions.
+BM25: k1 {BM25_K1}, b {BM25_B}, whole page text, lower-case words without stop words, no stemming.
 dense: the bundled model's page vectors, cut at its window, cosine.
 two stages: the reference's rules without its LLM, on the page vectors of dense. In order of arrival a page joins the \
 segment with the highest cosine (to the mean of its pages) plus Jaccard index (of keywords: a page's \

@@ -1,4 +1,4 @@
-"""A process with the bundled model and little else: it embeds what stdin has, and prints how much RAM it then takes.
+"""A process with little more than the bundled model: it embeds texts from stdin and prints its RAM.
 
 Stdin is a JSON list of texts; the last one is embedded as a page.
 """

@@ -1,9 +1,9 @@
-"""What the server finds: every question of a data set, asked over MCP stdio, beside four other ways to find pages.
+"""Retrieval quality: every question of a data set over MCP stdio, compared with four other ways to find pages.
 
 Run ``python -m benchmarks.retrieval --data FILE``. Each conversation gets a server process, a user and a data folder
-of its own; its pages go in through ``add_memory``, and the questions are asked once no page waits for anything. After
-the last of them they are asked again with ``explain``, so that this disturbs no measured call. A second server, which
-has no embedding model, is fed and asked the same, and with ``--embedding NAME`` one with that model.
+of its own. Its pages are added with ``add_memory``, and the questions are asked when no page is pending. Then they are
+asked again with ``explain``, which is not timed. A second server without an embedding model gets the same pages and
+questions, and with ``--embedding NAME`` one with that model too.
 """
 
 import os
@@ -32,7 +32,7 @@ from benchmarks.two_stages import TwoStages
 from memoryos_mcp.embedding import Embedder
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 
-# The last, incomplete batch of the backlog waits for a silence; nobody will speak here, so it may be a short one.
+# The last, incomplete batch waits for a silence, which can be short here.
 SERVER_FLAGS = ("--consolidation-idle-s", "1")
 KEY_VARIABLE = "MEMORYOS_EMBEDDING_API_KEY"
 
@@ -42,9 +42,9 @@ class OtherServer:
     """A server that differs from the measured one in its embedding model.
 
     Attributes:
-        system: What it is called in the tables.
-        flags: Arguments that name its model.
-        env: What else it needs for that.
+        system: Its name in the tables.
+        flags: Arguments that set its model.
+        env: Environment variables for the model.
     """
 
     system: str
@@ -53,7 +53,7 @@ class OtherServer:
 
     @classmethod
     def of(cls, embedding: str) -> "OtherServer":
-        """Return the one for an argument of ``--embedding``."""
+        """Return the server for an argument of ``--embedding``."""
         at_address = re.fullmatch(r"(.+?)@(https?://.+)", embedding)
         name, address = at_address.groups() if at_address else (embedding, None)
         folder = Path(name).expanduser()
@@ -61,7 +61,7 @@ class OtherServer:
         flags = ("--embedding-model-name", name)
         if address is None:
             return cls(system, flags)
-        # No server without an address is given the key.
+        # Only a server with an address gets the key.
         env = {KEY_VARIABLE: os.environ[KEY_VARIABLE]} if KEY_VARIABLE in os.environ else {}
         return cls(system, (*flags, "--embedding-base-url", address), env)
 
@@ -71,10 +71,10 @@ WITHOUT_MODEL = OtherServer(WORDS_ALONE, ("--embedding-model-name", "none"))
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """One conversation on its way through all systems.
+    """The run of one conversation through all systems.
 
     Attributes:
-        measured: Takes what is measured beside the places.
+        measured: Receives the other measurements.
     """
 
     conversation: Conversation
@@ -82,7 +82,7 @@ class _Bench:
     progress: Progress
 
     async def server(self) -> tuple[list[tuple[Place, ...]], list[Reranked]]:
-        """Return the places of each question's gold pages, and those without each signal."""
+        """Return the places of each question's gold pages, with all signals and without each."""
         questions, measured = self.conversation.questions, self.measured
         with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
             async with self._fed(Path(folder), self.conversation.id) as fed:
@@ -103,7 +103,7 @@ class _Bench:
         return _places(questions, answers), reranked
 
     async def other_server(self, other: OtherServer) -> list[tuple[Place, ...]]:
-        """Return the places of each question's gold pages as another server finds them."""
+        """Return the places of each question's gold pages in another server."""
         title = f"{self.conversation.id}, {other.system}"
         with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
             async with self._fed(Path(folder), title, other) as fed:
@@ -135,7 +135,7 @@ class _Bench:
 
 
 async def run(dataset: Dataset, embedder: Embedder, others: Sequence[OtherServer], progress: Progress) -> Run:
-    """Return what a run over the data set measured."""
+    """Return the results of a run over the data set."""
     measured = Run(dataset, [other.system for other in others])
     for conversation in dataset.conversations:
         bench = _Bench(conversation, measured, progress)
@@ -182,10 +182,10 @@ def _size(folder: Path) -> int:
 
 
 def _chosen(dataset: Dataset, limit: int | None, categories: Sequence[str]) -> Dataset:
-    """Return the data set cut down to some conversations and kinds of questions.
+    """Return a part of the data set: some conversations and categories of questions.
 
     Raises:
-        click.BadParameter: It has no such kind of question.
+        click.BadParameter: A category is unknown.
     """
     if unknown := set(categories).difference(dataset.categories):
         message = f"{dataset.name} has no {', '.join(sorted(unknown))}; it has {', '.join(dataset.categories)}"
@@ -202,7 +202,7 @@ def other_servers(embeddings: Sequence[str]) -> list[OtherServer]:
     """Return a server for each argument of ``--embedding``.
 
     Raises:
-        click.BadParameter: Two would have one name.
+        click.BadParameter: Two servers have the same name.
     """
     others = [OtherServer.of(embedding) for embedding in embeddings]
     systems = [other.system for other in others]
@@ -235,7 +235,7 @@ async def _run_all(datasets: Sequence[Dataset], others: Sequence[OtherServer], o
     required=True,
     help="LoCoMo's JSON or a file in the neutral format; may be given more than once.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Only so many conversations of each file.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of conversations of each file.")
 @click.option(
     "--category", "categories", multiple=True, help="Only this kind of question; may be given more than once."
 )
@@ -244,7 +244,7 @@ async def _run_all(datasets: Sequence[Dataset], others: Sequence[OtherServer], o
     "embeddings",
     multiple=True,
     metavar="NAME",
-    help="Compare with this embedding model too, a name or folder for sentence-transformers; NAME@URL is one of an "
+    help="Compare with this embedding model too: a name or folder for sentence-transformers, or NAME@URL for an "
     f"embeddings API, whose key is taken from {KEY_VARIABLE}. May be given more than once.",
 )
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
@@ -262,7 +262,7 @@ def main(
     json_file: Path | None,
     questions_file: Path | None,
 ) -> None:
-    """Measure what the server finds, and what each signal brings, beside other ways to search the same pages."""
+    """Measure retrieval quality and the effect of each signal, compared with other ways to search the same pages."""
     others = other_servers(embeddings)
     output, width = Console(), LEAST_WIDTH + max((len(other.system) for other in others), default=0)
     output = output if output.width >= width else Console(width=width)

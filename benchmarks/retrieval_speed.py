@@ -1,4 +1,4 @@
-"""What retrieval costs: time against a bare forward pass of the query, growth with the memory, and bytes per page."""
+"""The cost of retrieval: time compared with a forward pass of the query, growth with the memory, bytes per page."""
 
 import asyncio
 import itertools
@@ -30,14 +30,14 @@ ENCODINGS = 100
 LONG_PAGES = 60
 # The average page of the BEAM data set.
 LONG_PAGE_CHARS = 5_500
-# What the index is, in SQLite's file; all else are the pages, what is made of them, and their order.
+# Tables of the index in SQLite's file.
 INDEX_TABLES = ("page_words%", "page_vectors%", "page_tokens%", "pages_outline%", "names%")
 KB = 1e3
 READY_AFTER_S = 900.0
 
 
 async def measure_retrieval(quick: bool, progress: Progress) -> list[Figure]:
-    """Return every line of the table; ``quick`` leaves out the largest memory."""
+    """Return every row of the table; ``quick`` omits the largest memory."""
     sizes = SIZES[:2] if quick else SIZES
     embedder, model = BundledEmbedder(), BareModel()
     figures: list[Figure] = []
@@ -63,7 +63,7 @@ async def measure_retrieval(quick: bool, progress: Progress) -> list[Figure]:
 async def _queries(
     folder: Path, size: int, model: BareModel, advance: Callable[[], None]
 ) -> tuple[list[Figure], float, int]:
-    """Return p50 and p99 against the floor, the p50 in ms, and the server's resident bytes."""
+    """Return the rows of p50 and p99 with the floor, the p50 in ms, and the server's resident bytes."""
     grammar = Grammar(random.Random(2))  # noqa: S311 - made-up data
     floor, ours = [], []
     async with opened(*memory_server(folder, USER_ID)) as server, asyncio.timeout(READY_AFTER_S):
@@ -125,7 +125,7 @@ def _bytes(what: str, found: float, limit_kb: float) -> Figure:
 
 
 def _index_bytes(folder: Path) -> int:
-    """Return what the index takes in the file."""
+    """Return the row of the size of the index in the file."""
     connection = apsw.Connection(str(database_file(folder, USER_ID)), flags=apsw.SQLITE_OPEN_READONLY)
     where = " OR ".join(["name LIKE ?"] * len(INDEX_TABLES))
     size = connection.execute(f"SELECT sum(pgsize) FROM dbstat WHERE {where}", INDEX_TABLES).get  # noqa: S608 - constant
@@ -138,7 +138,7 @@ def _short_page_bytes(folder: Path, size: int) -> list[Figure]:
 
 
 async def _code_bytes(folder: Path) -> Figure:
-    """Return the most that one query reads of token codes."""
+    """Return the row of the maximum bytes of token vectors that a query reads."""
     grammar = Grammar(random.Random(3))  # noqa: S311 - made-up data
     async with MemoryService(Settings(data_storage_path=folder)) as service, service.user(USER_ID) as engine:
         while not (await engine.stats()).is_semantic:
@@ -155,7 +155,7 @@ async def _code_bytes(folder: Path) -> Figure:
 
 
 async def _long_page_bytes(folder: Path, progress: Progress) -> Figure:
-    """Return what the index of long pages takes on disk, embedded by the server's own background work."""
+    """Return the row of the index size of long pages, embedded by the server's background work."""
     grammar = Grammar(random.Random(4))  # noqa: S311 - made-up data
     task = progress.add_task("embedding long pages", total=LONG_PAGES)
     settings = Settings(data_storage_path=folder)
@@ -180,7 +180,7 @@ def _long_turn(grammar: Grammar) -> Turn:
 
 
 async def _encoding(embedder: BundledEmbedder, model: BareModel) -> Figure:
-    """Return what encoding a page costs beside a bare pass of its text and the one before it."""
+    """Return the row of the cost of encoding a page, compared with a forward pass of its text and the previous one."""
     grammar = Grammar(random.Random(5))  # noqa: S311 - made-up data
     floor, ours = [], []
     before = ""

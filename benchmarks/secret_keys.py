@@ -1,6 +1,6 @@
-"""Made-up secrets of each known form, and what looks like one and is none.
+"""Made-up secrets of each known form, and harmless lookalikes.
 
-They are put together when they are asked for, from parts, so that no file holds anything that a scanner would report.
+They are assembled from parts at run time, so that secret scanners do not report this file.
 """
 
 import base64
@@ -22,7 +22,7 @@ _BECH32 = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
 
 Draw = Callable[[random.Random], str]
 
-# A form: literal parts, and (alphabet, length) for what is drawn.
+# A form consists of literal parts and of (alphabet, length) for random parts.
 Part = str | tuple[str, int]
 
 _FORMS: Mapping[str, tuple[tuple[Part, ...], ...]] = {
@@ -100,7 +100,7 @@ _FORMS: Mapping[str, tuple[tuple[Part, ...], ...]] = {
 
 
 def secrets_of(chance: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield one secret of each form with the kind that it is."""
+    """Yield one secret of each form with its kind."""
     for kind, forms in _FORMS.items():
         for form in forms:
             yield kind, "".join(part if isinstance(part, str) else drawn(chance, *part) for part in form)
@@ -109,19 +109,19 @@ def secrets_of(chance: random.Random) -> Iterator[tuple[str, str]]:
 
 
 def near_misses(chance: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield one of each thing that looks like a secret and is none, with what it is."""
+    """Yield one lookalike of each form with its name."""
     for what, make in _NEAR_MISSES.items():
         yield what, make(chance)
 
 
 def checked_token(prefix: str, chance: random.Random) -> str:
-    """Return a token of GitHub or npm: 30 drawn characters and their checksum."""
+    """Return a token of GitHub or npm: 30 random characters and their checksum."""
     body = drawn(chance, _ALNUM, 30)
     return f"{prefix}_{body}{base62_crc32(body)}"
 
 
 def private_key(chance: random.Random, lines: int = 12) -> str:
-    """Return a block that has the form of a private key in PEM."""
+    """Return a block in the form of a private key in PEM."""
     kind = chance.choice(["", "RSA ", "EC ", "OPENSSH "])
     body = "\n".join(drawn(chance, _BASE64, 64) for _ in range(lines))
     dashes = "-" * 5
@@ -130,14 +130,14 @@ def private_key(chance: random.Random, lines: int = 12) -> str:
 
 
 def jwt(chance: random.Random) -> str:
-    """Return what has the form of a signed JWT."""
+    """Return a text in the form of a signed JWT."""
     parts = [{"alg": "HS256", "typ": "JWT"}, {"sub": drawn(chance, string.digits, 10), "iat": 1700000000}]
     encoded = [_url_base64(json.dumps(part)) for part in parts]
     return ".".join([*encoded, drawn(chance, _WORD, 43)])
 
 
 def discord_token(chance: random.Random) -> str:
-    """Return what has the form of a bot's token: its number in base64, a time, a signature."""
+    """Return a text in the form of a bot token: its number in base64, a time, a signature."""
     number = "1" + drawn(chance, string.digits, 17)
     return f"{_url_base64(number)}.{drawn(chance, _WORD, 6)}.{drawn(chance, _WORD, 38)}"
 
@@ -164,7 +164,7 @@ def _bar_code(chance: random.Random) -> str:
 
 
 def _wrong_iban(chance: random.Random) -> str:
-    """Return an account number of which one digit was mistyped, so that its check digits do not fit."""
+    """Return an account number with one wrong digit, so that its check digits are invalid."""
     right = iban(chance, " ")
     return right[:-1] + str((int(right[-1]) + chance.randrange(1, 10)) % 10)
 

@@ -1,10 +1,9 @@
-"""How many secrets are caught, how often something is taken for one, and what looking for them costs.
+"""The share of secrets that are caught, the rate of false alarms, and the cost of redaction.
 
-Run ``python -m benchmarks.secrets --data FILE``. Secrets are made up in the form of each provider and in those of
-everyday life, none is real. False alarms are counted over the conversations of each FILE, LoCoMo's published JSON or
-the neutral format, over lines drawn from this machine's standard library of Python, its documentation and its logs, and
-over things that look like secrets; each alarm is shown, cut short. Orders to the reader are counted over the same
-conversations.
+Run ``python -m benchmarks.secrets --data FILE``. Secrets are made up, in the forms of providers and of everyday life.
+False alarms are counted in the conversations of each FILE (LoCoMo's published JSON or the neutral format), in random
+lines of this machine's Python library, documentation and logs, and in lookalikes of secrets. Each alarm is printed in
+part. Orders to the reader are counted in the same conversations.
 """
 
 import random
@@ -34,7 +33,7 @@ ALARMS_AT_MOST = 1.0  # in 10,000 turns
 LINE_ALARMS_AT_MOST = 5  # in 50,000 lines
 SHOWN_CHARS = 60
 
-# Lines stand with their neighbours, since some forms take more than one.
+# Some forms take several lines, so neighbouring lines are drawn together.
 LINES_TOGETHER = 50
 # Code, prose and logs.
 _ENDINGS = frozenset({".py", ".pyi", ".txt", ".rst", ".md", ".html", ".log", ".cfg", ".toml", ".json", ".c", ".h", ""})
@@ -51,7 +50,7 @@ _SENTENCES = (
 
 
 def catch_rates(rounds: int) -> dict[str, float]:
-    """Return for each kind of generated secret which share of it no text holds after it was redacted."""
+    """Return the share of caught secrets of each form."""
     chance = random.Random(7)  # noqa: S311 - made-up data
     caught: Counter[str] = Counter()
     made: Counter[str] = Counter()
@@ -67,11 +66,11 @@ def catch_rates(rounds: int) -> dict[str, float]:
 
 
 def lines_of_this_machine(count: int, seed: int) -> list[str]:
-    """Return so many lines, some that stand together in one text, of files drawn at random.
+    """Return texts of neighbouring lines from random files.
 
     Args:
-        count: Lines in all.
-        seed: Of the draw.
+        count: Number of lines.
+        seed: The random seed.
     """
     chance = random.Random(seed)  # noqa: S311 - no secret
     found = [
@@ -94,7 +93,7 @@ def lines_of_this_machine(count: int, seed: int) -> list[str]:
 
 
 def _is_caught(text: str, secret: str) -> bool:
-    """Whether the redacted text holds no telling part of the secret: its last word, or the password of an address."""
+    """Return whether the redacted text does not contain the last word of the secret, or the password of an address."""
     clean = redact(text)
     address = re.search(r":(\w+)@", secret)
     core = address[1] if address else secret.split()[-1]
@@ -102,7 +101,7 @@ def _is_caught(text: str, secret: str) -> bool:
 
 
 def near_miss_alarms(rounds: int) -> dict[str, float]:
-    """Return for each thing that is no secret which share of it is taken for one."""
+    """Return the share of false alarms for each lookalike."""
     chance = random.Random(11)  # noqa: S311 - made-up data
     alarms: Counter[str] = Counter()
     for number in range(rounds):
@@ -113,13 +112,13 @@ def near_miss_alarms(rounds: int) -> dict[str, float]:
 
 
 def turns_of(conversations: Sequence[Conversation]) -> list[str]:
-    """Return both sides of every page that say something."""
+    """Return all sides of pages that are not empty."""
     sides = [side for one in conversations for page in one.pages for side in (page.user_input, page.agent_response)]
     return [side for side in sides if side]
 
 
 def seconds(work: Callable[[str], object], texts: Sequence[str]) -> float:
-    """Return how long the work takes on all texts, the best of a few."""
+    """Return the best time of several runs over all texts."""
     best = float("inf")
     for _ in range(TIMINGS):
         began = time.perf_counter()
@@ -187,12 +186,18 @@ def _scan(text: str) -> object:
     "files",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="Conversations; may be given twice.",
+    help="Conversations; may be given more than once.",
 )
-@click.option("--lines", type=click.IntRange(min=0), default=50_000, show_default=True, help="Of this machine's files.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the draw of lines.")
+@click.option(
+    "--lines",
+    type=click.IntRange(min=0),
+    default=50_000,
+    show_default=True,
+    help="Number of lines from this machine's files.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for these lines.")
 def main(files: Sequence[Path], lines: int, seed: int) -> None:
-    """Measure what is caught, what is taken for a secret, and what it costs."""
+    """Measure caught secrets, false alarms, and the cost of redaction."""
     console = Console(width=150)
     _print_rates(console, catch_rates(ROUNDS))
     table = Table(title=f"Taken for secrets, of {NEAR_MISS_ROUNDS:,} of each")

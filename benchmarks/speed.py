@@ -1,8 +1,8 @@
-"""How fast and how large the server is, each figure beside its floor, measured in the same run.
+"""Speed and memory of the server, compared with floors that are measured in the same run.
 
-Run ``python -m benchmarks.speed``; ``--quick`` leaves out the largest memory. Every figure of the server is taken at
-the pipes of the real command, as a client over stdio sees it. A floor is what the same work costs bare; calls of floor
-and server alternate, so that whatever else the machine does weighs on both.
+Run ``python -m benchmarks.speed``; ``--quick`` omits the largest memory. The server is measured at the pipes of the
+real command, as a client over stdio is. A floor is the cost of the same work without the server. Calls of floor and
+server alternate, so that other load on the machine affects both.
 """
 
 import asyncio
@@ -66,13 +66,13 @@ def _versus(what: str, floor: float, ours: float, unit: str, at_most: float) -> 
 
 
 def measure_start(folder: Path, advance: Callable[[], None]) -> list[Figure]:
-    """Time from starting the process to the first reply: as it is started here, and as a desktop client does it."""
+    """Time from the start of the process to the first reply, as started here and as by a desktop client."""
     floor, ours, bare, clients = [], [], [], []
     held = _command_of_a_client(folder)
     for _ in range(STARTS):
         floor.append(_first_reply_s([sys.executable, *BARE_SERVER]))
         ours.append(_first_reply_s([sys.executable, *memory_server(folder, USER_ID)]))
-        # The bare server is a module beside this one, which is found in the working folder.
+        # The bare server is a module in this folder, which is found from the working folder.
         bare.append(_first_reply_s([sys.executable, *BARE_SERVER], env={}, cwd=ROOT))
         clients.append(_first_reply_s(held, env={}, cwd=Path(ROOT.anchor)))
         advance()
@@ -103,7 +103,7 @@ def _first_reply_s(command: Sequence[str], *, env: Mapping[str, str] | None = No
 
 
 def _command_of_a_client(folder: Path) -> list[str]:
-    """Put the server into a client's file, as ``memoryos-mcp install`` does, and return the command line it holds."""
+    """Add the server to a client's file with ``memoryos-mcp install``, and return the command line in it."""
     client, file = CLIENTS["claude-desktop"], folder / "claude_desktop_config.json"
     folder.mkdir(parents=True, exist_ok=True)
     found = Found(client, "user", file, is_client_there=True)
@@ -114,7 +114,7 @@ def _command_of_a_client(folder: Path) -> list[str]:
 
 
 async def measure_adds(folder: Path, advance: Callable[[], None]) -> list[Figure]:
-    """Acknowledged adds while embedding and consolidation run, against a bare commit plus a bare tool call."""
+    """Time of adds during embedding and consolidation, compared with a bare commit plus a bare tool call."""
     grammar = Grammar(random.Random(1))  # noqa: S311 - made-up data
     floor, ours = [], []
     with BareStore(folder / "bare.db") as bare_store:
@@ -137,7 +137,7 @@ async def measure_adds(folder: Path, advance: Callable[[], None]) -> list[Figure
 
 
 async def measure_facts(folder: Path, advance: Callable[[], None]) -> Figure:
-    """Time from a page's receipt until the profile shows what it tells, with nothing else waiting."""
+    """Time from adding a page until the profile shows its fact, with no other work pending."""
     waits_s = []
     async with opened(*memory_server(folder, USER_ID)) as server, asyncio.timeout(FACTS * FACT_AFTER_S):
         for number in range(FACTS):
@@ -181,7 +181,7 @@ async def measure_queries(
 
 
 async def measure_opening(folder: Path, pages: int, advance: Callable[[], None]) -> list[Figure]:
-    """Time to open a large user in a process whose models are loaded already, median of a few openings."""
+    """Median time to open a large memory in a process with loaded models."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)  # as the command does
     read_s, lexical_s, full_s = [], [], []
     for _ in range(OPENINGS):
@@ -209,7 +209,7 @@ async def measure_opening(folder: Path, pages: int, advance: Callable[[], None])
 
 
 async def measure_writers(folder: Path) -> Figure:
-    """Several server processes write to one user at once; every page must be there once."""
+    """Throughput of several server processes that write to one user at once; every page must exist once."""
 
     async def write(writer: int) -> list[str]:
         async with opened(*memory_server(folder, USER_ID)) as server:
@@ -234,7 +234,7 @@ async def measure_writers(folder: Path) -> Figure:
 
 
 async def measure(sizes: tuple[int, ...], progress: Progress) -> list[Figure]:
-    """Return every line of the table."""
+    """Return every row of the table."""
 
     def step(title: str, total: int) -> Callable[[], None]:
         task: TaskID = progress.add_task(title, total=total)
@@ -287,11 +287,11 @@ def _of_the_largest(p50s: list[float], vector_bytes: int, resident: int) -> list
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Leave out the largest memory.")
-@click.option("--retrieval", is_flag=True, help="Measure retrieval alone, up to a million pages, and the index.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to a file as well.")
+@click.option("--quick", is_flag=True, help="Omit the largest memory.")
+@click.option("--retrieval", is_flag=True, help="Measure only retrieval, with up to a million pages, and the index.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file too.")
 def main(quick: bool, retrieval: bool, json_file: Path | None) -> None:
-    """Measure the server's speed and memory beside their floors."""
+    """Measure the server's speed and memory, compared with floors."""
     with Progress(console=Console(stderr=True)) as progress:
         if retrieval:
             figures = asyncio.run(measure_retrieval(quick, progress))

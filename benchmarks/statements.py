@@ -1,8 +1,8 @@
-"""What is learned without an LLM: how much of what one would want kept, and how much that nobody wants.
+"""Facts that are learned without an LLM: recall of wanted facts, and unwanted or untrue ones.
 
 Run it as ``python -m benchmarks.statements``. It reads the made-up year of `benchmarks/life` page by page, as a server
-does, and compares the facts with the labels. With ``--data FILE`` it reads other conversations instead, and ``--draw``
-prints a draw of their facts to be read and judged.
+does, and compares the facts with the labels. With ``--data FILE`` it reads other conversations instead. ``--draw``
+prints random facts of them for review.
 """
 
 import calendar
@@ -34,14 +34,14 @@ _DAY = re.compile(r"\[([^\]]+)\]")
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A fact, and the pages that it was learned from, the one that says it first."""
+    """A fact, and the pages from which it was learned, the first one first."""
 
     pages: tuple[str, ...]
     fact: AddFact | Fact
 
 
 def learn_all(pages: Iterable[Page]) -> list[Learned]:
-    """Return the facts of pages that are read one by one, each with those before it known."""
+    """Return the facts of pages that are read one by one, with the facts of previous pages known."""
     known: dict[int, Fact] = {}
     learned: list[Learned] = []
     for page in pages:
@@ -66,7 +66,7 @@ def learn_all(pages: Iterable[Page]) -> list[Learned]:
 
 
 def life_pages(entries: Sequence[dict[str, Any]]) -> list[Page]:
-    """Return the pages of the made-up year, in their order."""
+    """Return the pages of the made-up year in order."""
     return [
         _page(number, entry["id"], entry["user"], entry["assistant"], entry["at"].replace(tzinfo=UTC))
         for number, entry in enumerate(entries, 1)
@@ -87,14 +87,14 @@ def _page(number: int, name: str, user: str, assistant: str, at: datetime) -> Pa
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The facts of the made-up year against its labels.
+    """Comparison of the facts of the made-up year with its labels.
 
     Attributes:
         missed: Wanted facts that were not learned.
-        kinds: By kind, how many are wanted and how many of them were learned.
-        untrue: Facts that no list of their page bears out.
-        never: Sentences that must teach nothing, and did.
-        false_days: Facts with a day that was not said.
+        kinds: By kind, the numbers of wanted facts and of learned ones among them.
+        untrue: Facts that no label of their page confirms.
+        never: Sentences from which a fact was learned although none must be.
+        false_days: Facts with a date that was not said.
     """
 
     learned: tuple[Learned, ...]
@@ -117,10 +117,10 @@ class Judged:
 
 
 def judge_life(replay: Path | None = None) -> Judged:
-    """Read the made-up year and compare.
+    """Read the made-up year and compare the facts with the labels.
 
     Args:
-        replay: Replies of an LLM that reads it; None reads it without one.
+        replay: Recorded replies of an LLM; None reads the year without an LLM.
 
     Raises:
         ServerError: The file lacks replies.
@@ -172,7 +172,7 @@ def judge_life(replay: Path | None = None) -> Judged:
 
 
 def _is_said(time: str, page: Page) -> bool:
-    """Whether a page says a year, month or day, or is of it."""
+    """Return whether a page mentions a year, month or day, or was said then."""
     if f"{page.occurred_at:%Y-%m-%d}".startswith(time):
         return True
     year, month, day = (*map(int, time.split("-")), 0, 0)[:3]
@@ -194,15 +194,15 @@ def _is_borne_out(text: str, truths: Sequence[Sequence[str]]) -> bool:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Other conversations.")
-@click.option("--draw", type=click.IntRange(0), default=0, show_default=True, help="Facts to print, at random.")
+@click.option("--draw", type=click.IntRange(0), default=0, show_default=True, help="Number of random facts to print.")
 @click.option(
     "--replay",
     type=click.Path(dir_okay=False, resolve_path=True, path_type=Path),
-    help="Read the year with the LLM whose replies this file holds.",
+    help="Read the year with the recorded LLM replies in this file.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the draw.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
 def main(data: Path | None, draw: int, replay: Path | None, seed: int) -> None:
-    """Print what is learned without an LLM: recall and precision, or facts per 1,000 turns and a draw of them."""
+    """Print figures of facts learned without an LLM: recall and precision, or facts per 1,000 turns and a sample."""
     if data is None:
         judged = judge_life(replay)
         learned: Sequence[Learned] = judged.learned

@@ -1,4 +1,4 @@
-"""Made-up memories of any size: sentences from a small grammar, real vectors for some of them, noise for the rest."""
+"""Made-up memories of any size: sentences from a small grammar; real vectors for some, noisy copies for others."""
 
 import random
 import shutil
@@ -42,7 +42,7 @@ _VIEWS = "It took hours|It was great fun|It cost too much|Nobody noticed|It rain
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Makes texts; the same seed gives the same texts."""
+    """Generates texts; the same seed gives the same texts."""
 
     random: random.Random
 
@@ -55,7 +55,7 @@ class Grammar:
         return f"{person.capitalize()} {act} {thing} {place} {when} with {rare}. {view}."
 
     def turn(self, at: datetime) -> Turn:
-        """Return an exchange as people have them: two short sentences, then three."""
+        """Return a turn: two short sentences, and an answer of three."""
         user = " ".join(self.sentence() for _ in range(2))
         return Turn(user, " ".join(self.sentence() for _ in range(3)), at)
 
@@ -68,13 +68,13 @@ class Grammar:
 async def write_memory(
     folder: Path, pages: int, embedder: BundledEmbedder, on_written: Callable[[int], None]
 ) -> NDArray[np.float32]:
-    """Write a memory of so many pages through the store, and return the vectors, shape ``(pages, dimension)``.
+    """Write a memory through the store, and return its vectors, shape ``(pages, dimension)``.
 
     Args:
         folder: The data folder.
-        pages: How many, at least one.
-        embedder: Makes the real vectors.
-        on_written: Is told how many pages each transaction has added.
+        pages: Number of pages, at least one.
+        embedder: Computes the real vectors.
+        on_written: Called with the number of pages of each transaction.
     """
     base_texts = min(pages, BASE_TEXTS)
     grammar, noise = Grammar(random.Random(pages)), np.random.default_rng(pages)  # noqa: S311 - made-up data
@@ -114,7 +114,7 @@ async def write_memory(
         ]
         chains = [ChainPlan(None, tuple(waiting[n : n + 5]), "Made up.") for n in range(0, len(waiting), 5)]
         await store.commit(lease, Filing(chains=chains, segments=segments, organiser="benchmark"))
-        # Nothing is left for the server's background to do: what is measured is retrieval.
+        # Only retrieval is measured, so the server must have no background work.
         for segment in await store.segments():
             read = await store.pages(
                 PageQuery(segment=segment.segment, is_newest=True, is_unanalysed=True, limit=PAGES_PER_WRITE)
@@ -140,7 +140,7 @@ def copy_memory(source: Path, folder: Path, user: str) -> None:
     Args:
         source: The data folder of a memory that `write_memory` has written.
         folder: The data folder to copy to.
-        user: Whose memory the copy is.
+        user: The user of the copy.
     """
     path = database_file(folder, user)
     path.parent.mkdir(parents=True)

@@ -1,9 +1,9 @@
-"""Learning the ranking's weights: from development data, checked on conversations that were not learned from.
+"""Learns the ranking's weights from development data, and checks them on other conversations.
 
 Run ``python -m benchmarks.tune --data FILE --data FILE``. Every question is asked in process, and its candidates are
-kept with all their signals; then weights are changed one at a time as long as that helps. The same is done once per
-conversation without it, and the weights that come out are scored on the conversation left out: these figures, not the
-fitted ones, tell what strangers' conversations may expect.
+stored with all their signals. Then weights are changed one at a time while that helps. The same is done for each
+conversation with the data of the others, and the resulting weights are scored on it. Only these figures are an
+estimate for other conversations.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ from benchmarks.metrics import UNRANKED, Place, fraction_at, mean, ndcg_at
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.retrieval.ranking import PIECES, WINDOWS, WORDS, Recipe, scaled
+from memoryos_mcp.retrieval.ranking import TOKENS, WINDOWS, WORDS, Recipe, scaled
 from memoryos_mcp.retrieval.signals import Mask, Scores
 
-RECIPES = {recipe.name: recipe for recipe in (PIECES, WINDOWS, WORDS)}
+RECIPES = {recipe.name: recipe for recipe in (TOKENS, WINDOWS, WORDS)}
 CUTS = (5, 10, 20)
-# What is learned for: mostly the figure of the headline, and a little for what stands beside it.
+# The objective: mostly the figure of the headline, and a little of the others.
 OBJECTIVE = {5: 0.15, 10: 0.6, 20: 0.1}
 NDCG_SHARE = 0.15
 STEPS = (0.4, 0.2, 0.1)
 ROUNDS = 6
-# A weight has to earn this much, in points of the objective, for each 1 it is away from 0.
+# Penalty in points of the objective for each 1 by which a weight differs from 0.
 PRICE = 0.05
 POLL_S = 0.1
 
@@ -45,12 +45,12 @@ class Case:
     """A question with its candidates.
 
     Attributes:
-        signals: As they are weighed, shape ``(n,)`` each.
+        signals: Scaled signals, shape ``(n,)`` each.
         seqs: The candidates, shape ``(n,)``.
-        eligible: Which of them are ranked: all but those that short-term memory shows anyway, shape ``(n,)``.
-        gold: Where each gold page is: its index among the candidates, `UNRANKED` - 1 for a short-term page, None for
-            one that is no candidate.
-        fold: The conversation it is from.
+        eligible: Which of them are ranked: all except short-term pages, shape ``(n,)``.
+        gold: Index of each gold page among the candidates; `UNRANKED` - 1 for a short-term page, None for a page that
+            is not a candidate.
+        fold: Its conversation.
     """
 
     signals: Mapping[str, Scores]
@@ -60,7 +60,7 @@ class Case:
     fold: str
 
     def places(self, weights: Mapping[str, float]) -> tuple[Place, ...]:
-        """Return the place of each gold page in the ranking by some weights."""
+        """Return the place of each gold page in the ranking with these weights."""
         total = np.zeros(len(self.seqs))
         for name, weight in weights.items():
             if weight and name in self.signals:
@@ -78,7 +78,7 @@ class Case:
 
 
 async def collect(dataset: Dataset, embedding_model_name: str, progress: Progress) -> list[Case]:
-    """Return every question that counts, asked over its conversation's memory."""
+    """Return a case for every question that counts, asked over its conversation's memory."""
     cases: list[Case] = []
     bar = progress.add_task(dataset.name, total=len(dataset.conversations))
     for conversation in dataset.conversations:
@@ -132,7 +132,7 @@ def figures(cases: Sequence[Case], weights: Mapping[str, float]) -> dict[int, fl
 
 
 def objective(sets: Sequence[Sequence[Case]], weights: Mapping[str, float]) -> float:
-    """Return what is to become large, in points: every data set counts the same, however many questions it has."""
+    """Return the objective in points; every data set counts the same, regardless of its number of questions."""
     total = 0.0
     for cases in sets:
         found = [case.places(weights) for case in cases]
@@ -142,7 +142,7 @@ def objective(sets: Sequence[Sequence[Case]], weights: Mapping[str, float]) -> f
 
 
 def learn(sets: Sequence[Sequence[Case]], names: Sequence[str], start: Mapping[str, float]) -> dict[str, float]:
-    """Return weights that are better than ``start``, changed one at a time by smaller and smaller steps."""
+    """Return weights that are better than ``start``, by changing one at a time in ever smaller steps."""
     weights = {name: start.get(name, 0.0) for name in names}
     best = objective(sets, weights)
     for step in STEPS:
@@ -212,17 +212,17 @@ def _percent(found: Mapping[int, float]) -> str:
     required=True,
     help="A data set; give one of each kind of conversation.",
 )
-@click.option("--lexical", is_flag=True, help="Learn for words alone, without an embedding model.")
-@click.option("--recipe", "recipe_name", type=click.Choice(sorted(RECIPES)), help="Which recipe to learn for.")
+@click.option("--lexical", is_flag=True, help="Learn for keyword search, without an embedding model.")
+@click.option("--recipe", "recipe_name", type=click.Choice(sorted(RECIPES)), help="The recipe to learn.")
 @click.option(
     "--cases",
     "cases_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the asked questions in this file, or take them from it if it is there.",
+    help="Store the cases in this file, or read them from it if it exists.",
 )
 def main(files: Sequence[Path], lexical: bool, recipe_name: str | None, cases_file: Path | None) -> None:
-    """Learn the weights of a ranking recipe and print them with what they bring."""
-    recipe = RECIPES[recipe_name] if recipe_name else WORDS if lexical else PIECES
+    """Learn the weights of a ranking recipe and print them with their figures."""
+    recipe = RECIPES[recipe_name] if recipe_name else WORDS if lexical else TOKENS
     model = "none" if lexical else Settings.model_fields["embedding_model_name"].default
     with Progress(console=Console(stderr=True), transient=True) as progress:
         if cases_file is not None and cases_file.exists():

@@ -1,8 +1,8 @@
-"""The reference's search, emulated: pages join segments as they arrive; a query finds segments and then their pages.
+"""An emulation of the reference's search: pages join segments, and a query finds segments and then their pages.
 
-Its rules and numbers are those of the published MemoryOS (Kang et al. 2025, arXiv 2506.06326) without its LLM: where
-that would name a page's keywords, the page's rarest words stand in, and where it would summarise a segment, the mean
-of the segment's pages does, which the original does not keep up to date.
+Rules and numbers are those of the published MemoryOS (Kang et al. 2025, arXiv 2506.06326), without its LLM. A page's
+rarest words replace the keywords from the LLM. The mean of a segment's pages replaces its summary, which the original
+does not update.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from memoryos_mcp.text.terms import stems
 Vector = NDArray[np.float32]
 
 KEYWORDS_PER_PAGE = 8
-# What cosine and keyword overlap must add up to for a page to join a segment.
+# Minimum sum of cosine and keyword overlap for a page to join a segment.
 JOINS_FROM = 0.6
 SEGMENTS_AT_MOST = 5
 PAGE_COSINE_MIN = 0.1
@@ -29,12 +29,12 @@ PAGES_AT_MOST = 7
 
 @dataclass(slots=True)
 class TopicSegment:
-    """Pages that belong together.
+    """A segment of pages.
 
     Attributes:
-        total: Sum of their vectors, shape ``(dimension,)``.
-        keywords: All of theirs.
-        pages: Their places among the conversation's pages, from 0, ascending.
+        total: Sum of the pages' vectors, shape ``(dimension,)``.
+        keywords: All keywords of the pages.
+        pages: Indices of the pages in the conversation, ascending.
     """
 
     total: Vector
@@ -42,7 +42,7 @@ class TopicSegment:
     pages: list[int] = field(default_factory=list)
 
     def add(self, page: int, vector: Vector, keywords: frozenset[str]) -> None:
-        """Take in a page."""
+        """Add a page."""
         self.total = self.total + vector
         self.keywords |= keywords
         self.pages.append(page)
@@ -60,18 +60,18 @@ class TopicSegment:
 
 
 def rarest_stems(texts: Sequence[str], count: int = KEYWORDS_PER_PAGE) -> list[frozenset[str]]:
-    """Return each text's content stems that the fewest texts have, at most ``count``; of equal ones the first said."""
+    """Return the rarest content stems of each text, at most ``count``; among equal ones, the first."""
     said = [list(dict.fromkeys(stems(text))) for text in texts]
     seen = Counter(stem for found in said for stem in found)
     return [frozenset(sorted(found, key=seen.__getitem__)[:count]) for found in said]
 
 
 def segmented(vectors: Vector, keywords: Sequence[frozenset[str]]) -> list[TopicSegment]:
-    """Return pages filed in order of arrival: each joins the segment it matches best, or opens one.
+    """Return segments of pages in order of arrival: each page joins the best matching segment or opens one.
 
     Args:
         vectors: One unit-length row per page, shape ``(n, dimension)``.
-        keywords: Of each page.
+        keywords: Keywords of each page.
     """
     segments: list[TopicSegment] = []
     for page, (vector, words) in enumerate(zip(vectors, keywords, strict=True)):
@@ -85,10 +85,10 @@ def segmented(vectors: Vector, keywords: Sequence[frozenset[str]]) -> list[Topic
 
 
 class TwoStages:
-    """The best pages of the best segments.
+    """Finds the best pages of the best segments.
 
     Args:
-        pages: In order of arrival.
+        pages: The pages in order of arrival.
         embedder: The model of ``vectors``.
         vectors: One unit-length row per page, shape ``(n, dimension)``.
     """
@@ -100,7 +100,7 @@ class TwoStages:
         self._segments = segmented(vectors, rarest_stems([page.text for page in pages]))
 
     async def rank(self, query: str, limit: int) -> list[str]:
-        """Return the ids of at most ``limit`` pages and never more than `PAGES_AT_MOST`, best first."""
+        """Return the ids of at most ``limit`` and `PAGES_AT_MOST` pages, best first."""
         vector, words = (await self._embedder.embed_query(query)).vector, frozenset(stems(query))
         best = sorted(self._segments, key=lambda segment: -segment.match(vector, words))[:SEGMENTS_AT_MOST]
         cosines = {page: float(self._vectors[page] @ vector) for segment in best for page in segment.pages}

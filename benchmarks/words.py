@@ -1,4 +1,4 @@
-"""Words: vectors of the words of a text, the same on every machine, for what must not turn on a model's rounding."""
+"""An embedder that counts words: its vectors are the same on every machine."""
 
 import zlib
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from memoryos_mcp.model.pages import Window, page_text
 from memoryos_mcp.text.terms import stems
 
 DIMENSION = 512
-# Of so coarse numbers every order of adding products gives the same sum, and so do all processors.
+# With so few bits, sums of products are exact, so order and processor do not matter.
 STEPS = 1024
 
 
 class WordEmbedder:
-    """Texts with common words are near one another. Implements `memoryos_mcp.embedding.Embedder`."""
+    """An embedder by which texts with common words are similar. Implements `memoryos_mcp.embedding.Embedder`."""
 
     def __init__(self) -> None:
         self.model = EmbeddingModel("words")
@@ -26,16 +26,16 @@ class WordEmbedder:
         self.is_loaded = False
 
     async def load(self) -> None:
-        """There is nothing to load."""
+        """Do nothing."""
         self.is_loaded = True
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return the vector of a question, without token vectors."""
+        """Return the vector of a query, without token vectors."""
         await self.load()
         return EmbeddedQuery(self._vector(query), np.zeros((0, DIMENSION), dtype=np.float32), [])
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return a vector for each text, of shape (texts, dimension)."""
+        """Return a vector for each text, shape ``(texts, dimension)``."""
         await self.load()
         return np.stack([self._vector(text) for text in texts])
 
@@ -46,11 +46,11 @@ class WordEmbedder:
         return [[Window(0, len(text), self._vector(text))] for text in texts]
 
     async def aclose(self) -> None:
-        """There is nothing to free."""
+        """Release nothing."""
         self.is_loaded = False
 
     def _vector(self, text: str) -> NDArray[np.float32]:
-        """Return the counts of a text's stems, each in a place of its own but for chance, at about unit length."""
+        """Return the counts of a text's stems at hashed positions, with about unit length."""
         vector = np.full(DIMENSION, 1 / STEPS, dtype=np.float32)
         for stem in stems(text):
             vector[zlib.crc32(stem.encode()) % DIMENSION] += 1

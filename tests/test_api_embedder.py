@@ -1,4 +1,4 @@
-"""The embedder over the network, against a real server on this machine that answers well, badly or not at all."""
+"""The embedder for APIs, against a local server that answers correctly, wrongly or never."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ MODEL = os.environ.get("MEMORYOS_GGUF")
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """An embedder that asks a server, and the pauses it made, seconds."""
+    """A server, its embedder, and the pauses of the embedder in seconds."""
 
     server: LlmServer
     embedder: ApiEmbedder
@@ -63,12 +63,12 @@ class Talk:
 
     @property
     def texts(self) -> list[list[str]]:
-        """What was asked, request after request, but for the probe."""
+        """The texts of each request, except the probe."""
         return [body["input"] for body in self.server.bodies if not body["input"][0].endswith(PROBE)]
 
 
 def vector_of(text: str, dimension: int = DIMENSION) -> list[float]:
-    """Return a vector that is a text's own, of any length."""
+    """Return a reproducible vector of a text, not of unit length."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
     return [float(number) for number in 3.0 * np.random.default_rng(seed).normal(size=dimension)]
 
@@ -78,12 +78,12 @@ def unit(vector: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def well(asked: Asked) -> Answer:
-    """Answer as a server should."""
+    """Answer correctly."""
     return embeddings(vector_of(text) for text in asked.body["input"])
 
 
 def well_to_the_probe(answer: Answer | Answering) -> Answering:
-    """Return a server that answers well to the probe, and like this to all else."""
+    """Return a server that answers correctly to the probe, and with ``answer`` to other texts."""
 
     def answering(asked: Asked) -> Any:
         if asked.body["input"][0].endswith(PROBE):
@@ -102,7 +102,7 @@ async def talk(
     key: str | None = KEY,
     timeout_s: float = 20.0,
 ) -> AsyncIterator[Talk]:
-    """Start a server and an embedder that asks it, for a limited time; retries come without a pause."""
+    """Start a server and its embedder, with a time limit; pauses before retries are skipped."""
     pauses_s: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -124,10 +124,10 @@ async def failure(embedder: Embedder, text: str = DIALOGUE) -> ModelError:
     return caught.value
 
 
-# What is asked, and what comes back
+# Requests and replies
 
 
-async def test_the_probe_tells_dimension_and_identity_once() -> None:
+async def test_one_probe_determines_dimension_and_identity() -> None:
     async with talk(well, name="maker/tiny:latest") as talked:
         embedder: Embedder = talked.embedder
         assert not embedder.is_loaded
@@ -146,14 +146,14 @@ async def test_the_probe_tells_dimension_and_identity_once() -> None:
     assert asked.body == {"model": "maker/tiny:latest", "input": [PROBE], "encoding_format": "float"}
 
 
-async def test_a_server_without_a_key_gets_a_request_that_holds_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_key_requests_contain_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     async with talk(well, key=None) as talked:
         await talked.embedder.load()
         assert KEY not in str(talked.server.asked)
 
 
-def test_the_library_is_not_imported_before_the_first_call() -> None:
+def test_importing_the_module_does_not_import_openai() -> None:
     program = "import sys, memoryos_mcp.embedding.api; sys.exit('openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 
@@ -173,7 +173,7 @@ async def test_texts_keep_their_order_at_unit_length_over_many_batches() -> None
     assert len(batches) < 20
 
 
-async def test_no_texts_are_no_rows() -> None:
+async def test_no_texts_give_no_rows() -> None:
     async with talk(well) as talked:
         assert (await talked.embedder.embed([])).shape == (0, DIMENSION)
         assert await talked.embedder.embed_pages([]) == []
@@ -186,7 +186,7 @@ async def test_an_empty_text_is_never_sent() -> None:
         assert all(text.strip() for texts in talked.texts for text in texts)
 
 
-async def test_vectors_in_another_order_are_put_in_theirs() -> None:
+async def test_reordered_vectors_are_sorted_by_index() -> None:
     def shuffled(asked: Asked) -> Answer:
         data = [{"index": i, "embedding": vector_of(text)} for i, text in enumerate(asked.body["input"])]
         return json_reply({"data": data[::-1]})
@@ -197,7 +197,7 @@ async def test_vectors_in_another_order_are_put_in_theirs() -> None:
         np.testing.assert_allclose(row, unit(vector_of(text)), atol=1e-6)
 
 
-async def test_vectors_without_an_index_are_in_order() -> None:
+async def test_vectors_without_an_index_keep_their_order() -> None:
     def bare(asked: Asked) -> Answer:
         return json_reply({"data": [{"embedding": vector_of(text)} for text in asked.body["input"]]})
 
@@ -254,7 +254,7 @@ async def test_queries_and_passages_get_the_instructions_of_the_model() -> None:
         assert talked.texts == [["query: bees?"], ["passage: bees."], ["passage: I keep bees."]]
 
 
-async def test_kwargs_name_other_instructions_and_a_dimension() -> None:
+async def test_kwargs_set_instructions_and_dimension() -> None:
     kwargs = '{"query_prompt": "Q: ", "passage_prompt": "", "dimensions": 24}'
     async with talk(well, name="e5-small", kwargs=kwargs) as talked:
         await talked.embedder.embed_query("bees?")
@@ -264,7 +264,7 @@ async def test_kwargs_name_other_instructions_and_a_dimension() -> None:
 
 
 @pytest.mark.parametrize("kwargs", ['{"device": "cpu"}', f'{{"api_key": "{KEY}"}}', '{"dimensions": 0}', "[]"])
-async def test_kwargs_that_cannot_be_used_are_refused_without_their_text(kwargs: str) -> None:
+async def test_invalid_kwargs_are_rejected_without_quoting_them(kwargs: str) -> None:
     embedder = ApiEmbedder(EmbeddingModel("tiny", "http://127.0.0.1/v1", kwargs), None, timeout_s=1)
     with pytest.raises(ModelError) as caught:
         await embedder.load()
@@ -275,7 +275,7 @@ async def test_kwargs_that_cannot_be_used_are_refused_without_their_text(kwargs:
 # The revision
 
 
-async def test_the_same_name_with_other_weights_is_another_space() -> None:
+async def test_other_weights_of_the_same_name_are_another_space() -> None:
     def other(asked: Asked) -> Answer:
         return embeddings(vector_of(f"other weights: {text}") for text in asked.body["input"])
 
@@ -324,11 +324,11 @@ async def test_a_query_is_answered_while_an_import_hangs() -> None:
         assert talked.server.most_at_once <= 5
 
 
-# What is too long
+# Texts that are too long
 
 
 def refusing_over(chars: int, error: Answer) -> Answering:
-    """Return a server that refuses requests with a text that is too long."""
+    """Return a server that rejects requests with a long text."""
     return lambda asked: error if max(map(len, asked.body["input"])) > chars else well(asked)
 
 
@@ -341,7 +341,7 @@ TOO_LONG = [
 
 
 @pytest.mark.parametrize("error", TOO_LONG)
-async def test_a_text_that_is_too_long_is_asked_in_halves(error: Answer) -> None:
+async def test_a_text_that_is_too_long_is_halved(error: Answer) -> None:
     long = "".join(chr(97 + number % 26) for number in range(1000))
     async with talk(refusing_over(500, error)) as talked:
         short_row, long_row = await talked.embedder.embed(["short", long])
@@ -351,7 +351,7 @@ async def test_a_text_that_is_too_long_is_asked_in_halves(error: Answer) -> None
     np.testing.assert_allclose(long_row, unit(halves), atol=1e-6)
 
 
-async def test_too_many_texts_for_one_request_are_asked_in_fewer() -> None:
+async def test_a_request_with_too_many_texts_is_halved() -> None:
     error = api_error(422, "batch size 64 > maximum allowed batch size 32")
     texts = [f"text {number}" for number in range(100)]
     async with talk(lambda asked: error if len(asked.body["input"]) > 32 else well(asked)) as talked:
@@ -361,25 +361,25 @@ async def test_too_many_texts_for_one_request_are_asked_in_fewer() -> None:
 
 
 @pytest.mark.parametrize("error", TOO_LONG)
-async def test_a_server_that_refuses_even_short_texts_is_given_up(error: Answer) -> None:
+async def test_an_api_that_rejects_short_texts_is_an_error(error: Answer) -> None:
     async with talk(well_to_the_probe(error)) as talked:
         text = str(await failure(talked.embedder, "bees " * 300))
         assert len(talked.server.asked) < 12
-    assert "refuses even short texts" in text
+    assert "rejects even short texts" in text
     assert DIALOGUE not in text
 
 
-# What is tried again
+# Retries
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
-async def test_a_failure_that_may_pass_is_tried_again(status: int) -> None:
+async def test_a_temporary_failure_is_retried(status: int) -> None:
     async with talk([html("busy", status=status)] * 2 + [embeddings([vector_of(PROBE)])]) as talked:
         await talked.embedder.load()
         assert len(talked.pauses_s) == 2
 
 
-async def test_an_endless_failure_is_given_up_and_the_next_call_asks_anew() -> None:
+async def test_retries_are_limited_for_each_call() -> None:
     async with talk(api_error(503, code="server_error")) as talked:
         assert "HTTP 503, server_error" in str(await failure(talked.embedder))
         assert len(talked.server.asked) == ATTEMPTS
@@ -388,14 +388,14 @@ async def test_an_endless_failure_is_given_up_and_the_next_call_asks_anew() -> N
         assert not talked.embedder.is_loaded
 
 
-async def test_a_pause_that_the_server_asks_for_is_made() -> None:
+async def test_a_requested_pause_before_a_retry_is_made() -> None:
     answers = [api_error(429, headers={"retry-after": "7"}), embeddings([vector_of(PROBE)])]
     async with talk(answers) as talked:
         await talked.embedder.load()
         assert talked.pauses_s == [7.0]
 
 
-async def test_a_reset_half_way_is_tried_again() -> None:
+async def test_a_connection_reset_is_retried() -> None:
     whole = embeddings([vector_of(PROBE)])
     async with talk([replace(whole, sent_bytes=20), replace(whole, sent_bytes=0), whole]) as talked:
         await talked.embedder.load()
@@ -403,7 +403,7 @@ async def test_a_reset_half_way_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("answer", [Hang(), Drip()])
-async def test_a_server_that_is_silent_or_drips_is_cut_at_the_time_limit(answer: Answer) -> None:
+async def test_a_silent_or_slow_server_reaches_the_time_limit(answer: Answer) -> None:
     async with talk(answer, timeout_s=2) as talked:
         text = str(await failure(talked.embedder))
         await talked.server.hung_up.wait()
@@ -412,7 +412,7 @@ async def test_a_server_that_is_silent_or_drips_is_cut_at_the_time_limit(answer:
     assert "embedding_timeout_s" in text
 
 
-# What is refused, and what is no answer
+# Rejections and invalid replies
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ async def test_a_server_that_is_silent_or_drips_is_cut_at_the_time_limit(answer:
         (html("method not allowed", status=405), ("HTTP 405", "/v1")),
     ],
 )
-async def test_a_refusal_is_not_tried_again_and_says_what_to_do(error: Answer, words: tuple[str, ...]) -> None:
+async def test_a_rejection_is_not_retried_and_says_what_to_do(error: Answer, words: tuple[str, ...]) -> None:
     async with talk(error) as talked:
         text = str(await failure(talked.embedder))
         assert len(talked.server.asked) == 1
@@ -436,12 +436,12 @@ async def test_a_refusal_is_not_tried_again_and_says_what_to_do(error: Answer, w
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_without_a_key_the_setting_to_set_is_named(host: str) -> None:
+async def test_the_error_for_a_missing_key_names_the_setting(host: str) -> None:
     async with talk(api_error(401), key=None) as talked:
         assert "set embedding_api_key" in str(await failure(talked.embedder))
 
 
-async def test_a_server_that_does_not_run_is_named_without_credentials() -> None:
+async def test_an_unreachable_server_is_named_without_credentials() -> None:
     port = free_port()
     given = f"http://user:{PASSWORD}@127.0.0.1:{port}/v1"
 
@@ -468,7 +468,7 @@ async def test_a_server_that_does_not_run_is_named_without_credentials() -> None
         replace(json_reply({}), body=b'{"data": [{"emb'),
     ],
 )
-async def test_a_200_that_is_no_embedding_points_to_the_address(answer: Answer) -> None:
+async def test_a_reply_of_another_api_points_to_the_address(answer: Answer) -> None:
     async with talk(answer) as talked:
         text = str(await failure(talked.embedder))
         assert len(talked.server.asked) == 1
@@ -482,11 +482,11 @@ GOOD = [1.0] * DIMENSION
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (embeddings([]), "other vectors"),
-        (embeddings([GOOD]), "other vectors"),
-        (embeddings([GOOD] * 3), "other vectors"),
-        (json_reply({"data": [{"index": 1, "embedding": GOOD}] * 2}), "other vectors"),
-        (embeddings([GOOD, GOOD[1:]]), "several lengths"),
+        (embeddings([]), "one vector for each"),
+        (embeddings([GOOD]), "one vector for each"),
+        (embeddings([GOOD] * 3), "one vector for each"),
+        (json_reply({"data": [{"index": 1, "embedding": GOOD}] * 2}), "one vector for each"),
+        (embeddings([GOOD, GOOD[1:]]), "different lengths"),
         (embeddings([GOOD[1:]] * 2), "restart"),
         (embeddings([[], []]), "zero or not finite"),
         (embeddings([GOOD, [0.0] * DIMENSION]), "zero or not finite"),
@@ -496,14 +496,14 @@ GOOD = [1.0] * DIMENSION
         (embeddings([GOOD, [1e300, *GOOD[1:]]]), "zero or not finite"),
     ],
 )
-async def test_vectors_that_cannot_be_kept_are_an_error(answer: Answer, words: str) -> None:
+async def test_invalid_vectors_are_an_error(answer: Answer, words: str) -> None:
     async with talk(well_to_the_probe(answer)) as talked:
         with pytest.raises(ModelError, match=words):
             await talked.embedder.embed([DIALOGUE, "and so on"])
 
 
 @pytest.mark.parametrize("status", [200, 307, 400, 401, 403, 404, 413, 422, 429, 500])
-async def test_nothing_of_the_key_the_dialogue_or_the_server_s_words_is_told(
+async def test_errors_and_logs_quote_no_key_dialogue_or_reply(
     status: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_LOG", "debug")
@@ -517,10 +517,10 @@ async def test_nothing_of_the_key_the_dialogue_or_the_server_s_words_is_told(
         assert not any(secret in text for text in told)
 
 
-# The end
+# Closing
 
 
-async def test_a_closed_embedder_asks_nothing_and_may_be_closed_twice() -> None:
+async def test_a_closed_embedder_sends_nothing_and_closes_twice() -> None:
     async with talk(well) as talked:
         await talked.embedder.embed_query("bees?")
         await talked.embedder.aclose()
@@ -531,7 +531,7 @@ async def test_a_closed_embedder_asks_nothing_and_may_be_closed_twice() -> None:
         assert len(talked.server.asked) == 2
 
 
-async def test_calls_under_way_fail_when_the_embedder_is_closed() -> None:
+async def test_closing_the_embedder_ends_its_running_calls() -> None:
     async with talk(well_to_the_probe(Hang())) as talked, asyncio.TaskGroup() as group:
         call = group.create_task(failure(talked.embedder))
         await talked.server.was_asked(2)
@@ -539,14 +539,14 @@ async def test_calls_under_way_fail_when_the_embedder_is_closed() -> None:
         assert "closed" in str(await call)
 
 
-# From settings
+# Settings
 
 
 def settings_at(base_url: str, **more: Any) -> Settings:
     return Settings(embedding_model_name="tiny", embedding_base_url=base_url, **more)
 
 
-async def test_the_settings_name_the_api_its_key_and_its_credentials() -> None:
+async def test_settings_determine_api_key_and_credentials() -> None:
     async with asyncio.timeout(TIME_LIMIT_S), llm_server(well) as server:
         settings = settings_at(
             f"{server.base_url.replace('//', f'//user:{PASSWORD}@')}/embeddings",
@@ -566,7 +566,7 @@ async def test_the_settings_name_the_api_its_key_and_its_credentials() -> None:
 
 
 @pytest.mark.parametrize("is_at_the_same_address", [True, False])
-async def test_the_key_goes_to_the_configured_address_alone(*, is_at_the_same_address: bool) -> None:
+async def test_the_key_is_sent_only_to_the_configured_address(*, is_at_the_same_address: bool) -> None:
     async with asyncio.timeout(TIME_LIMIT_S), llm_server(well) as server:
         url = server.base_url if is_at_the_same_address else "https://api.example.com/v1"
         settings = settings_at(url, embedding_api_key=SecretStr(f" {KEY} "))

@@ -102,7 +102,7 @@ async def test_a_cancelled_caller_does_not_affect_others(doubling: Doubling, thr
 
 @given(st.lists(st.integers(1, 600), max_size=60))
 def test_batches_contain_every_row_once_within_the_limits(sizes: list[int]) -> None:
-    made = list(batches(sizes, max_rows=8, max_pieces=384))
+    made = list(batches(sizes, max_rows=8, max_size=384))
     assert sorted(index for batch in made for index in batch) == list(range(len(sizes)))
     for batch in made:
         assert len(batch) <= 8

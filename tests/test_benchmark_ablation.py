@@ -1,4 +1,4 @@
-"""What the ranking finds without a signal, against examples worked by hand."""
+"""Rankings without a signal, compared with examples computed by hand."""
 
 from dataclasses import replace
 
@@ -29,11 +29,11 @@ SCORES = st.lists(st.integers(-30_000, 30_000).map(lambda score: score / 10_000)
         ("unheard of", ["c", "b", "a"]),
     ],
 )
-def test_without_a_signal_pages_are_in_the_order_of_what_is_left(signal: str | None, order: list[str]) -> None:
+def test_without_a_signal_the_others_order_the_pages(signal: str | None, order: list[str]) -> None:
     assert order_without(ANSWER, signal) == order
 
 
-def test_pages_whose_scores_become_equal_keep_their_order() -> None:
+def test_equal_pages_keep_their_order() -> None:
     # In floating point 0.3 - 0.2 is less than 0.4 - 0.3, and both are 0.1.
     pages = [Scored("older", 0.3, {"words": 0.2}), Scored("newer", 0.4, {"words": 0.3})]
     assert order_without(pages, "words") == ["older", "newer"]
@@ -41,12 +41,12 @@ def test_pages_whose_scores_become_equal_keep_their_order() -> None:
 
 
 @given(scores=SCORES)
-def test_with_all_signals_the_order_is_that_of_the_answer(scores: list[float]) -> None:
+def test_with_all_signals_the_order_does_not_change(scores: list[float]) -> None:
     pages = [Scored(str(place), score, {}) for place, score in enumerate(sorted(scores, reverse=True))]
     assert order_without(pages, None) == [page.page_id for page in pages]
 
 
-def test_gold_pages_are_followed_with_each_signal_dropped() -> None:
+def test_gold_pages_are_ranked_without_each_signal() -> None:
     reranked = rerank(["a", "recent", "missing"], ANSWER, ["recent"])
     assert reranked.all_signals == (3, UNRANKED, None)
     assert reranked.without == {
@@ -56,7 +56,7 @@ def test_gold_pages_are_followed_with_each_signal_dropped() -> None:
     }
 
 
-def test_a_question_without_the_signal_counts_as_it_is() -> None:
+def test_a_question_without_the_signal_keeps_its_result() -> None:
     questions = [Reranked((1,), {"words": (7,), "time": (30,)}), Reranked((6,), {"words": (4,)})]
     whole, rows = ablate(questions)
     assert (whole.questions, whole.fractions, whole.change) == (2, {5: 0.5, 10: 1.0, 20: 1.0}, None)
@@ -76,8 +76,6 @@ def test_the_change_is_negative_where_a_signal_helps() -> None:
     ("asked_again", "is_repeated"),
     [((3, 35, UNRANKED), True), ((3, None, UNRANKED), True), ((4, 35, UNRANKED), False), ((3, 20, UNRANKED), False)],
 )
-def test_an_answer_is_repeated_if_the_gold_pages_it_could_hold_are_where_they_were(
-    asked_again: tuple[Place, ...], is_repeated: bool
-) -> None:
+def test_an_answer_is_reused_if_its_gold_pages_did_not_move(asked_again: tuple[Place, ...], is_repeated: bool) -> None:
     asked = Outcome("one", "temporal", "When?", ("a", "b", "c"), {SERVER: (3, None, UNRANKED)}, Reranked((), {}))
     assert replace(asked, reranked=Reranked(asked_again, {})).is_repeated is is_repeated

@@ -67,7 +67,7 @@ def completed(text: str) -> dict[str, Any]:
 
 
 def replay_file(missing: Path, to: Path) -> Path:
-    """Answer each missing request by its last line."""
+    """Answer each missing request with its last line."""
     lines = []
     for raw in missing.read_text(encoding="utf-8").splitlines():
         request = json.loads(raw)
@@ -87,7 +87,7 @@ def run(*arguments: object, **options: Any) -> Result:
 # Scores
 
 
-def test_every_question_is_read_with_its_place_for_an_id(data: Path) -> None:
+def test_a_questions_position_is_its_id(data: Path) -> None:
     questions = load_questions(data)
     assert [(each.id, each.category, each.answer, each.wrong_answer) for each in questions] == [
         ("conv-1:0", 2, "7 May 2023", ""),
@@ -97,31 +97,31 @@ def test_every_question_is_read_with_its_place_for_an_id(data: Path) -> None:
     ]
 
 
-def test_f1_is_of_sets_of_words() -> None:
+def test_f1_compares_sets_of_words() -> None:
     assert token_f1("On 7 May, 2023!", "7 may 2023") == pytest.approx(2 * 3 / 7)
     assert token_f1("red red red", "red") == 1
     assert token_f1("", "red") == token_f1("blue", "red") == 0
 
 
-def test_bleu_1_clips_words_and_punishes_what_is_short() -> None:
+def test_bleu_1_clips_words_and_penalises_short_answers() -> None:
     assert bleu_1("red red", "red") == 0.5
     assert bleu_1("red", "red kite") == pytest.approx(0.36787944)
     assert bleu_1("", "red") == 0
 
 
 @given(st.text(max_size=50), st.text(max_size=50))
-def test_scores_are_shares_and_only_equal_words_are_whole(answer: str, key: str) -> None:
+def test_scores_are_shares_and_1_only_for_equal_words(answer: str, key: str) -> None:
     assert 0 <= token_f1(answer, key) <= 1
     assert 0 <= bleu_1(answer, key) <= 1
     assert token_f1(answer, key) == pytest.approx(token_f1(key, answer))
 
 
 @pytest.mark.parametrize("answer", ["Not mentioned.", "I don't know that.", "There is no information about it."])
-def test_a_declining_answer_is_seen_as_one(answer: str) -> None:
+def test_a_declining_answer_is_recognised(answer: str) -> None:
     assert declines(answer)
 
 
-def test_an_adversarial_question_is_seen_through_only_without_its_answer() -> None:
+def test_an_adversarial_question_must_be_declined() -> None:
     assert is_refused("Not mentioned.", "a red one")
     assert not is_refused("Not mentioned, but perhaps a red one", "A red one.")
     assert not is_refused("a red one", "a red one")
@@ -134,7 +134,7 @@ def test_a_sample_is_spread_evenly(data: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '[{"qa": 1}]'])
-def test_what_is_no_data_set_or_key_is_refused(tmp_path: Path, text: str) -> None:
+def test_invalid_data_sets_and_keys_are_rejected(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DatasetError):
@@ -147,14 +147,14 @@ def test_what_is_no_data_set_or_key_is_refused(tmp_path: Path, text: str) -> Non
 # The report
 
 
-def test_the_corrected_key_goes_before_the_original_one() -> None:
+def test_a_corrected_key_precedes_the_original() -> None:
     question = Question("c:0", "c", "Which?", 4, "blue", "")
     answers = {"c:0": Answer("c:0", "red")}
     assert figures([question], answers, {}).f1 == 0
     assert figures([question], answers, {"c:0": "red"}).f1 == 100
 
 
-def test_a_question_without_an_answer_counts_nothing_and_is_told() -> None:
+def test_an_unanswered_question_scores_0_and_is_reported() -> None:
     questions = [Question("c:0", "c", "Which?", 4, "red", ""), Question("c:1", "c", "Which?", 4, "red", "")]
     answers = {"c:0": Answer("c:0", "red"), "c:1": Answer("c:1", "", failure="down")}
     told = StringIO()
@@ -167,7 +167,7 @@ def test_a_question_without_an_answer_counts_nothing_and_is_told() -> None:
 # Runs
 
 
-def test_a_run_is_replayed_scored_judged_and_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
+def test_a_run_is_replayed_scored_judged_and_resumed(data: Path, tmp_path: Path) -> None:
     state, replay, key = tmp_path / "answers.jsonl", tmp_path / "replay.jsonl", tmp_path / "key.json"
     key.write_text('{"conv-1:1": "7 May 2023"}', encoding="utf-8")
     replay.touch()
@@ -180,7 +180,7 @@ def test_a_run_is_replayed_scored_judged_and_goes_on_where_it_was(data: Path, tm
 
     replay_file(missing, replay)
     assert "4 questions to answer" in run(*arguments).output
-    replay_file(missing, replay)  # now with what the judge was asked
+    replay_file(missing, replay)  # now with the judge's requests
     last = run(*arguments)
     assert last.exit_code == 0, last.output
     assert "1 to 4" in last.output
@@ -196,7 +196,7 @@ def test_a_run_is_replayed_scored_judged_and_goes_on_where_it_was(data: Path, tm
     assert state.read_text(encoding="utf-8") == lines
 
 
-def test_a_state_that_was_ended_in_a_line_goes_on_and_that_of_another_run_is_refused(tmp_path: Path) -> None:
+def test_a_cut_state_is_resumed_and_a_foreign_one_rejected(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
     State(file, {"model": "a"}).add(Answer("c:0", "red"))
     with file.open("a", encoding="utf-8") as opened:
@@ -208,13 +208,13 @@ def test_a_state_that_was_ended_in_a_line_goes_on_and_that_of_another_run_is_ref
         State(file, {"model": "b"})
 
 
-def test_the_cost_is_told_and_agreed_to_before_the_llm_is_asked(data: Path) -> None:
+def test_the_cost_is_confirmed_before_the_llm_is_called(data: Path) -> None:
     declined = run("--data", data, "--openai-base-url", "http://127.0.0.1:9/v1", input="n\n")
     assert declined.exit_code == 1
     assert "4 questions to answer by gpt-4o-mini: about 4 calls" in declined.output
 
 
-def test_without_an_llm_a_run_says_what_to_set(data: Path) -> None:
+def test_without_an_llm_the_error_names_the_settings(data: Path) -> None:
     refused = run("--data", data)
     assert refused.exit_code == 1
     assert "set llm_provider" in refused.output
@@ -222,7 +222,7 @@ def test_without_an_llm_a_run_says_what_to_set(data: Path) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.skipif(not (MODEL and DATA), reason="MEMORYOS_GGUF names no model, or MEMORYOS_EVAL_DATA no dialogue")
-def test_a_real_model_answers_and_its_log_is_a_recording(data: Path, tmp_path: Path) -> None:
+def test_the_log_of_a_real_model_can_be_replayed(data: Path, tmp_path: Path) -> None:
     state = tmp_path / "answers.jsonl"
     settings = (
         "--llm-model",
@@ -248,5 +248,5 @@ def test_a_real_model_answers_and_its_log_is_a_recording(data: Path, tmp_path: P
 
 
 def table(output: str) -> list[str]:
-    """Return the lines of the report that tell scores."""
+    """Return the lines of the report with scores."""
     return [line for line in output.splitlines() if " / " in line or "seen through" in line]

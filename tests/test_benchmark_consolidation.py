@@ -1,4 +1,4 @@
-"""The benchmark's LLM, asked with our own prompts over HTTP, and the benchmark's arithmetic by hand."""
+"""The benchmark's LLM server with our prompts over HTTP, and the benchmark's figures."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -38,7 +38,7 @@ DIALOGUE = [
 
 
 def views(*, first: int = 1) -> list[Page]:
-    """The dialogue as pages without vectors, a minute apart."""
+    """Return the dialogue as pages without vectors, a minute apart."""
     return [
         Page(
             seq=seq,
@@ -91,7 +91,7 @@ async def test_a_batch_is_organised_without_a_repair() -> None:
     assert (counts.calls, counts.repairs) == (1, 0)
 
 
-async def test_a_topic_goes_to_the_segment_whose_keywords_it_has_and_carries_on_the_page_before() -> None:
+async def test_a_topic_joins_its_segment_and_continues_its_chain() -> None:
     known = Segment(7, "Boats.", ("kayak", "river"), None, 0, 1, START, 1, 0, MODEL)
     before = replace(views()[1], chain_summary="Boats.")
     async with asyncio.timeout(LIMIT_S), running_llm_server() as llm, asking(llm) as analyst:
@@ -102,7 +102,7 @@ async def test_a_topic_goes_to_the_segment_whose_keywords_it_has_and_carries_on_
     assert not repairs
 
 
-async def test_facts_are_sentences_of_the_pages_and_known_ones_are_confirmed() -> None:
+async def test_facts_are_page_sentences_and_known_ones_confirmed() -> None:
     known = fact("I bought a red kayak for the river.")
     async with asyncio.timeout(LIMIT_S), running_llm_server() as llm, asking(llm) as analyst:
         lessons = await analyst.learn(views(), Surroundings(facts=[known]))
@@ -117,7 +117,7 @@ async def test_facts_are_sentences_of_the_pages_and_known_ones_are_confirmed() -
     assert (counts.calls, counts.repairs) == (1, 0)
 
 
-async def test_tokens_are_counted_as_sent_and_a_reset_forgets_them() -> None:
+async def test_sent_tokens_are_counted_until_a_reset() -> None:
     most = MAX_PROMPT_TOKENS
     organise = organise_request(views(), Surroundings(), max_topics=MAX_TOPICS, max_prompt_tokens=most)
     learn = learn_request(views(), Surroundings(), dimensions=(), max_prompt_tokens=most)
@@ -180,14 +180,14 @@ def test_one_user_takes_a_tenth_of_the_calls_one_after_another(wall_s: float, is
     ("wall_s", "alone_s", "cpu_s", "is_reached"),
     [(3.0, 2.0, 1.0, True), (3.1, 2.0, 1.0, False), (6.0, 2.0, 8.0, True), (6.1, 2.0, 8.0, False)],
 )
-def test_many_users_are_held_against_the_larger_of_one_users_time_and_the_cpus(
+def test_many_users_are_compared_with_one_users_or_cpu_time(
     wall_s: float, alone_s: float, cpu_s: float, is_reached: bool
 ) -> None:
     assert users_row(took(alone_s, 0.5), took(wall_s, cpu_s), cores=2).is_reached is is_reached
 
 
 @pytest.mark.parametrize(("ours_ms", "is_reached"), [(5.0, True), (8.0, True), (8.1, False)])
-def test_adding_with_a_hanging_llm_may_be_as_far_off_as_two_runs_without_one(ours_ms: float, is_reached: bool) -> None:
+def test_a_hanging_llm_may_slow_adding_as_much_as_noise(ours_ms: float, is_reached: bool) -> None:
     assert hanging_row(50, [[0.004], [0.006]], [ours_ms / 1e3]).is_reached is is_reached
 
 
@@ -204,7 +204,7 @@ def test_two_learn_calls_would_show_the_pages_twice() -> None:
     assert (row.ours, row.baseline) == ("100", "160")
 
 
-def test_pages_are_taken_from_the_next_conversations_and_then_from_the_first_again() -> None:
+def test_pages_are_taken_from_all_conversations_in_turn() -> None:
     def conversation(name: str, pages: Sequence[str]) -> Conversation:
         return Conversation(name, tuple(Said(page, page, "", START) for page in pages), (), 0, 0)
 

@@ -1,4 +1,4 @@
-"""The benchmark of contexts, run as a person runs it, on a life of a few pages."""
+"""The benchmark of contexts, run as a command on a life of a few pages."""
 
 import json
 import os

@@ -41,7 +41,7 @@ def _write(folder: Path, content: object) -> Path:
 
 
 @given(speakers=st.lists(st.sampled_from(["Ann", "Ben"]), max_size=30))
-def test_every_turn_ends_up_in_exactly_one_page_in_order(speakers: list[str]) -> None:
+def test_every_turn_is_in_exactly_one_page_in_order(speakers: list[str]) -> None:
     turns = [_turn(speaker, f"D1:{number}") for number, speaker in enumerate(speakers)]
     pages = pair_turns(turns, "Ann")
     assert [turn for page in pages for turn in page] == turns
@@ -118,13 +118,13 @@ def test_a_neutral_file_becomes_pages_and_questions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [[], {}, 7, [{"id": "x"}], [{"conversation": {}}]])
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: object) -> None:
+def test_a_file_of_another_kind_is_rejected(tmp_path: Path, content: object) -> None:
     with pytest.raises(DatasetError, match="neither"):
         load(_write(tmp_path, content))
 
 
 @needs_eval_data
-def test_every_turn_of_the_real_locomo_file_is_in_exactly_one_page() -> None:
+def test_every_turn_of_the_real_locomo_file_is_in_one_page() -> None:
     file = Path(EVAL_DATA or "") / "locomo-dev.json"
     entries = json.loads(file.read_text(encoding="utf-8"))
     for entry, conversation in zip(entries, load(file).conversations, strict=True):
@@ -143,7 +143,7 @@ def test_pages_of_the_real_files_keep_their_order_in_time() -> None:
 
 
 @needs_eval_data
-def test_sessions_of_the_real_locomo_file_lie_further_apart_than_a_session_gap() -> None:
+def test_real_locomo_sessions_are_further_apart_than_a_gap() -> None:
     for conversation in load(Path(EVAL_DATA or "") / "locomo-dev.json").conversations:
         for before, after in zip(conversation.pages, conversation.pages[1:], strict=False):
             is_same_session = before.page_id.split(":")[0] == after.page_id.split(":")[0]
@@ -151,7 +151,7 @@ def test_sessions_of_the_real_locomo_file_lie_further_apart_than_a_session_gap()
 
 
 @needs_eval_data
-def test_the_real_files_lose_no_question_but_those_without_evidence() -> None:
+def test_real_files_lose_only_questions_without_evidence() -> None:
     locomo = load(Path(EVAL_DATA or "") / "locomo-dev.json")
     beam = load(Path(EVAL_DATA or "") / "beam-dev.json")
     assert sum(len(each.questions) for each in locomo.conversations) == 997

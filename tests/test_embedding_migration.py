@@ -164,7 +164,7 @@ async def test_loading_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch:
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
-    monkeypatch.setattr(priority, "PATIENCE_S", LIMIT_S)
+    monkeypatch.setattr(priority, "PAUSE_LIMIT_S", LIMIT_S)
     monkeypatch.setattr(worker, "LOAD_WAIT_S", 0)
     reading = Reading(monkeypatch)
     reading.vectors.clear()
@@ -183,7 +183,7 @@ async def test_loading_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch:
 async def test_a_load_gives_way_only_for_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
-    monkeypatch.setattr(priority, "PATIENCE_S", POLL_S)
+    monkeypatch.setattr(priority, "PAUSE_LIMIT_S", POLL_S)
     monkeypatch.setattr(worker, "LOAD_WAIT_S", 0)
     reading = Reading(monkeypatch)
     async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:

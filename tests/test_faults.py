@@ -601,7 +601,7 @@ def test_the_references_config_file_starts_the_server_unchanged(tmp_path: Path) 
             lambda: bool(server.stats()["background"]["embedding"]["failed_attempts"]), "the model is missed", 60
         )
         reason = server.stats()["background"]["embedding"]["last_error"]
-        assert reason.startswith("the embedding model BAAI/bge-m3 cannot be loaded: that needs an extra")
+        assert reason.startswith("the embedding model BAAI/bge-m3 cannot be loaded: it needs optional packages")
         assert server.close() == 0
         assert reason in server.stderr
     assert database_file(folder, "ana").exists()

@@ -1,11 +1,11 @@
-"""What is shown of each part within a budget, on parts made by hand."""
+"""The share of the budget that each kind of memory gets."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from memoryos_mcp.model.knowledge import About, Fact, Kind
 from memoryos_mcp.model.pages import Page, Tier
-from memoryos_mcp.model.profile import Level, Trait, bearing_on
+from memoryos_mcp.model.profile import Level, Trait, relevant_traits
 from memoryos_mcp.retrieval import fitting
 from memoryos_mcp.retrieval.budget import whole
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
@@ -43,7 +43,7 @@ def ranked(*pages: Page) -> list[RecalledPage]:
     return [RecalledPage(each, whole(each), 10.0 - place, notes=each.meta_data) for place, each in enumerate(pages)]
 
 
-def test_wishes_come_before_all_else_within_their_share() -> None:
+def test_wishes_come_first_within_their_share() -> None:
     pages = ranked(*(page(seq, f"Page {seq}. " + "word " * 200) for seq in range(1, 20)))
     wishes = [wish(number, f"Wish {number}: never use emojis in reviews.") for number in range(40, 0, -1)]
     fitted = fit(replace(NOTHING, wishes=wishes, pages=pages), Limits(20, 1_000), NAMELESS, frozenset())
@@ -56,7 +56,7 @@ def test_wishes_come_before_all_else_within_their_share() -> None:
     assert len(few.wishes) == 2
 
 
-def test_the_assistants_facts_are_not_starved_by_the_users() -> None:
+def test_the_users_facts_leave_room_for_the_assistants() -> None:
     mine = [statement(number, About.USER, f"I saw the bridge again, day {number}.") for number in range(30)]
     facts = [statement(99, About.ASSISTANT, "I promised to bring tea."), *mine]
     long = ranked(*(page(seq, "word " * 400) for seq in range(1, 9)))
@@ -65,7 +65,7 @@ def test_the_assistants_facts_are_not_starved_by_the_users() -> None:
     assert 1 < len(fitted.facts) < len(facts)
 
 
-def test_what_is_not_shown_is_not_charged() -> None:
+def test_hidden_text_is_not_charged() -> None:
     said = page(1, "I bought a red kayak.")
     plain = fit(replace(NOTHING, pages=ranked(said)), Limits(20, 2_000), NAMELESS, frozenset())
     in_chain = ranked(replace(said, chain=1, chain_summary="Boats. " * 30))
@@ -73,7 +73,7 @@ def test_what_is_not_shown_is_not_charged() -> None:
     assert chained.tokens == plain.tokens < 70
 
 
-def test_the_newest_pages_take_what_the_found_ones_leave() -> None:
+def test_the_newest_pages_get_what_found_pages_leave() -> None:
     newest = [page(seq, "Short. " + "word " * 40) for seq in range(10, 17)]
     long = ranked(*(page(seq, "word " * 300) for seq in range(1, 9)))
     full = fit(replace(NOTHING, short_term=newest, pages=long), Limits(20, 1_000), NAMELESS, frozenset())
@@ -83,7 +83,7 @@ def test_the_newest_pages_take_what_the_found_ones_leave() -> None:
     assert len(left.short_term) > len(full.short_term)
 
 
-def test_pages_beyond_the_budget_come_in_excerpts_if_so_many_were_asked_for() -> None:
+def test_an_elastic_budget_adds_pages_in_excerpts() -> None:
     long = ranked(*(page(seq, "word " * 800) for seq in range(1, 31)))
     counted = fit(replace(NOTHING, pages=long), Limits(30, 1_000, is_cut=False, is_elastic=True), NAMELESS, frozenset())
     assert len(counted.pages) == 30
@@ -102,21 +102,21 @@ def test_pages_far_below_the_best_are_cut_but_never_below_three() -> None:
     assert cut([]) == []
 
 
-def test_only_traits_that_bear_on_the_query_are_told() -> None:
+def test_only_traits_relevant_to_the_query_are_returned() -> None:
     food = Trait("Food", Level.HIGH, "Spoke of bread and baking.", (), AT)
     sport = Trait("Sports", Level.LOW, "Spoke of running.", (), AT)
-    assert bearing_on([food, sport], frozenset(stems("What bread do I bake?"))) == [food]
-    assert bearing_on([food, sport], frozenset(stems("Where do I live?"))) == []
+    assert relevant_traits([food, sport], frozenset(stems("What bread do I bake?"))) == [food]
+    assert relevant_traits([food, sport], frozenset(stems("Where do I live?"))) == []
 
 
-def test_words_that_every_reason_is_written_with_bear_on_nothing() -> None:
+def test_common_words_do_not_make_a_trait_relevant() -> None:
     ants = Trait("Animals", Level.HIGH, "The user keeps ants, as two pages of the conversation show.", (), AT)
     for query in ("What is the user's job?", "Which page did the user speak of?", "Show me the assistant's messages"):
-        assert bearing_on([ants], frozenset(stems(query))) == []
-    assert bearing_on([ants], frozenset(stems("Does the user keep ants?"))) == [ants]
+        assert relevant_traits([ants], frozenset(stems(query))) == []
+    assert relevant_traits([ants], frozenset(stems("Does the user keep ants?"))) == [ants]
 
 
-def test_the_conversation_that_is_answered_has_half_of_the_budget() -> None:
+def test_the_current_conversation_gets_half_of_the_budget() -> None:
     newest = [page(seq, f"Step {seq}. " + "word " * 40) for seq in range(10, 17)]
     long = ranked(*(page(seq, "word " * 100) for seq in range(1, 9)))
     found = replace(NOTHING, short_term=newest, pages=long)
@@ -138,7 +138,7 @@ def test_traits_without_room_are_counted() -> None:
     assert whole.left_out is None
 
 
-def test_what_the_caller_needs_is_left_free() -> None:
+def test_reserved_tokens_are_left_free() -> None:
     pages = ranked(*(page(seq, "word " * 200) for seq in range(1, 9)))
     alone = fit(replace(NOTHING, pages=pages), Limits(20, 1_000), NAMELESS, frozenset())
     beside = fit(replace(NOTHING, pages=pages), Limits(20, 1_000, reserved_tokens=400), NAMELESS, frozenset())
@@ -149,7 +149,7 @@ def test_what_the_caller_needs_is_left_free() -> None:
     assert beside.left_out.max_tokens == alone.left_out.max_tokens + 400
 
 
-def test_in_a_small_budget_the_best_page_goes_before_facts() -> None:
+def test_in_a_small_budget_the_best_page_precedes_facts() -> None:
     facts = [statement(number, About.USER, "I'm Al.") for number in range(3)]
     pages = ranked(page(1, "Which oil is best for an oak table? " * 2), page(2, "word " * 40))
     newest = [page(9, "Good night.")]

@@ -1,4 +1,4 @@
-"""The exact index against numpy."""
+"""The exact index, compared with NumPy."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 from numpy.typing import NDArray
 
-from memoryos_mcp.retrieval.index import VectorIndex, flat
+from memoryos_mcp.retrieval.index import flat
 from memoryos_mcp.retrieval.index.flat import FlatIndex
 
 DIMENSION = 16
@@ -42,9 +42,7 @@ def filled(count: int, seed: int = 0) -> tuple[FlatIndex, NDArray[np.float32]]:
     return index, vectors
 
 
-def assert_agrees(
-    index: VectorIndex, truth: dict[int, NDArray[np.float32]], query: NDArray[np.float32], k: int
-) -> None:
+def assert_agrees(index: FlatIndex, truth: dict[int, NDArray[np.float32]], query: NDArray[np.float32], k: int) -> None:
     rows, cosines = index.search(query, k)
     expected = {row: float(vector @ query) for row, vector in truth.items()}
     best = sorted(expected.values(), reverse=True)[:k]
@@ -98,7 +96,7 @@ def test_a_row_is_its_own_nearest() -> None:
         assert cosines == pytest.approx([1], abs=1e-5)
 
 
-def test_cosines_keep_the_asked_order_with_nan_for_rows_that_are_not_there() -> None:
+def test_cosines_keep_the_order_with_nan_for_unknown_rows() -> None:
     index, vectors = filled(600)
     query = unit_rows(1, seed=5)[0]
     found = index.cosines(query, numbers(599, -1, 3, 600, 3))
@@ -108,12 +106,12 @@ def test_cosines_keep_the_asked_order_with_nan_for_rows_that_are_not_there() -> 
 
 
 @pytest.mark.parametrize("k", [0, -1])
-def test_asking_for_no_rows_gives_none(k: int) -> None:
+def test_a_search_for_no_rows_returns_none(k: int) -> None:
     index, vectors = filled(10)
     assert index.search(vectors[0], k)[0].shape == (0,)
 
 
-def test_the_index_keeps_its_own_copy_of_what_was_added() -> None:
+def test_the_index_copies_added_vectors() -> None:
     index, vectors = FlatIndex(DIMENSION), unit_rows(5)
     original = vectors.copy()
     index.add(np.arange(5), vectors)
@@ -121,7 +119,7 @@ def test_the_index_keeps_its_own_copy_of_what_was_added() -> None:
     assert index.search(original[2], 1)[0].tolist() == [2]
 
 
-def test_a_row_that_is_there_already_is_refused_and_nothing_is_added() -> None:
+def test_a_known_row_is_rejected_and_nothing_is_added() -> None:
     index, vectors = filled(10)
     with pytest.raises(ValueError, match="already"):
         index.add(numbers(50, 3), unit_rows(2, seed=1))
@@ -132,7 +130,7 @@ def test_a_row_that_is_there_already_is_refused_and_nothing_is_added() -> None:
     assert index.cosines(vectors[3], numbers(3)) == pytest.approx([1], abs=1e-5)
 
 
-def test_vectors_of_another_shape_are_refused() -> None:
+def test_vectors_of_another_shape_are_rejected() -> None:
     index = FlatIndex(DIMENSION)
     with pytest.raises(ValueError, match="dimension 16"):
         index.add(numbers(1), unit_rows(1, dimension=8))
@@ -141,7 +139,7 @@ def test_vectors_of_another_shape_are_refused() -> None:
     assert len(index) == 0
 
 
-def test_a_removed_row_is_gone_and_may_be_added_anew() -> None:
+def test_a_removed_row_can_be_added_again() -> None:
     index, vectors = filled(1000)
     index.remove(numbers(7, 999, 5000))
     assert len(index) == 998
@@ -151,7 +149,7 @@ def test_a_removed_row_is_gone_and_may_be_added_anew() -> None:
     assert index.search(vectors[7], 1)[0].tolist() == [7]
 
 
-def test_removing_every_row_leaves_an_empty_index_that_fills_again() -> None:
+def test_an_emptied_index_can_be_filled_again() -> None:
     index, vectors = filled(300)
     index.remove(np.arange(300))
     assert len(index) == 0
@@ -161,7 +159,7 @@ def test_removing_every_row_leaves_an_empty_index_that_fills_again() -> None:
 
 
 class IndexAgainstADict(RuleBasedStateMachine):
-    """Adds and removes in any order, over chunks small enough to be split and merged."""
+    """Adds and removals in any order, with chunks so small that they are split and merged."""
 
     index: FlatIndex
     truth: dict[int, NDArray[np.float32]]
@@ -197,7 +195,7 @@ def test_any_order_of_adds_and_removes_agrees_with_numpy(monkeypatch: pytest.Mon
     run_state_machine_as_test(IndexAgainstADict, settings=settings(deadline=None, max_examples=60))
 
 
-def test_searches_beside_adds_and_removes_see_only_whole_rows() -> None:
+def test_concurrent_searches_see_only_whole_rows() -> None:
     count = 4000
     vectors = unit_rows(count)
     index = FlatIndex(DIMENSION)
@@ -234,7 +232,7 @@ def test_importing_the_module_does_not_load_faiss() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
-def test_filling_it_in_steps_takes_little_more_than_the_vectors() -> None:
+def test_filling_it_needs_little_more_memory_than_the_vectors() -> None:
     program = (
         "import numpy as np, resource\n"
         "from memoryos_mcp.retrieval.index.flat import FlatIndex\n"

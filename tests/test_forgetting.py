@@ -335,7 +335,7 @@ async def test_what_another_user_has_is_not_there(tmp_path: Path) -> None:
         handle = (await other.plan_forgetting(Selection(everything=True))).handle
     async with memory(tmp_path) as engine:
         (own,) = await add_all(engine, CHESS[0])
-        with pytest.raises(ArgumentError, match="ids: not there: p_"):
+        with pytest.raises(ArgumentError, match="ids: unknown: p_"):
             await engine.plan_forgetting(Selection(ids=[own, theirs]))
         with pytest.raises(ArgumentError, match="confirm"):
             await engine.forget(handle)
@@ -345,7 +345,7 @@ async def test_what_another_user_has_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["s1", "c1", "k1", "trait:Openness", "p_", "s01", "", "s" + "9" * 30, "1 OR 1"])
 async def test_an_id_of_nothing_is_refused(tmp_path: Path, name: str) -> None:
     async with memory(tmp_path) as engine:
-        with pytest.raises(ArgumentError, match=r"^ids: (not there: |is no id;)"):
+        with pytest.raises(ArgumentError, match=r"^ids: (unknown: |is not a valid id;)"):
             await engine.plan_forgetting(Selection(ids=[name]))
 
 
@@ -546,7 +546,7 @@ def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: P
     assert [page.page_id for page in stored_pages(data)] == [kept]
     assert left_in_files(data) == {}
     assert done["receipt"] in run_forget("--receipts").stdout
-    assert "not there: k7" in run_forget("--id", "k7", "--yes", code=2).stderr
+    assert "unknown: k7" in run_forget("--id", "k7", "--yes", code=2).stderr
 
 
 def test_the_handle_is_given_alone_and_readers_have_no_such_tool(server: PipeServer) -> None:

@@ -18,7 +18,7 @@ from memoryos_mcp.engine.tools.core_tools import retrieve_memory
 from memoryos_mcp.model.knowledge import About, AddFact, Fact, Kind, Lessons, speakers_of
 from memoryos_mcp.retrieval.fact_ranking import FactTable, asks_past, best_of
 from memoryos_mcp.retrieval.query import ParsedQuery
-from memoryos_mcp.retrieval.query_time import asked_spans
+from memoryos_mcp.retrieval.query_time import time_spans
 from memoryos_mcp.storage.values import Learning
 from memoryos_mcp.text.addressees import Speakers
 from memoryos_mcp.text.terms import query_words
@@ -60,7 +60,7 @@ async def memory_of(page: str, folder: Path, *lessons: AddFact) -> AsyncIterator
 
 def asked(query: str, counts: Mapping[str, int] | None = None) -> ParsedQuery:
     found = counts or dict.fromkeys(query_words(query), 1)
-    times = asked_spans(query, NOW)
+    times = time_spans(query, NOW)
     return ParsedQuery(query, None, found, 10, times, is_for_several=False, embedded=None, weights=np.zeros(0))
 
 

@@ -1,23 +1,23 @@
-"""Late interaction: what a page covers of a query, by itself and with what stands around it."""
+"""Late interaction: similarity of pages to a query, from their own tokens and those of neighbouring pages."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.embedding.token_codes import encode
+from memoryos_mcp.embedding.token_vectors import encode
 from memoryos_mcp.retrieval.late_interaction import (
     IN_QUESTION,
     NEIGHBOURS,
     OTHER_SIDE,
-    PieceMatches,
-    cover,
-    match_pieces,
+    TokenMatches,
+    match_tokens,
+    maxsim,
 )
 from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
-# Words that have nothing in common: rows of a Hadamard matrix, whose length lies evenly on all coordinates.
+# Orthogonal vectors: rows of a Hadamard matrix, whose coordinates have the same size.
 DIMENSION = 8
 WORDS = np.array(
     [[(-1) ** (row & column).bit_count() for column in range(DIMENSION)] for row in range(DIMENSION)], dtype=np.float32
@@ -27,11 +27,11 @@ Told = tuple[int, list[int], list[int]]
 
 
 def rows(*windows: Told, asked: bool = False) -> TokenRows:
-    """Return the rows of windows, each told as its page, the words of its user's side and those of the assistant's.
+    """Return the rows of windows, each given as its page, the user's words and the assistant's words.
 
     Args:
-        windows: In the order of their pages.
-        asked: Whether all that is said is said in questions.
+        windows: The windows in the order of their pages.
+        asked: Whether all words are in questions.
     """
     words = [word for _, user, agent in windows for word in (*user, *agent)]
     counts = np.zeros((len(windows), 4), dtype=np.int64)
@@ -52,10 +52,10 @@ def covered(
     sessions: tuple[int, ...] | None = None,
     in_questions: bool = False,
 ) -> dict[int, tuple[float, float, int]]:
-    """Return best cover, first cover and best part of each page."""
+    """Return the best similarity, that of the first window, and the best part of each page."""
     pages = np.array(seqs or sorted({seq for seq, _, _ in windows}), dtype=np.int64)
-    found = cover(
-        match_pieces(WORDS[list(asked)], rows(*windows, asked=in_questions), side),
+    found = maxsim(
+        match_tokens(WORDS[list(asked)], rows(*windows, asked=in_questions), side),
         np.array(weights or [1.0] * len(asked)),
         side,
         pages,
@@ -68,7 +68,7 @@ def covered(
     }
 
 
-def test_a_page_covers_what_it_says_whichever_side_says_it() -> None:
+def test_similarity_counts_matches_of_both_sides() -> None:
     found = covered((1, [TEA], [RAIN]), (20, [TEA], [OTHER]), (40, [OTHER], [OTHER]))
     assert [found[seq][0] for seq in (1, 20, 40)] == pytest.approx([1, 0.5, 0], abs=1e-3)
 
@@ -78,7 +78,7 @@ def test_a_rare_word_counts_more() -> None:
     assert (found[1][0], found[20][0]) == pytest.approx((0.25, 0.75), abs=1e-3)
 
 
-def test_what_the_named_side_said_counts_in_full_and_the_others_less() -> None:
+def test_words_of_the_named_side_count_more() -> None:
     pages: list[Told] = [(1, [TEA, RAIN], []), (20, [], [TEA, RAIN])]
     by_user = covered(*pages, side=Side.USER)
     assert (by_user[1][0], by_user[20][0]) == pytest.approx((1, OTHER_SIDE), abs=1e-3)
@@ -86,39 +86,37 @@ def test_what_the_named_side_said_counts_in_full_and_the_others_less() -> None:
     assert (by_agent[1][0], by_agent[20][0]) == pytest.approx((OTHER_SIDE, 1), abs=1e-3)
 
 
-def test_who_asks_about_a_thing_has_not_told_of_it_where_a_side_is_named() -> None:
+def test_a_match_in_a_question_counts_less_if_a_side_is_named() -> None:
     page: Told = (1, [TEA, RAIN], [])
     assert covered(page, in_questions=True, side=Side.USER)[1][0] == pytest.approx(IN_QUESTION, abs=1e-3)
     assert covered(page, in_questions=True)[1][0] == pytest.approx(1, abs=1e-3)
 
 
-def test_a_neighbour_lends_what_a_page_lacks_but_not_over_a_session_and_not_from_afar() -> None:
+def test_near_pages_of_the_same_session_add_missing_matches() -> None:
     pages: list[Told] = [(1, [TEA], []), (2, [RAIN], []), (11, [TEA], [])]
     assert covered(*pages)[1][0] == pytest.approx((1 + NEIGHBOURS[1]) / 2, abs=1e-3)
     assert covered(*pages, sessions=(1, 2, 2))[1][0] == pytest.approx(0.5, abs=1e-3)
     assert covered(*pages)[11][0] == pytest.approx(0.5, abs=1e-3)
 
 
-def test_a_long_page_borrows_less() -> None:
+def test_neighbours_count_less_for_a_long_page() -> None:
     short = covered((1, [RAIN], []), (2, [TEA], []))
     long = covered((1, [RAIN], []), (2, [TEA], []), (2, [TEA], []), (2, [OTHER], []), (2, [OTHER], []))
     assert short[2][0] > long[2][0] > 0.5
 
 
-def test_the_best_window_is_named_and_the_first_counts_by_itself() -> None:
+def test_best_and_first_windows_are_scored_separately() -> None:
     found = covered((1, [OTHER], []), (1, [TEA, RAIN], []), (1, [TEA], []))
     assert found[1][:2] == pytest.approx((1, 0), abs=1e-3)
     assert found[1][2] == 1
 
 
-def test_a_page_whose_pieces_are_not_known_covers_nothing() -> None:
+def test_a_page_without_token_vectors_has_similarity_0() -> None:
     assert covered((2, [TEA, RAIN], []), seqs=(1, 2, 30), sessions=(1, 2, 3))[1] == (0, 0, -1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12), st.data())
-def test_every_cover_lies_between_0_and_1_and_matches_a_plain_count(
-    sizes: list[tuple[int, int]], data: st.DataObject
-) -> None:
+def test_similarity_agrees_with_a_count_of_words(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
     words = st.integers(0, 7)
     windows = [
         (
@@ -136,7 +134,7 @@ def test_every_cover_lies_between_0_and_1_and_matches_a_plain_count(
         assert plain[part] == max(plain)
 
 
-def test_no_window_at_all_is_no_match() -> None:
-    matches = match_pieces(WORDS[[TEA]], rows(), None)
-    assert isinstance(matches, PieceMatches)
+def test_without_windows_there_are_no_matches() -> None:
+    matches = match_tokens(WORDS[[TEA]], rows(), None)
+    assert isinstance(matches, TokenMatches)
     assert matches.user.shape == matches.agent.shape == (0, 1)

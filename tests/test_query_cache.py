@@ -8,7 +8,7 @@ def embedded(number: int) -> EmbeddedQuery:
     return EmbeddedQuery(np.full(2, number, dtype=np.float32), np.zeros((0, 2), dtype=np.float32), [])
 
 
-def test_the_queries_asked_last_are_kept_and_no_long_ones() -> None:
+def test_the_most_recent_short_queries_are_cached() -> None:
     cache = QueryCache()
     for number in range(CACHED_QUERIES):
         cache.put(f"query {number}", embedded(number))

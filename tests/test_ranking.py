@@ -1,4 +1,4 @@
-"""Ranking is plain arithmetic on signals."""
+"""Ranking: signals, their weighted sum, and the order of candidates."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_z_scores_have_mean_0_and_are_never_nan(values: list[float]) -> None:
     assert abs(float(scores.mean())) < 1e-6
 
 
-def test_neighbours_stand_near_in_the_same_session() -> None:
+def test_neighbours_are_near_and_in_the_same_session() -> None:
     seqs, sessions = np.array([1, 2, 3, 9]), np.array([1, 1, 2, 2])
     assert signals.within(seqs, sessions, 1).tolist() == [
         [False, True, False, False],
@@ -28,7 +28,7 @@ def test_neighbours_stand_near_in_the_same_session() -> None:
     assert signals.within(seqs, sessions, 6)[2, 3]
 
 
-def test_neighbours_lend_their_values() -> None:
+def test_neighbours_add_their_values() -> None:
     near = np.array([[False, True], [True, False]])
     values = np.array([0.0, 4.0])
     assert signals.around(values, near).tolist() == [4.0, 0.0]
@@ -36,7 +36,7 @@ def test_neighbours_lend_their_values() -> None:
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=30), st.integers(1, 30), st.data())
-def test_the_best_come_first_and_only_the_eligible(values: list[float], limit: int, data: st.DataObject) -> None:
+def test_only_eligible_candidates_are_returned_best_first(values: list[float], limit: int, data: st.DataObject) -> None:
     count = len(values)
     eligible = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
     found = {"words": np.array(values)}
@@ -53,7 +53,7 @@ def test_equal_pages_come_newest_first() -> None:
     assert [entry.seq for entry in ranked] == [9, 4, 2]
 
 
-@pytest.mark.parametrize("recipe", [ranking.PIECES, ranking.WINDOWS, ranking.WORDS])
+@pytest.mark.parametrize("recipe", [ranking.TOKENS, ranking.WINDOWS, ranking.WORDS])
 @given(st.lists(st.floats(-10, 10), min_size=3, max_size=3), st.data())
 def test_the_shares_of_the_signals_add_up_to_the_score(
     recipe: ranking.Recipe, values: list[float], data: st.DataObject
@@ -65,7 +65,7 @@ def test_the_shares_of_the_signals_add_up_to_the_score(
         assert entry.shares.keys() == chosen
 
 
-def test_a_long_page_is_ranked_by_itself_and_a_short_one_with_its_context() -> None:
+def test_context_counts_less_for_a_long_page() -> None:
     context = {"words_nearby": np.array([0.0, 1.0, 1.0])}
     windows = np.array([1, 1, 10])
     ranked = ranking.rank(ranking.WORDS, np.array([1, 2, 3]), context, windows, np.ones(3, dtype=bool), 3)
@@ -73,13 +73,13 @@ def test_a_long_page_is_ranked_by_itself_and_a_short_one_with_its_context() -> N
     assert ranked[0].score > 5 * ranked[1].score > 0
 
 
-def test_where_several_things_are_asked_for_sessions_take_turns_and_the_cost_is_a_share() -> None:
+def test_spreading_results_alternates_sessions_and_is_a_share() -> None:
     seqs, sessions = np.array([1, 2, 3, 4]), np.array([1, 1, 1, 2])
     found = {"time": np.array([1.0, 0.95, 0.9, 0.85])}
     ones = np.ones(4, dtype=int)
-    plain = ranking.rank(ranking.PIECES, seqs, found, ones, ones > 0, 4)
+    plain = ranking.rank(ranking.TOKENS, seqs, found, ones, ones > 0, 4)
     assert [entry.seq for entry in plain] == [1, 2, 3, 4]
-    apart = ranking.rank(ranking.PIECES, seqs, found, ones, ones > 0, 4, sessions)
+    apart = ranking.rank(ranking.TOKENS, seqs, found, ones, ones > 0, 4, sessions)
     assert [entry.seq for entry in apart] == [1, 4, 2, 3]
     assert [entry.shares["spread"] for entry in apart] == pytest.approx([0, 0, -ranking.SPREAD, -2 * ranking.SPREAD])
     for entry in apart:

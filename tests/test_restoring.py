@@ -217,7 +217,7 @@ async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
         await correct_trait(store, is_wrong=True)
         await forget(store, ForgetPlan(facts=(1,), refuses=True))
         assert "k1 is not there, and what was forgotten does not come back" in await refusal(store, "k1")
-        assert "not there: trait:Diet" in await refusal(store, "trait:Diet")
+        assert "unknown: trait:Diet" in await refusal(store, "trait:Diet")
 
 
 # Traits ---------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What holds for every retrieval, over real SQLite files and with the real model."""
+"""Properties of every retrieval, with real SQLite files and the real model."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.campaign, pytest.mark.asyncio(loop_scope="module")]
 
 LIMIT_S = 60
 ALL: dict[str, Any] = {"max_results": 100, "max_tokens": 1_000_000}
-# The first two come of filing, whose batches fall as the pages come; the third of the order, which they have a part in.
+# Two signals depend on filing and so on its batches; ``spread`` depends on the order, and so on these signals.
 SIGNALS_OF_FILING = frozenset({"segment", "heat", "spread"})
 SCORE_TOLERANCE = 1e-3
 ROUNDING = 0.5e-4
@@ -38,7 +38,7 @@ queries = st.one_of(
     texts,
     st.sampled_from(["Who keeps bees?", "Where did we go in May?", "the", "How many trains were there in all?", "🐝"]),
 )
-# An example of a whole memory takes a second, so one that fails is told as it is: to find a simpler takes minutes.
+# An example of a whole memory takes a second, so failing examples are not shrunk, which would take minutes.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 few = settings(max_examples=4, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 some = settings(few, max_examples=15)
@@ -56,7 +56,7 @@ async def embedder() -> AsyncIterator[LentEmbedder]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def diary(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder) -> AsyncIterator[Memory]:
-    """A memory of short and long pages, some of them alike, with facts, notes and a short-term memory."""
+    """A memory of short and long pages, some of them similar, with facts, notes and short-term memory."""
     folder = tmp_path_factory.mktemp("diary")
     async with memory(folder, embedder, short_term_capacity=5) as kept:
         async with asyncio.timeout(LIMIT_S):
@@ -72,7 +72,7 @@ async def diary(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder
 
 
 def dated(drawn: Sequence[tuple[str, str, int]]) -> list[Said]:
-    """Return turns that follow one another after so many hours each."""
+    """Return turns with a number of hours between them."""
     at = START - timedelta(days=60)
     said = []
     for user_input, agent_response, hours in drawn:
@@ -82,7 +82,7 @@ def dated(drawn: Sequence[tuple[str, str, int]]) -> list[Said]:
 
 
 def told(memory_ids: Sequence[str], recall: Recall) -> dict[int, Mapping[str, float]]:
-    """Return what each signal adds to the score of each page found, by the page's number in order of arrival."""
+    """Return the contribution of each signal to the score of each found page, by the page's order of arrival."""
     return {memory_ids.index(found.page.page_id): found.shares for found in recall.pages}
 
 
@@ -98,14 +98,14 @@ def without_filing(shares: Mapping[int, Mapping[str, float]]) -> dict[int, dict[
 
 
 def assert_alike(first: Mapping[int, Mapping[str, float]], second: Mapping[int, Mapping[str, float]]) -> None:
-    """Make sure that the same pages were found for the same reasons."""
+    """Assert that the same pages have the same signals."""
     assert first.keys() == second.keys()
     for number, shares in first.items():
         assert second[number] == pytest.approx(shares, abs=SCORE_TOLERANCE)
 
 
 def assert_ranked_alike(first_ids: Sequence[str], first: Recall, second_ids: Sequence[str], second: Recall) -> None:
-    """Make sure that the same pages came in the same order, with the same scores and for the same reasons."""
+    """Assert that the same pages have the same order, scores and signals."""
     assert order(first_ids, first) == order(second_ids, second)
     assert_alike(told(first_ids, first), told(second_ids, second))
     scores = [[found.score for found in recall.pages] for recall in (first, second)]
@@ -114,7 +114,7 @@ def assert_ranked_alike(first_ids: Sequence[str], first: Recall, second_ids: Seq
 
 
 async def grown(kept: Memory, said: Sequence[Said], pauses: frozenset[int]) -> list[str]:
-    """Add turns, with a pause until all is derived after some of them."""
+    """Add turns; after some of them, wait until the background work is done."""
     ids: list[str] = []
     for number, turn in enumerate(said):
         ids += await kept.add([turn])
@@ -124,7 +124,7 @@ async def grown(kept: Memory, said: Sequence[Said], pauses: frozenset[int]) -> l
     return ids
 
 
-# The same pages rank the same ------------------------------------------------------------------------------------
+# Equal rankings ----------------------------------------------------------------------------------------------
 
 
 @few
@@ -134,7 +134,7 @@ async def grown(kept: Memory, said: Sequence[Said], pauses: frozenset[int]) -> l
     steps=st.tuples(st.integers(1, 5), st.integers(6, 16)),
     pauses=st.frozensets(st.integers(0, 40), max_size=2),
 )
-async def test_pages_rank_the_same_however_they_were_batched_to_be_embedded(
+async def test_the_batches_of_embedding_do_not_change_the_ranking(
     tmp_path_factory: pytest.TempPathFactory,
     embedder: LentEmbedder,
     drawn: list[tuple[str, str, int]],
@@ -160,7 +160,7 @@ async def test_pages_rank_the_same_however_they_were_batched_to_be_embedded(
 
 @few
 @given(drawn=memories, asked=st.lists(queries, min_size=2, max_size=4), batch_pages=st.integers(1, 12))
-async def test_pages_rank_the_same_after_a_restart_and_but_for_their_topics_before_and_after_filing(
+async def test_restart_and_filing_do_not_change_the_other_signals(
     tmp_path_factory: pytest.TempPathFactory,
     embedder: LentEmbedder,
     drawn: list[tuple[str, str, int]],
@@ -183,7 +183,7 @@ async def test_pages_rank_the_same_after_a_restart_and_but_for_their_topics_befo
         assert after.pages[0].segment is not None
         assert_ranked_alike(ids, before, ids, same)
         assert_alike(without_filing(told(ids, before)), without_filing(told(ids, after)))
-        # Filing is all that moves a page: what it adds for each, it adds to the score.
+        # Filing changes a score only by its own signals.
         assert {found.page.seq: found.score for found in after.pages} == pytest.approx(
             {found.page.seq: sum(found.shares.values()) for found in after.pages}, abs=SCORE_TOLERANCE
         )
@@ -191,7 +191,7 @@ async def test_pages_rank_the_same_after_a_restart_and_but_for_their_topics_befo
 
 @few
 @given(drawn=memories, asked=st.lists(queries, min_size=2, max_size=4))
-async def test_two_services_on_one_folder_rank_the_same(
+async def test_two_services_on_one_folder_rank_equally(
     tmp_path_factory: pytest.TempPathFactory,
     embedder: LentEmbedder,
     drawn: list[tuple[str, str, int]],
@@ -214,11 +214,11 @@ async def test_two_services_on_one_folder_rank_the_same(
             assert_ranked_alike(ids, recalls[0], ids, recalls[1])
 
 
-# The budget is kept, and no page comes twice ---------------------------------------------------------------------
+# Budget and repeats ---------------------------------------------------------------------------------------------
 
 
 def returned_tokens(recall: Recall) -> int:
-    """Return what all texts cost that are handed back."""
+    """Return the tokens of all returned texts."""
     pages = [*recall.short_term, *recall.pages]
     told_once = [topic_line(segment.summary) for segment, _ in recall.segments] if recall.has_topics else []
     facts = [found.fact.text for found in (*recall.wishes, *recall.user_facts, *recall.assistant_facts)]
@@ -229,7 +229,7 @@ def returned_tokens(recall: Recall) -> int:
 
 
 def assert_sound(recall: Recall, max_results: int, max_tokens: int) -> None:
-    """Make sure that the budget is kept, and that no page comes twice."""
+    """Assert that the budget is kept and that no page is returned twice."""
     assert returned_tokens(recall) <= recall.tokens <= max_tokens
     assert len(recall.pages) <= max_results
     seqs = [found.page.seq for found in (*recall.short_term, *recall.pages)]
@@ -246,7 +246,7 @@ async def test_no_query_exceeds_its_budget_or_returns_a_page_twice(
     assert_sound(recall, max_results, max_tokens)
 
 
-async def test_the_budget_is_kept_where_there_is_all_that_it_is_for(diary: Memory) -> None:
+async def test_the_budget_is_kept_with_all_kinds_of_memories(diary: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         for max_tokens in range(100, 3_000, 37):
             recall = await diary.engine.retrieve("the kiln in Lisbon", max_results=100, max_tokens=max_tokens)
@@ -287,7 +287,7 @@ async def test_pages_of_any_length_are_fitted_to_any_budget(
             assert_sound(recall, 100, max_tokens)
 
 
-# What is told of a page ------------------------------------------------------------------------------------------
+# Signals --------------------------------------------------------------------------------------------------------
 
 
 @some
@@ -302,7 +302,7 @@ async def test_the_signals_that_explain_a_page_add_up_to_its_score(diary: Memory
         assert page.score == pytest.approx(sum(page.signals.values()), abs=ROUNDING * (len(page.signals) + 1))
 
 
-async def test_nothing_is_explained_unasked_and_asking_changes_no_result(diary: Memory) -> None:
+async def test_explain_adds_signals_and_does_not_change_results(diary: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         plain = await diary.retrieve(query="the kiln in Lisbon", max_results=30)
         explained = await diary.retrieve(query="the kiln in Lisbon", max_results=30, explain=True)
@@ -312,13 +312,13 @@ async def test_nothing_is_explained_unasked_and_asking_changes_no_result(diary: 
     assert [page.page_id for page in plain.retrieved_pages] == [page.page_id for page in explained.retrieved_pages]
 
 
-# What was just said ----------------------------------------------------------------------------------------------
+# New pages ------------------------------------------------------------------------------------------------------
 
 
 async def asked_before_and_after_embedding(
     kept: Memory, embedder: LentEmbedder, said: str
 ) -> tuple[str, list[str], list[str]]:
-    """Add a page that speaks of a zeppelin; return its id, and what is found of one before and after it is embedded."""
+    """Add a page about a zeppelin; return its id, and the found pages before and after it is embedded."""
     query = "Who spoke of a zeppelin?"
     embedder.gate.clear()
     try:
@@ -336,7 +336,7 @@ async def asked_before_and_after_embedding(
 
 @few
 @given(drawn=memories, told_now=texts, place=st.integers(0, 14))
-async def test_a_page_that_is_not_embedded_yet_is_found_by_its_words_among_embedded_ones(
+async def test_a_new_page_is_found_by_words_among_embedded_pages(
     tmp_path_factory: pytest.TempPathFactory,
     embedder: LentEmbedder,
     drawn: list[tuple[str, str, int]],
@@ -345,16 +345,14 @@ async def test_a_page_that_is_not_embedded_yet_is_found_by_its_words_among_embed
 ) -> None:
     words = told_now.split()
     said = " ".join([*words[:place], "zeppelin", *words[place:]])
-    # Nothing is filed here: to belong to a topic speaks for a page, and the new one belongs to none.
+    # Nothing is filed here, because filed pages would have an advantage over the new one.
     async with asyncio.timeout(LIMIT_S), memory(tmp_path_factory.mktemp("new"), embedder, **UNFILED) as kept:
         await grown(kept, dated(drawn), frozenset())
         page_id, before, after = await asked_before_and_after_embedding(kept, embedder, said)
     assert (before[0], after[0]) == (page_id, page_id)
 
 
-async def test_a_page_that_is_not_embedded_yet_is_found_by_its_words_among_filed_ones(
-    tmp_path: Path, embedder: LentEmbedder
-) -> None:
+async def test_a_new_page_is_found_by_words_among_filed_pages(tmp_path: Path, embedder: LentEmbedder) -> None:
     async with asyncio.timeout(LIMIT_S), memory(tmp_path, embedder) as kept:
         await kept.add([Said(f"The {one} is by the {other}.") for one in WORDS[:6] for other in WORDS[6:12]])
         assert (await kept.settled()).counts.backlog == 0

@@ -1,4 +1,4 @@
-"""Whatever is asked is answered, at no cost that grows with the memory."""
+"""Every query is answered, and its cost does not grow with the memory."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ LIMIT_S = 60
 PAGES = 120
 MAX_TOKENS = 2_000
 QUERY_MAX_CHARS = 20_000
-# Whole tables that grow with the memory. Virtual tables name the way they take: FTS5 has an "M" for a match, and
+# Scans of tables that grow with the memory. In query plans of virtual tables, FTS5 has an "M" for a match, and
 # fts5vocab a number from 256 on for a term or a range of terms.
 GROWING = re.compile(
     r"SCAN (pages|page_vectors|page_tokens|fact_evidence|page_words(?! VIRTUAL TABLE INDEX \d+:\S*M))\b"
@@ -99,7 +99,7 @@ EVERY_QUERY = pytest.mark.parametrize("query", [pytest.param(query, id=name) for
 
 @contextmanager
 def statements_noted(noted: list[tuple[str, Any]]) -> Iterator[None]:
-    """Note every statement, with its values, of each connection that is opened meanwhile, as long as it lives."""
+    """Record every statement and its values, for all connections opened in this context."""
 
     def note(cursor: apsw.Cursor, sql: str, values: Any) -> bool:
         noted.append((sql, values))
@@ -114,13 +114,13 @@ def statements_noted(noted: list[tuple[str, Any]]) -> Iterator[None]:
 
 
 def scans(connection: apsw.Connection, sql: str, values: Any) -> list[str]:
-    """Return how SQLite carries out a statement, as far as it reads a whole table that grows with the memory."""
+    """Return the steps of a statement's query plan that read a whole table that grows with the memory."""
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     return [step for step in plan if GROWING.search(step) or VOCABULARY_SCAN.search(step)]
 
 
 class Watched:
-    """A memory of some hundred pages, and every statement that it runs."""
+    """A memory of some hundred pages, and all of its statements."""
 
     def __init__(self, kept: Memory, folder: Path, noted: list[tuple[str, Any]]) -> None:
         self.engine = kept.engine
@@ -128,7 +128,7 @@ class Watched:
         self._noted = noted
 
     async def scans_of(self, query: str) -> list[str]:
-        """Ask for something that must be answered, and return the steps in which a whole table was read for it."""
+        """Run a query, and return the steps that read a whole table."""
         self._noted.clear()
         recall = await self.engine.retrieve(query, max_tokens=MAX_TOKENS)
         noted = [(sql, values) for sql, values in self._noted if re.match(r"\s*(SELECT|WITH)\b", sql)]
@@ -145,7 +145,7 @@ class Watched:
 
 
 def pages() -> list[Said]:
-    """Return turns on several subjects, most words on many pages and some on few."""
+    """Return turns on several subjects, with common and rare words."""
     chosen = random.Random(3)  # noqa: S311 - words, no secrets
     return [
         Said(f"I saw a {chosen.choice(SUBJECTS)} by the {chosen.choice(SUBJECTS)}, it was number {number}.", "I see.")
@@ -169,7 +169,7 @@ async def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
-    """One server for all queries; none may make it stumble."""
+    """One server for all queries."""
     with PipeServer(tmp_path_factory.mktemp("asked") / "data", {"short_term_capacity": 2}) as running:
         for turn in pages()[:12]:
             running.add(turn.user_input, turn.agent_response)
@@ -183,13 +183,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
 
 @EVERY_QUERY
 @ON_THEIR_LOOP
-async def test_whatever_is_asked_is_answered_without_reading_a_whole_table(watched: Watched, query: str) -> None:
+async def test_no_query_reads_a_whole_table(watched: Watched, query: str) -> None:
     async with asyncio.timeout(LIMIT_S):
         assert await watched.scans_of(query) == []
 
 
 @ON_THEIR_LOOP
-async def test_a_statement_that_reads_a_whole_table_is_noticed(tmp_path: Path) -> None:
+async def test_a_scan_of_a_whole_table_is_detected(tmp_path: Path) -> None:
     whole = [
         "SELECT user_input FROM pages WHERE user_input LIKE ?",
         "SELECT count(*) FROM pages",
@@ -215,7 +215,7 @@ async def test_a_statement_that_reads_a_whole_table_is_noticed(tmp_path: Path) -
 
 
 @EVERY_QUERY
-def test_whatever_a_client_asks_is_answered(server: PipeServer, query: str) -> None:
+def test_every_query_of_a_client_is_answered(server: PipeServer, query: str) -> None:
     for explain in (False, True):
         arguments = json.dumps({"query": query, "explain": explain, "max_tokens": MAX_TOKENS})
         answer = server.result(server.send_raw_call("retrieve_memory", arguments))
@@ -225,12 +225,12 @@ def test_whatever_a_client_asks_is_answered(server: PipeServer, query: str) -> N
         assert result.short_term_count == 2
 
 
-# Whose words are asked for ---------------------------------------------------------------------------------------
+# Named sides -------------------------------------------------------------------------------------------------
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def friend(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memory]:
-    """A memory in which the assistant calls the user by name, and the user speaks of Ben."""
+    """A memory in which the assistant addresses the user by name, and the user talks about Ben."""
     embedder = LentEmbedder()
     async with memory(tmp_path_factory.mktemp("friend"), embedder) as kept:
         async with asyncio.timeout(LIMIT_S):
@@ -253,7 +253,7 @@ async def friend(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memo
 
 
 @ON_THEIR_LOOP
-async def test_the_name_of_the_user_tells_whose_words_are_asked_for_and_is_no_subject(friend: Memory) -> None:
+async def test_the_users_name_sets_the_side_and_is_not_searched(friend: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await friend.retrieve(query="What does Ada drink?", max_results=3, explain=True)
     assert result.understood is not None
@@ -264,7 +264,7 @@ async def test_the_name_of_the_user_tells_whose_words_are_asked_for_and_is_no_su
 
 
 @ON_THEIR_LOOP
-async def test_the_name_of_a_third_person_stays_in_the_subject(friend: Memory) -> None:
+async def test_a_third_persons_name_stays_in_the_subject(friend: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await friend.retrieve(query="What does Ben drink?", max_results=3, explain=True)
     assert result.understood is not None
@@ -274,7 +274,7 @@ async def test_the_name_of_a_third_person_stays_in_the_subject(friend: Memory) -
 
 
 @ON_THEIR_LOOP
-async def test_of_a_user_and_a_third_person_only_the_third_is_a_subject(friend: Memory) -> None:
+async def test_of_user_and_third_person_only_the_latter_is_subject(friend: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await friend.retrieve(query="What did Ada say about Ben?", max_results=3, explain=True)
     assert result.understood is not None

@@ -1,4 +1,4 @@
-"""Models through sentence-transformers: a real one, and tiny ones with random weights in the shapes of real ones."""
+"""The embedder for sentence-transformers: a real model, and tiny models with random weights."""
 
 import asyncio
 import functools
@@ -74,7 +74,7 @@ def read(folder: Path) -> tuple[Any, Any]:
 
 
 def by_hand(folder: Path, text: str, pooling: str) -> NDArray[np.float32]:
-    """Return a text's vector without the library, and without other texts beside it."""
+    """Return a text's vector, computed without the library and without batching."""
     tokenizer, model = read(folder)
     with torch.inference_mode():
         states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
@@ -85,7 +85,7 @@ def by_hand(folder: Path, text: str, pooling: str) -> NDArray[np.float32]:
 async def agrees(
     embedder: SentenceTransformersEmbedder, folder: Path, pooling: str, *, query: str = "", passage: str = ""
 ) -> None:
-    """Check both sides of a search against what comes of the instructions by hand."""
+    """Compare queries and passages with vectors of texts with the instructions added by hand."""
     rows = await embedder.embed(TEXTS)
     queries = await asyncio.gather(*map(embedder.embed_query, TEXTS))
     pages = await embedder.embed_pages([Passage(text, "") for text in TEXTS])
@@ -102,7 +102,7 @@ def uncovered(text: str, windows: list[Window]) -> list[int]:
     return [index for index, char in enumerate(text) if not covered[index] and not char.isspace()]
 
 
-async def test_a_model_that_is_not_the_bundled_one_is_made_by_its_name_without_being_loaded(bge: Path) -> None:
+async def test_another_model_is_created_by_name_without_loading(bge: Path) -> None:
     model = EmbeddingModel(str(bge))
     embedder: Embedder = make_embedder(model, Settings())
     assert embedder.model == model
@@ -129,7 +129,7 @@ def test_importing_and_constructing_it_loads_no_model_library() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_loading_and_embedding_write_nothing_to_stdout_and_nothing_to_stderr(bge: Path) -> None:
+def test_loading_and_embedding_print_nothing(bge: Path) -> None:
     program = (
         "import asyncio, sys\n"
         "from memoryos_mcp.embedding import EmbeddingModel, Passage\n"
@@ -146,7 +146,7 @@ def test_loading_and_embedding_write_nothing_to_stdout_and_nothing_to_stderr(bge
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-async def test_the_real_model_agrees_with_the_bundled_one_that_was_made_of_it() -> None:
+async def test_the_original_model_agrees_with_the_bundled_one() -> None:
     bundled = BundledEmbedder()
     texts = [*TEXTS, "Where does my brother live?", "👍", LONG_TEXT[:800]]
     async with loaded(REAL_FOLDER) as embedder:
@@ -163,41 +163,39 @@ async def test_the_real_model_agrees_with_the_bundled_one_that_was_made_of_it() 
     assert int(np.argmax([asked.vector @ window.vector for window in windows])) == len(windows) - 1
 
 
-async def test_a_bge_saved_without_modules_is_pooled_by_its_first_piece_and_told_nothing(bge: Path) -> None:
+async def test_a_bge_without_modules_uses_the_first_token(bge: Path) -> None:
     async with loaded(bge) as embedder:
         assert embedder.dimension == tiny_models.DIMENSION
         await agrees(embedder, bge, "cls")
 
 
-async def test_a_bge_for_english_is_told_that_it_reads_a_query(bge: Path, tmp_path: Path) -> None:
+async def test_an_english_bge_gets_its_query_instruction(bge: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(bge, tmp_path / "bge-small-en-v1.5")
     async with loaded(folder) as embedder:
         await agrees(embedder, folder, "cls", query=RELEVANT)
 
 
-async def test_a_qwen3_saved_without_modules_is_pooled_by_its_last_piece_and_told_that_it_reads_a_query(
+async def test_a_qwen3_without_modules_uses_the_last_token(
     qwen: Path,
 ) -> None:
     async with loaded(qwen) as embedder:
         await agrees(embedder, qwen, "lasttoken", query=WEB_SEARCH)
 
 
-async def test_another_model_saved_without_modules_is_pooled_by_its_mean(bge: Path, tmp_path: Path) -> None:
+async def test_other_models_without_modules_use_the_mean(bge: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(bge, tmp_path / "roberta")
     async with loaded(folder) as embedder:
         await agrees(embedder, folder, "mean")
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "lasttoken"])
-async def test_a_model_with_modules_is_pooled_as_they_say(bge: Path, tmp_path: Path, pooling: str) -> None:
+async def test_a_model_with_modules_uses_their_pooling(bge: Path, tmp_path: Path, pooling: str) -> None:
     folder = tiny_models.with_modules(bge, tmp_path / "bge-m3", pooling)
     async with loaded(folder) as embedder:
         await agrees(embedder, bge, pooling)
 
 
-async def test_prompts_are_the_configured_ones_before_the_models_own_before_those_of_its_name(
-    bge: Path, tmp_path: Path
-) -> None:
+async def test_configured_prompts_precede_the_models_and_known_ones(bge: Path, tmp_path: Path) -> None:
     own = {"query": "q: ", "document": "d: "}
     with_own = tiny_models.with_modules(bge, tmp_path / "own" / "bge-small-en", "cls", prompts=own)
     without = tiny_models.with_modules(bge, tmp_path / "none" / "bge-small-en", "cls")
@@ -211,14 +209,14 @@ async def test_prompts_are_the_configured_ones_before_the_models_own_before_thos
         await agrees(embedder, bge, "cls", query=RELEVANT)
 
 
-async def test_a_models_default_prompt_goes_before_both_sides_once(bge: Path, tmp_path: Path) -> None:
+async def test_a_default_prompt_is_added_once_to_queries_and_passages(bge: Path, tmp_path: Path) -> None:
     saved = {"prompts": {"any": "text: "}, "default_prompt_name": "any"}
     folder = tiny_models.with_modules(bge, tmp_path / "model", "cls", **saved)
     async with loaded(folder) as embedder:
         await agrees(embedder, bge, "cls", query="text: ", passage="text: ")
 
 
-async def test_a_vector_may_be_cut_to_its_first_numbers(bge: Path) -> None:
+async def test_vectors_can_be_truncated(bge: Path) -> None:
     async with loaded(bge, truncate_dim=8) as embedder:
         [row] = await embedder.embed(["tea"])
         assert embedder.dimension == 8
@@ -226,14 +224,12 @@ async def test_a_vector_may_be_cut_to_its_first_numbers(bge: Path) -> None:
     assert row == pytest.approx(whole / np.linalg.norm(whole), abs=1e-5)
 
 
-async def test_the_identity_stays_and_changes_with_the_weights_the_dimension_and_the_prompt(
-    bge: Path, tmp_path: Path
-) -> None:
+async def test_the_identity_changes_with_weights_dimension_and_prompt(bge: Path, tmp_path: Path) -> None:
     other = tiny_models.bge_shaped(tmp_path / "bge-m3", seed=9)
     identities = []
     for folder, kwargs in (
         (bge, {}),
-        (Path(f"{bge}/"), {"use_fp16": True}),  # which a CPU ignores
+        (Path(f"{bge}/"), {"use_fp16": True}),  # ignored on a CPU
         (other, {}),
         (bge, {"truncate_dim": 16}),
         (bge, {"prompts": {"passage": "Something quite different goes before: "}}),
@@ -271,7 +267,7 @@ async def test_windows_cover_a_long_page_and_end_with_a_sentence(shape: str, bge
         max_size=4,
     ).map("".join)
 )
-async def test_no_window_of_any_text_is_longer_than_the_model_reads(text: str, bge: Path, qwen: Path) -> None:
+async def test_no_window_of_any_text_exceeds_the_models_limit(text: str, bge: Path, qwen: Path) -> None:
     for folder in (bge, qwen, REAL_FOLDER):
         tokenizer, _ = read(folder)
         async with _shared(folder) as embedder:
@@ -289,7 +285,7 @@ _SHARED: dict[Path, SentenceTransformersEmbedder] = {}
 
 @asynccontextmanager
 async def _shared(folder: Path) -> AsyncIterator[SentenceTransformersEmbedder]:
-    """Give one embedder to all examples of a test: loading takes longer than they do."""
+    """Share one embedder between all examples of a test, because loading is slow."""
     embedder = _SHARED.setdefault(folder, SentenceTransformersEmbedder(EmbeddingModel(str(folder)), {}))
     async with asyncio.timeout(LIMIT_S):
         yield embedder
@@ -302,7 +298,7 @@ def _close_shared() -> Any:
         asyncio.run(embedder.aclose())
 
 
-async def test_a_tokenizer_that_tells_no_places_has_windows_by_characters(tmp_path: Path) -> None:
+async def test_without_token_positions_windows_count_characters(tmp_path: Path) -> None:
     async with loaded(tiny_models.byte_shaped(tmp_path / "bytes")) as embedder:
         [windows, short] = await embedder.embed_pages([Passage(LONG_TEXT, ""), Passage("tea", "")])
         rows = await embedder.embed([LONG_TEXT, "tea"])
@@ -312,7 +308,7 @@ async def test_a_tokenizer_that_tells_no_places_has_windows_by_characters(tmp_pa
     assert rows.shape == (2, tiny_models.DIMENSION)
 
 
-async def test_a_table_of_word_vectors_serves_too_and_takes_letters_that_it_lacks(tmp_path: Path) -> None:
+async def test_a_table_of_word_vectors_works_even_for_unknown_letters(tmp_path: Path) -> None:
     text = f"{LONG_TEXT} {LONG_TEXT}"
     async with loaded(tiny_models.static(tmp_path / "static")) as embedder:
         [windows] = await embedder.embed_pages([Passage(text, "")])
@@ -323,7 +319,7 @@ async def test_a_table_of_word_vectors_serves_too_and_takes_letters_that_it_lack
     assert rows[0] == pytest.approx(rows[2], abs=1e-5)
 
 
-async def test_blank_texts_and_no_texts_have_their_answers(qwen: Path) -> None:
+async def test_blank_and_missing_texts_are_embedded(qwen: Path) -> None:
     async with loaded(qwen) as embedder:
         assert (await embedder.embed([])).shape == (0, tiny_models.DIMENSION)
         assert await embedder.embed_pages([]) == []
@@ -333,9 +329,7 @@ async def test_blank_texts_and_no_texts_have_their_answers(qwen: Path) -> None:
     assert np.linalg.norm(window.vector) == pytest.approx(1, abs=1e-5)
 
 
-async def test_many_queries_are_answered_in_few_passes_while_pages_are_being_embedded(
-    monkeypatch: pytest.MonkeyPatch, bge: Path
-) -> None:
+async def test_queries_share_batches_while_pages_are_embedded(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
     passes: list[int] = []
     encode = SentenceTransformer.encode_query
 
@@ -356,9 +350,7 @@ async def test_many_queries_are_answered_in_few_passes_while_pages_are_being_emb
         assert answer.vector == pytest.approx(by_hand(bge, query, "cls"), abs=1e-5)
 
 
-async def test_a_query_and_a_page_are_not_tokenized_at_the_same_moment(
-    monkeypatch: pytest.MonkeyPatch, bge: Path
-) -> None:
+async def test_a_query_and_a_page_are_never_tokenized_at_once(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
     meeting, met = threading.Barrier(2), threading.Event()
     preprocess = SentenceTransformer.preprocess
 
@@ -377,7 +369,7 @@ async def test_a_query_and_a_page_are_not_tokenized_at_the_same_moment(
     assert not met.is_set()
 
 
-async def test_no_window_is_made_of_space_alone(qwen: Path) -> None:
+async def test_no_window_consists_of_white_space(qwen: Path) -> None:
     page = Passage("My sister keeps bees." + "\n" * 3000, "She sells the honey.")
     async with loaded(qwen) as embedder:
         [windows] = await embedder.embed_pages([page])
@@ -385,7 +377,7 @@ async def test_no_window_is_made_of_space_alone(qwen: Path) -> None:
     assert [text[window.start : window.end] for window in windows] == ["My sister keeps bees.", page.agent_response]
 
 
-async def test_closing_ends_its_threads_may_be_repeated_and_lets_nothing_be_asked_after(bge: Path) -> None:
+async def test_a_closed_embedder_has_no_threads_and_rejects_calls(bge: Path) -> None:
     before = set(threading.enumerate())
     async with loaded(bge) as embedder:
         await embedder.embed(["tea"])
@@ -394,42 +386,40 @@ async def test_closing_ends_its_threads_may_be_repeated_and_lets_nothing_be_aske
         assert len(own) == 2
         await embedder.aclose()
         assert not own & set(threading.enumerate())
-        with pytest.raises(ModelError, match="has been let go"):
+        with pytest.raises(ModelError, match="is closed"):
             await embedder.embed(["tea"])
-        with pytest.raises(ModelError, match="has been let go"):
+        with pytest.raises(ModelError, match="is closed"):
             await embedder.embed_query("tea")
 
 
-async def test_a_missing_extra_is_named_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch, bge: Path
-) -> None:
+async def test_a_missing_extra_is_reported_with_its_install_command(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     assert r"run: pip install '.[sentence-transformers]'" in await failure(bge)
 
 
-async def test_a_folder_without_a_model_and_a_damaged_one_are_told_apart_from_a_name(bge: Path, tmp_path: Path) -> None:
-    assert "its folder is damaged or holds no such model" in await failure(tmp_path)
+async def test_empty_and_damaged_folders_are_reported(bge: Path, tmp_path: Path) -> None:
+    assert "its folder is damaged or does not contain a model" in await failure(tmp_path)
     folder = shutil.copytree(bge, tmp_path / "bge-m3")
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    assert "its folder is damaged or holds no such model" in await failure(folder)
+    assert "its folder is damaged or does not contain a model" in await failure(folder)
     shutil.copyfile(bge / "model.safetensors", weights)
     async with loaded(folder) as embedder:
         assert embedder.is_loaded
 
 
-async def test_a_name_that_cannot_be_fetched_says_how_it_can_be_had(tmp_path: Path) -> None:
+async def test_the_error_for_an_unavailable_model_says_what_to_do(tmp_path: Path) -> None:
     offline = {"local_files_only": True, "cache_folder": str(tmp_path)}
     for name in ("maker/no-such-model", "no-such-model"):
-        assert "`memoryos-mcp warmup` fetches it where there is a network" in await failure(name, **offline)
-    assert "neither a folder that is there nor a name on the hub" in await failure(tmp_path / "not" / "there")
+        assert "run `memoryos-mcp warmup` with a network connection" in await failure(name, **offline)
+    assert "neither an existing folder nor a valid name on the hub" in await failure(tmp_path / "not" / "there")
 
 
-async def test_arguments_that_the_library_does_not_take_are_named(bge: Path) -> None:
-    assert "embedding_model_kwargs has what the library does not take" in await failure(bge, devise="cpu")
+async def test_unknown_arguments_are_named(bge: Path) -> None:
+    assert "the library does not accept these embedding_model_kwargs" in await failure(bge, devise="cpu")
 
 
-async def test_a_model_with_code_of_its_own_is_not_run_unasked(bge: Path, tmp_path: Path) -> None:
+async def test_a_models_own_code_is_not_run_without_permission(bge: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(bge, tmp_path / "own")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}
@@ -439,12 +429,12 @@ async def test_a_model_with_code_of_its_own_is_not_run_unasked(bge: Path, tmp_pa
 
 
 @pytest.mark.parametrize("value", [float("nan"), 0.0])
-async def test_vectors_that_are_no_numbers_or_zero_are_refused(tmp_path: Path, value: float) -> None:
+async def test_nan_and_zero_vectors_are_rejected(tmp_path: Path, value: float) -> None:
     assert "zero or not a number" in await failure(tiny_models.spoilt(tmp_path / "bge-m3", value))
 
 
 @pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory")])
-async def test_too_little_memory_says_what_to_do_and_quotes_no_dialogue(
+async def test_out_of_memory_says_what_to_do_without_dialogue(
     monkeypatch: pytest.MonkeyPatch, bge: Path, error: Exception
 ) -> None:
     def failing(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
@@ -452,13 +442,11 @@ async def test_too_little_memory_says_what_to_do_and_quotes_no_dialogue(
 
     async with loaded(bge) as embedder:
         monkeypatch.setattr(SentenceTransformer, "encode_document", failing)
-        with pytest.raises(ModelError, match="ran out of memory; name a smaller one, or hand over shorter pages"):
+        with pytest.raises(ModelError, match="ran out of memory; use a smaller model or shorter pages"):
             await embedder.embed(["a secret"])
 
 
-async def test_any_other_failure_of_a_pass_is_told_by_its_kind_alone(
-    monkeypatch: pytest.MonkeyPatch, bge: Path
-) -> None:
+async def test_other_failures_name_only_the_exception_type(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
     def failing(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
         raise ValueError(texts)
 
@@ -469,15 +457,15 @@ async def test_any_other_failure_of_a_pass_is_told_by_its_kind_alone(
     assert "secret" not in str(caught.value)
 
 
-async def test_vectors_of_another_length_than_before_are_refused(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
+async def test_vectors_of_a_changed_length_are_rejected(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
     def short(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
         return np.ones((len(texts), 3), dtype=np.float32)
 
     async with loaded(bge) as embedder:
         monkeypatch.setattr(SentenceTransformer, "encode_document", short)
-        with pytest.raises(ModelError, match="another length"):
+        with pytest.raises(ModelError, match="changed the length"):
             await embedder.embed(["tea"])
 
 
-async def test_a_prompt_that_leaves_no_room_for_text_is_refused(bge: Path) -> None:
+async def test_a_prompt_that_leaves_no_room_is_rejected(bge: Path) -> None:
     assert "shorten it in prompts" in await failure(bge, prompts={"passage": "On and on. " * 200})

@@ -1,4 +1,4 @@
-"""Where a text is cut into windows, and which word pieces stand in questions."""
+"""Windows of a text, and tokens in questions."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from memoryos_mcp.embedding.windowing import WINDOW_BYTES, first_window, in_ques
 
 
 def asked(text: str) -> str:
-    """Return a text with all but its questions blanked, as if each character were a word piece."""
+    """Return a text with everything except its questions blanked; each character is a token."""
     asks = in_questions(text, np.arange(len(text)))
     return "".join(char if asking else "·" for char, asking in zip(text, asks, strict=True))
 
@@ -30,23 +30,23 @@ def asked(text: str) -> str:
         ("كيف حالك؟ بخير.", "كيف حالك؟······"),
     ],
 )
-def test_a_sentence_asks_if_it_ends_with_a_question_mark(text: str, expected: str) -> None:
+def test_a_question_ends_with_a_question_mark(text: str, expected: str) -> None:
     assert asked(text) == expected
 
 
 @given(st.text(alphabet="ab .?!\n。？", max_size=40))
-def test_without_a_question_mark_nothing_is_asked(text: str) -> None:
+def test_without_a_question_mark_there_is_no_question(text: str) -> None:
     assert set(asked(text.replace("?", "").replace("？", ""))) <= {"·"}
 
 
 @pytest.mark.parametrize("text", ["." * 1_000_000 + "x", "?!" * 500_000 + "x", "." + '"' * 1_000_000 + "x"])
-def test_a_page_of_marks_alone_takes_no_longer_than_one_of_words(text: str) -> None:
-    # One look at each mark: a look for each pair of them would not end within the suite's time.
+def test_a_page_of_punctuation_takes_no_longer_than_words(text: str) -> None:
+    # Quadratic time would exceed the time limit.
     assert not in_questions(text, np.array([0, len(text) - 1])).any()
 
 
 @given(st.text(alphabet="ab .?!\n。é😀", max_size=40).map(lambda text: text * 120))
-def test_windows_cover_a_text_but_for_space_and_fit(text: str) -> None:
+def test_windows_fit_and_cover_all_but_white_space(text: str) -> None:
     found = windows(text)
     starts_and_ends = [0, *(place for span in found for place in span), len(text)]
     assert starts_and_ends == sorted(starts_and_ends)
@@ -58,19 +58,19 @@ def test_windows_cover_a_text_but_for_space_and_fit(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["." * 1_000_000, "a" * 1_000_000, " " * 1_000_000, "?!" * 500_000])
-def test_windows_of_a_page_of_one_mark_are_found_at_once(text: str) -> None:
+def test_windows_of_a_repeated_mark_are_found_quickly(text: str) -> None:
     assert len(windows(text)) <= 1 + len(text) // WINDOW_BYTES * 4 / 3
 
 
 @given(st.text(alphabet="ab .\n", max_size=60), st.integers(1, 20))
-def test_stretches_follow_one_another_and_none_is_longer_than_its_window(text: str, window_pieces: int) -> None:
-    found = stretches(text, np.arange(len(text)), window_pieces)
+def test_stretches_are_consecutive_and_fit_their_window(text: str, window_tokens: int) -> None:
+    found = stretches(text, np.arange(len(text)), window_tokens)
     assert [found[0].first, *(each.last for each in found)] == [*(each.first for each in found), len(text)]
-    assert all(each.last - each.first <= window_pieces for each in found)
+    assert all(each.last - each.first <= window_tokens for each in found)
     assert all(each.last > each.first for each in found[:-1])
 
 
-def test_a_stretch_ends_with_a_line_in_the_second_half_of_its_window() -> None:
+def test_a_stretch_ends_with_a_line_in_its_second_half() -> None:
     text = "a\nbb\ncc dd ee"
     found = stretches(text, np.arange(len(text)), 8)
     assert [text[each.start : each.end] for each in found] == ["a\nbb", "cc dd ee"]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ from memoryos_mcp.embedding.revision import known_identity
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.stats import Move
 from memoryos_mcp.retrieval.cache import MemoryCache
-from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.priority import QueryPriority
 from memoryos_mcp.retrieval.retrieving import Retrieving
@@ -62,7 +60,6 @@ class VectorSpaces:
     Args:
         store: The user's memory. It reads the vectors of the current space.
         embedders: The configured model, and the models of existing spaces.
-        make_index: Returns an empty index for vectors of a given dimension.
         retrieving: Returns a `Retrieving` for a store, its cache, and an embedder or None.
     """
 
@@ -70,18 +67,16 @@ class VectorSpaces:
         self,
         store: Store,
         embedders: Embedders,
-        make_index: Callable[[int], VectorIndex],
         retrieving: Callable[[Store, MemoryCache, Embedder | None], Retrieving],
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._embedders = embedders
-        self._make_index = make_index
         self._make_retrieving = retrieving
         self._clock = clock
         self._target: _OpenSpace | None = None
         self._previous: _OpenSpace | None = None
-        self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, partial(make_index, 1))), None)
+        self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, 1)), None)
         self.query_priority = QueryPriority()
         self.filing = asyncio.Lock()
 
@@ -229,9 +224,8 @@ class VectorSpaces:
 
     async def _use(self, filled: _OpenSpace) -> None:
         """Load the vectors of a space into RAM, then use it for queries."""
-        make_index = partial(self._make_index, filled.embedder.dimension)
-        cache = MemoryCache(filled.store, PageIndex(filled.store, make_index))
-        await cache.load_index(self.query_priority.patiently())
+        cache = MemoryCache(filled.store, PageIndex(filled.store, filled.embedder.dimension))
+        await cache.load_index(self.query_priority.pauses())
         # Without an embedder, pages are filed by keywords, so filing does not depend on the space.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
             self._store.see_as(filled.store)

@@ -1,4 +1,4 @@
-"""Embedders: text in, vectors out. The protocol, and the way from a setting to one."""
+"""Embedders: turn text into vectors. The protocol and its implementations."""
 
 import json
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.model.pages import Window
+from memoryos_mcp.model.pages import Window, page_text, storable
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """Everything that is needed to load a model again, except keys.
+    """The settings with which a model is loaded, except keys.
 
     Attributes:
-        name: As configured.
+        name: The configured name.
         base_url: URL of its API; None for a local model.
-        kwargs: Further arguments of its constructor, JSON with sorted keys.
+        kwargs: Additional arguments, as JSON with sorted keys.
     """
 
     name: str
@@ -31,15 +31,15 @@ class EmbeddingModel:
 
     @classmethod
     def from_json(cls, text: str) -> "EmbeddingModel":
-        """Return the model from the text of `to_json`; missing fields have their defaults.
+        """Return the model that `to_json` wrote; missing fields get their defaults.
 
         Raises:
-            ValueError: The text is something else.
+            ValueError: The text does not describe a model.
         """
         try:
             return cls(**json.loads(text))
         except TypeError as error:
-            msg = "is no embedding model"
+            msg = "not a valid embedding model"
             raise ValueError(msg) from error
 
 
@@ -50,6 +50,11 @@ class Passage:
     user_input: str
     agent_response: str
 
+    @property
+    def text(self) -> str:
+        """The text that is embedded: both sides, without characters that no store can hold."""
+        return storable(page_text(self.user_input, self.agent_response))
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedQuery:
@@ -57,9 +62,9 @@ class EmbeddedQuery:
 
     Attributes:
         vector: Unit length, shape ``(dimension,)``, float32.
-        tokens: One unit-length row per word piece, comparable with decoded token codes, shape ``(n, m)``, float32; no
+        tokens: One unit-length row per token, in the vector space of the pages' tokens, shape ``(n, m)``, float32; no
             rows from a model without token vectors.
-        spans: Index of each piece's first character in the query and after its last.
+        spans: Start and end of each token in the query, in characters.
     """
 
     vector: NDArray[np.float32]
@@ -72,39 +77,49 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> EmbeddingModel:
-        """Which model it is."""
+        """The model's settings."""
         ...
 
     @property
     def identity(self) -> str:
-        """Name of the vector space, ``name:dimension:revision``, once it is loaded."""
+        """Name of the vector space, ``name:dimension:revision``.
+
+        Raises:
+            ModelError: The model is not loaded.
+        """
         ...
 
     @property
     def dimension(self) -> int:
-        """Length of every vector, once it is loaded."""
+        """Length of every vector.
+
+        Raises:
+            ModelError: The model is not loaded.
+        """
         ...
 
     @property
     def has_tokens(self) -> bool:
-        """Whether it returns vectors of word pieces too."""
+        """Whether queries and pages get token vectors too."""
         ...
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the next call need not load the model first."""
+        """Whether the model is loaded."""
         ...
 
     async def load(self) -> None:
-        """Load the model, once; later calls return at once.
+        """Load the model; does nothing if it is loaded.
 
         Raises:
-            ModelError: It could not be loaded.
+            ModelError: The model could not be loaded; the message says what to do.
         """
         ...
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return a query's vectors; a query longer than the model's window is cut.
+        """Return the vectors of a query, without waiting for pages in progress.
+
+        A query longer than the model's window is cut.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.
@@ -115,7 +130,7 @@ class Embedder(Protocol):
         """Return one unit-length row per passage text, shape ``(len(texts), dimension)``, float32.
 
         Args:
-            texts: Texts to embed; order is kept; may be empty. A text longer than the model's window is cut.
+            texts: Texts to embed; may be empty. A text longer than the model's window is cut.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.
@@ -123,7 +138,7 @@ class Embedder(Protocol):
         ...
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return each page as windows that cover all of its text; at least one per page, in order.
+        """Return the windows of each page, which cover all of its text; a page has at least one.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.

@@ -1,7 +1,7 @@
-"""The embedder over the network: any endpoint compatible with OpenAI's ``/v1/embeddings``.
+"""The embedder for any endpoint that is compatible with OpenAI's ``/v1/embeddings``.
 
-Such an endpoint does not report its model's dimension and weights, and it offers no tokenizer. A probe determines the
-dimension and identifies the weights; windows are measured in bytes.
+Such an endpoint does not report its model's dimension and weights, and it has no tokenizer. So a probe text determines
+the dimension and identifies the weights, and windows are measured in bytes.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from memoryos_mcp.embedding.windowing import first_window, windows
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.api import Api, ApiClient, Attempts, ErrorResponse, PassingError, Wording
 from memoryos_mcp.llm.api_errors import common_error, no_such_api
-from memoryos_mcp.model.pages import Window, page_text, storable
+from memoryos_mcp.model.pages import Window, storable
 
 if TYPE_CHECKING:
     import openai
@@ -32,19 +32,20 @@ if TYPE_CHECKING:
 # About 6,000 tokens, which a small server's CPU embeds well within the time limit.
 BATCH_TEXTS = 64
 BATCH_CHARS = 24_000
-# Separate limits, so that a query never waits for an import.
+# Queries have a separate limit, so that they never wait for an import.
 BULK_CALLS_AT_ONCE = 4
 QUERY_CALLS_AT_ONCE = 16
-# A text that is refused as too long is halved, but not below this; a whole window at most four times.
+# A text that is rejected as too long is halved, unless it is shorter than this. So a window is halved up to four times.
 SHORTEST_HALVED_CHARS = 150
 
-# Path of embeddings under the base URL; often pasted with it.
+# Users often paste the base URL with this path.
 _EMBEDDINGS_PATH = re.compile(r"/embeddings/*$")
-# Errors of llama.cpp, vLLM, Text Embeddings Inference; of OpenAI and Qwen for too many texts or tokens in a request.
+# Errors for too long a text from llama.cpp, vLLM and Text Embeddings Inference, and for too many texts or tokens in a
+# request from OpenAI and Qwen.
 _TOO_MUCH = re.compile(
     r"too large to process|maximum model length|must have less than|tokens per request|batch.?size|array too long"
 )
-# An API refuses an empty text.
+# Replaces an empty text, which an API would reject.
 _NO_TEXT = "."
 _WORDING = Wording(
     name="the embeddings API",
@@ -58,11 +59,11 @@ _RESTART = "if its model was changed, restart this program"
 
 
 class TooMuchError(ModelError):
-    """The endpoint refused a request as too long; fewer or shorter texts may work."""
+    """The endpoint rejected a request as too long; fewer or shorter texts may work."""
 
 
 class _Options(BaseModel):
-    """What may stand in a model's ``kwargs``; prompts that are missing are those known for its name."""
+    """The valid ``kwargs`` of a model."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -85,7 +86,7 @@ class _Space:
     """The result of the probe.
 
     Attributes:
-        revision: Distinguishes weights of the same name.
+        revision: Distinguishes different weights with the same name.
     """
 
     dimension: int
@@ -98,15 +99,15 @@ def embeddings_api(base_url: str, key: SecretStr | None) -> Api:
 
 
 class ApiEmbedder:
-    """A model behind an OpenAI-compatible API. Close it after use.
+    """An `Embedder` for an OpenAI-compatible API. Close it after use.
 
     Args:
         model: The model, with its base URL. Its ``kwargs`` may contain ``query_prompt`` and ``passage_prompt``, which
-            replace the instructions known for its name, and ``dimensions``, which is sent.
-        key: None for a server that needs none.
+            replace the known instructions of the model, and ``dimensions``, which is sent.
+        key: The API key; None for a server without keys.
         timeout_s: Longest wait for one reply, seconds.
-        base_url: The base URL with the credentials that the model's lacks; None if there are none.
-        pause: Waits this many seconds before another attempt.
+        base_url: The base URL including credentials; None means the one of ``model``.
+        pause: Waits for a number of seconds before another attempt.
     """
 
     def __init__(
@@ -130,80 +131,58 @@ class ApiEmbedder:
 
     @property
     def model(self) -> EmbeddingModel:
-        """Which model it is."""
         return self._model
 
     @property
     def identity(self) -> str:
-        """Name of the vector space: the model's name, the dimension and the revision, once it is loaded.
-
-        Raises:
-            ModelError: It is not loaded.
-        """
         return f"{self._model.name}:{self._known_space.dimension}:{self._known_space.revision}"
 
     @property
     def dimension(self) -> int:
-        """Length of every vector, once it is loaded.
-
-        Raises:
-            ModelError: It is not loaded.
-        """
         return self._known_space.dimension
 
     @property
     def has_tokens(self) -> bool:
-        """Whether it returns vectors of word pieces too: no API does."""
         return False
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the endpoint has answered once."""
         return self._space is not None
 
     async def load(self) -> None:
-        """Embed a probe once, to determine the dimension and the revision.
-
-        Raises:
-            ModelError: The endpoint did not answer, or refused; the message says what to do.
-        """
         if self._space is not None:
             return
         async with self._loading:
             if self._space is None:
                 self._options = _options(self._model)
-                (vector,) = await self._asked([PROBE], before=self._options.passage_prompt, turns=self._bulk)
+                (vector,) = await self._request([PROBE], before=self._options.passage_prompt, slots=self._bulk)
                 self._space = _Space(len(vector), revision_of(vector))
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return the vector of a query's first window; it does not wait for pages in progress."""
         await self.load()
         text = first_window(storable(query)) or _NO_TEXT
-        (vector,) = await self._embedded([text], before=self._options.query_prompt, turns=self._querying)
+        (vector,) = await self._embedded([text], before=self._options.query_prompt, slots=self._querying)
         return EmbeddedQuery(vector, np.empty((0, 0), dtype=np.float32), ())
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text, cut to its first window, shape ``(len(texts), dimension)``, float32."""
         await self.load()
         return await self._in_batches([first_window(storable(text)) or _NO_TEXT for text in texts])
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return each page as windows that cover all of its text."""
         await self.load()
-        pages = [storable(page_text(passage.user_input, passage.agent_response)) for passage in passages]
+        pages = [passage.text for passage in passages]
         spans = [await anyio.to_thread.run_sync(windows, text) for text in pages]
         texts = [text[start:end] for text, found in zip(pages, spans, strict=True) for start, end in found]
         rows = iter(await self._in_batches(texts))
         return [[Window(start, end, next(rows)) for start, end in found] for found in spans]
 
     async def aclose(self) -> None:
-        """Close connections; current and later calls fail."""
         await self._client.aclose()
 
     @property
     def _known_space(self) -> _Space:
         if self._space is None:
-            message = f"{self._api.where} was not asked yet; load the model first"
+            message = f"{self._api.where} has not been called yet; load the model first"
             raise ModelError(message)
         return self._space
 
@@ -213,46 +192,45 @@ class ApiEmbedder:
 
         async def embed(batch: Sequence[int]) -> None:
             rows[batch] = await self._embedded(
-                [texts[index] for index in batch], before=self._options.passage_prompt, turns=self._bulk
+                [texts[index] for index in batch], before=self._options.passage_prompt, slots=self._bulk
             )
 
         try:
             async with asyncio.TaskGroup() as group:
-                for batch in batches([len(text) for text in texts], max_rows=BATCH_TEXTS, max_pieces=BATCH_CHARS):
+                for batch in batches([len(text) for text in texts], max_rows=BATCH_TEXTS, max_size=BATCH_CHARS):
                     group.create_task(embed(batch))
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
         return rows
 
-    async def _embedded(self, texts: Sequence[str], *, before: str, turns: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Return one row per text; a request that is refused as too long is split in halves.
+    async def _embedded(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
+        """Return one row per text. A request that is rejected as too long is halved.
 
-        A text that was split has the mean of its halves.
+        The vector of a halved text is the mean of its halves.
         """
         try:
-            rows = await self._asked(texts, before=before, turns=turns)
+            rows = await self._request(texts, before=before, slots=slots)
         except TooMuchError:
             if len(texts) > 1:
                 middle = len(texts) // 2
                 halves = [
-                    await self._embedded(part, before=before, turns=turns) for part in (texts[:middle], texts[middle:])
+                    await self._embedded(part, before=before, slots=slots) for part in (texts[:middle], texts[middle:])
                 ]
                 return np.concatenate(halves)
             (text,) = texts
             if len(text) < SHORTEST_HALVED_CHARS:
                 raise
             middle = len(text) // 2
-            rows = await self._embedded([text[:middle], text[middle:]], before=before, turns=turns)
+            rows = await self._embedded([text[:middle], text[middle:]], before=before, slots=slots)
             return _unit(rows.mean(axis=0, keepdims=True), self._api)
         if rows.shape[1] != self.dimension:
-            message = (
-                f"{self._api.where} gave vectors of {self.dimension} numbers and now of {rows.shape[1]}; {_RESTART}"
-            )
+            lengths = f"vectors of length {rows.shape[1]}, and of {self.dimension} before"
+            message = f"{self._api.where} returned {lengths}; {_RESTART}"
             raise ModelError(message)
         return rows
 
-    async def _asked(self, texts: Sequence[str], *, before: str, turns: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Return the endpoint's vectors of texts at unit length; temporary failures are tried three times."""
+    async def _request(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
+        """Return one unit-length row per text from one request, with up to three attempts."""
         body: dict[str, Any] = {"input": [before + text for text in texts]}
         if self._options.dimensions is not None:
             body["dimensions"] = self._options.dimensions
@@ -260,7 +238,7 @@ class ApiEmbedder:
         attempts = Attempts(self._pause)
         while True:
             try:
-                async with turns:
+                async with slots:
                     reply = await self._client.post(send, self._refused)
                 return await anyio.to_thread.run_sync(_rows, reply, len(texts), self._api)
             except PassingError as error:
@@ -270,14 +248,14 @@ class ApiEmbedder:
         where = self._api.where
         if said.is_too_long or (said.status in {400, 422, 500} and _TOO_MUCH.search(said.text)):
             return TooMuchError(
-                f"{where} refuses even short texts as too long ({said.label}); "
-                "raise its context and batch size, or take another model"
+                f"{where} rejects even short texts as too long ({said.label}); "
+                "raise its context and batch size, or use another model"
             )
         error = common_error(said, self._api)
         if error is not None:
             return error
         return ModelError(
-            f"{where} refused the request ({said.label}); check embedding_model_name and embedding_model_kwargs"
+            f"{where} rejected the request ({said.label}); check embedding_model_name and embedding_model_kwargs"
         )
 
 
@@ -288,7 +266,7 @@ def _options(model: EmbeddingModel) -> _Options:
     except ValidationError:
         names = ", ".join(_Options.model_fields)
         message = (
-            "embedding_model_kwargs cannot be used with embedding_base_url: it may hold "
+            "embedding_model_kwargs is not valid with embedding_base_url; it may contain "
             f"{names}; prompts are texts, dimensions is a whole number"
         )
         raise ModelError(message) from None
@@ -297,7 +275,7 @@ def _options(model: EmbeddingModel) -> _Options:
 
 
 async def _send(name: str, body: dict[str, Any], client: "openai.AsyncOpenAI") -> Any:
-    # In ``extra_body`` the client does not process each text. Every server supports floats.
+    # The client does not process texts in ``extra_body``. Not every server supports base64, the client's default.
     return await client.embeddings.with_raw_response.create(
         model=name, input=[], encoding_format="float", extra_body=body
     )
@@ -315,10 +293,10 @@ def _rows(body: bytes, count: int, api: Api) -> NDArray[np.float32]:
     else:
         is_complete = len(items) == count
     if not is_complete:
-        message = f"{api.where} answers with other vectors than its {count} texts'; check what stands between"
+        message = f"{api.where} did not return one vector for each of {count} texts; check the address and any proxy"
         raise ModelError(message)
     if len({len(item.embedding) for item in items}) != 1:
-        message = f"{api.where} gives vectors of several lengths in one answer; {_RESTART}"
+        message = f"{api.where} returned vectors of different lengths in one reply; {_RESTART}"
         raise ModelError(message)
     return _unit(np.array([item.embedding for item in items], dtype=np.float64), api)
 
@@ -332,8 +310,6 @@ def _unit(rows: NDArray[np.floating[Any]], api: Api) -> NDArray[np.float32]:
     with np.errstate(all="ignore"):
         lengths = np.sqrt((rows * rows).sum(axis=1))
     if not (np.isfinite(lengths).all() and lengths.all()):
-        message = (
-            f"{api.where} gives a vector that is zero or not finite; its own log may tell why, or take another model"
-        )
+        message = f"{api.where} returned a vector that is zero or not finite; check its log, or use another model"
         raise ModelError(message)
     return np.asarray(rows / lengths[:, None], dtype=np.float32)

@@ -10,17 +10,17 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 
-def batches(sizes: Sequence[int], *, max_rows: int, max_pieces: int) -> Iterator[list[int]]:
-    """Yield the row indices of each batch; rows of similar length share a batch, which saves padding.
+def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[list[int]]:
+    """Yield the row indices of each batch. Rows of similar length share a batch, which saves padding.
 
     Args:
-        sizes: Number of pieces of each row.
+        sizes: Size of each row, in tokens or characters.
         max_rows: Maximum number of rows in a batch.
-        max_pieces: Maximum number of pieces in a batch, padding included; a row above it goes alone.
+        max_size: Maximum size of a batch, including padding; a longer row has a batch of its own.
     """
     batch: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if batch and (len(batch) == max_rows or (len(batch) + 1) * sizes[index] > max_pieces):
+        if batch and (len(batch) == max_rows or (len(batch) + 1) * sizes[index] > max_size):
             yield batch
             batch = []
         batch.append(index)
@@ -29,14 +29,14 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_pieces: int) -> Iterator
 
 
 class MicroBatches(Generic[Q, A]):
-    """Answers questions in passes; questions that arrive during a pass share the next one.
+    """Answers questions in batches: questions that arrive while all threads are busy share the next batch.
 
-    A single question is answered at once. For use from one event loop.
+    Use it from one event loop.
 
     Args:
-        threads: Runs the passes, as many at a time as it has threads.
-        run: Answers questions in order; blocks. An exception reaches all callers of the pass.
-        max_rows: Maximum number of questions in a pass.
+        threads: Runs the batches, one in each thread.
+        run: Returns the answers to a batch in order; blocks. All callers of a batch get its exception.
+        max_rows: Maximum number of questions in a batch.
     """
 
     def __init__(self, threads: Executor, run: Callable[[list[Q]], Sequence[A]], max_rows: int) -> None:
@@ -46,10 +46,10 @@ class MicroBatches(Generic[Q, A]):
         self._waiting: deque[tuple[Q, Future[A]]] = deque()
 
     async def answer(self, question: Q) -> A:
-        """Return the answer; the question is dropped if the caller is cancelled before its pass begins."""
+        """Return the answer; the question is dropped if the caller is cancelled before its batch begins."""
         future: Future[A] = Future()
         self._waiting.append((question, future))
-        # One call per question; a call does nothing if an earlier one already took its question.
+        # One call per question. A call does nothing if an earlier one has already answered its question.
         self._threads.submit(self._pass)
         return await asyncio.wrap_future(future)
 

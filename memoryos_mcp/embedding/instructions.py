@@ -1,6 +1,6 @@
-"""Instructions that models were trained to see before a query and before a passage, by model name.
+"""Instructions that a model expects before a query and before a passage, by model name.
 
-Without them a model finds less, and gives no sign of it. Each row names the model card that it is from.
+Without them a model finds less, and no error is reported. A comment above each row names its model card.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Text directly before a query and before a passage, including a blank at its end."""
+    """Prefixes of a query and of a passage, including a final space."""
 
     query: str = ""
     passage: str = ""
@@ -19,8 +19,8 @@ _NONE = Instructions()
 _RELEVANT_PASSAGES = Instructions(query="Represent this sentence for searching relevant passages: ")
 _WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 
-# The first row that matches a name counts. Names have more text on both sides: sizes, versions, file formats,
-# "text-embedding-" before another maker's model.
+# The first row whose pattern occurs in the name is used. Names also contain sizes, versions, file formats, or the
+# prefix "text-embedding-".
 _BY_NAME = tuple(
     (re.compile(rf"(?<![a-z0-9]){name}"), instructions)
     for name, instructions in (
@@ -30,7 +30,7 @@ _BY_NAME = tuple(
         ("e5-(?:small|base|large)", Instructions(query="query: ", passage="passage: ")),
         # https://huggingface.co/BAAI/bge-large-zh-v1.5
         ("bge-(?:small|base|large)-zh", Instructions(query="为这个句子生成表示以用于检索相关文章：")),
-        # https://huggingface.co/BAAI/bge-large-en-v1.5; bge-m3 wants none: https://huggingface.co/BAAI/bge-m3
+        # https://huggingface.co/BAAI/bge-large-en-v1.5; bge-m3 needs none: https://huggingface.co/BAAI/bge-m3
         ("bge-(?:small|base|large)", _RELEVANT_PASSAGES),
         # https://huggingface.co/mixedbread-ai/mxbai-embed-large-v1
         ("mxbai-embed-large", _RELEVANT_PASSAGES),
@@ -49,6 +49,6 @@ _BY_NAME = tuple(
 
 
 def instructions_of(name: str) -> Instructions:
-    """Return the instructions of a model such as ``BAAI/bge-small-en-v1.5``; empty if it needs none or is not known."""
+    """Return the instructions of a model such as ``BAAI/bge-small-en-v1.5``; empty if it needs none or is unknown."""
     bare = re.split(r"[\\/]", name.strip().rstrip("\\/").lower())[-1]
     return next((instructions for pattern, instructions in _BY_NAME if pattern.search(bare)), _NONE)

@@ -1,8 +1,8 @@
 """Revisions: distinguish embedding models of the same name by their vectors of the same text.
 
-A name does not identify the weights: a folder may be trained further, and a server may replace its model. The same
-weights, however, give slightly different vectors on another device or in another batch, so a hash of a vector's bytes
-is not stable. The side of fixed planes on which a vector lies is stable, except for planes that it almost touches.
+A name does not identify the weights: a model in a folder may be trained further, and a server may replace its model.
+A hash of a vector's bytes does not identify them either, because the same weights give slightly different vectors on
+another device or in another batch. A revision therefore records on which side of fixed planes the vector lies.
 """
 
 import hashlib
@@ -11,18 +11,18 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-# Embedded as a passage. It has several topics and languages, so that different weights show.
+# The text that is embedded, as a passage. It has several topics and languages, to reveal differences of the weights.
 PROBE = "On Tuesday my sister Ana moved to Lisbon; she plays the cello, pays 840 € of rent and fears dogs. 我喜欢喝茶。"
 
-# A plane separates two vectors with a probability of their angle / 180°. Noise of a thousandth of the vector's length
-# (half precision; with 32 bits a millionth) usually crosses none of 128 planes. Other weights whose vector has a cosine
-# of 0.9 with the first cross 18.
+# A plane separates two vectors with a probability of their angle / 180°. Numeric noise is a thousandth of the vector's
+# length with half precision, a millionth with 32 bits. It usually changes no bit of 128. Different weights whose vector
+# has a cosine of 0.9 with the first change 18 bits.
 PLANES = 128
 PLANES_OF_NOISE = 4
 
 
 def revision_of(vector: NDArray[np.float32]) -> str:
-    """Return 32 hexadecimal digits that change with the weights, and by at most four bits with numeric noise.
+    """Return 32 hexadecimal digits that differ between weights, and by at most four bits because of numeric noise.
 
     Args:
         vector: The model's vector of `PROBE`, not necessarily of unit length, shape ``(dimension,)``.
@@ -34,7 +34,7 @@ def revision_of(vector: NDArray[np.float32]) -> str:
 
 
 def known_identity(identity: str, known: Iterable[str]) -> str:
-    """Return the known vector space that equals a model's, except for noise; its own identity if none does.
+    """Return the known identity that equals ``identity`` except for numeric noise, or ``identity`` if none does.
 
     Args:
         identity: ``name:dimension:revision``; the revision may follow another one and a full stop.
@@ -51,7 +51,7 @@ def _are_one(identity: str, other: str) -> bool:
 
 
 def _parted(identity: str) -> tuple[str, int | None]:
-    """Return an identity without its revision, and that as a number; None if it has none of ours."""
+    """Return an identity's text before the revision, and the revision as a number; None if it has another form."""
     digits = identity[-PLANES // 4 :]
     try:
         is_revision = identity[-PLANES // 4 - 1] in ":."

@@ -1,6 +1,6 @@
-"""An embedder of any model that the library sentence-transformers can load, by its name on the hub or from a folder.
+"""The embedder for any model that the library sentence-transformers can load, from the hub or a folder.
 
-The library is an extra, because it requires PyTorch. Only ``load`` imports it.
+The library is an optional dependency, because it requires PyTorch. Only ``load`` imports it.
 """
 
 import asyncio
@@ -17,23 +17,23 @@ from memoryos_mcp.embedding.batching import MicroBatches
 from memoryos_mcp.embedding.sentence_transformers_model import LoadedModel, load_model
 from memoryos_mcp.embedding.windowing import Stretch, head, slices, stretches
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.model.pages import Window, page_text, storable
+from memoryos_mcp.model.pages import Window, storable
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Maximum number of queries in a pass; the model splits them further by length.
+# Maximum number of queries in one call of the model, which splits them further by length.
 QUERIES_PER_PASS = 64
 
 
 class SentenceTransformersEmbedder:
-    """A model through sentence-transformers, on the device that the library chooses. Close it after use.
+    """An `Embedder` for sentence-transformers, on the device that the library chooses. Close it after use.
 
     Args:
-        model: Its name on the hub or its folder.
-        kwargs: Further arguments of the library's ``SentenceTransformer``, tokens included. In ``prompts``, those of
-            queries and passages override the model's own. ``use_fp16`` is accepted too: half precision on a GPU, where
-            it is safe.
+        model: The model; its name is a name on the hub or a folder.
+        kwargs: Additional arguments of the library's ``SentenceTransformer``, which may contain access tokens. Its
+            ``prompts`` for queries and passages override the model's own. ``use_fp16`` requests half precision, which
+            is used on a GPU only.
     """
 
     def __init__(self, model: EmbeddingModel, kwargs: Mapping[str, Any]) -> None:
@@ -41,75 +41,53 @@ class SentenceTransformersEmbedder:
         self._kwargs = kwargs
         self._model: LoadedModel | None = None
         self._is_closed = False
-        # A thread each, so that queries are answered during an import.
+        # Queries have a thread of their own, so that they are answered during an import.
         self._query_thread = ThreadPoolExecutor(1, thread_name_prefix="memoryos-query")
         self._passage_thread = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
         self._queries = MicroBatches(self._query_thread, self._run_queries, QUERIES_PER_PASS)
 
     @property
     def model(self) -> EmbeddingModel:
-        """Which model it is."""
         return self._configured
 
     @property
     def has_tokens(self) -> bool:
-        """Whether it returns vectors of word pieces too: it does not."""
         return False
 
     @property
     def identity(self) -> str:
-        """Name of the vector space: model, dimension and revision of its weights.
-
-        Raises:
-            ModelError: It is not loaded.
-        """
         return self._present().identity
 
     @property
     def dimension(self) -> int:
-        """Length of every vector.
-
-        Raises:
-            ModelError: It is not loaded.
-        """
         return self._present().dimension
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the next call need not load the model first."""
         return self._model is not None
 
     async def load(self) -> None:
-        """Load the model once, in a thread. Fetching it from the hub, the first time, may take minutes.
-
-        Raises:
-            ModelError: The library is not installed, or the model could not be loaded.
-        """
         await self._loaded()
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return a query's vector; queries that arrive together share a pass."""
         await self._loaded()
         return await self._queries.answer(query)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text, cut to a window, shape ``(len(texts), dimension)``, float32."""
         model = await self._loaded()
         heads = [head(storable(text)) for text in texts]
         sizes = [await self._in_passage_thread(model.size, text) for text in heads]
         return await self._in_batches(model, heads, sizes)
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return each page as windows that cover all of its text."""
         model = await self._loaded()
-        pages = [storable(page_text(passage.user_input, passage.agent_response)) for passage in passages]
+        pages = [passage.text for passage in passages]
         found = [await self._stretches(model, text) for text in pages]
         texts = [text[part.start : part.end] for text, parts in zip(pages, found, strict=True) for part in parts]
         rows = iter(await self._in_batches(model, texts, [part.last - part.first for parts in found for part in parts]))
         return [[Window(part.start, part.end, next(rows)) for part in parts] for parts in found]
 
     async def aclose(self) -> None:
-        """Wait for the current passes, end the threads and release the model."""
         self._is_closed = True
         for thread in (self._query_thread, self._passage_thread):
             await anyio.to_thread.run_sync(thread.shutdown)
@@ -123,14 +101,14 @@ class SentenceTransformersEmbedder:
 
     async def _loaded(self) -> LoadedModel:
         if self._is_closed:
-            msg = f"the embedding model {self._configured.name} has been let go; start this program anew"
+            msg = f"the embedding model {self._configured.name} is closed; restart this program"
             raise ModelError(msg)
         if self._model is None:
             await self._in_passage_thread(self._load_once)
         return self._present()
 
     def _load_once(self) -> None:
-        # There is only one such thread, so a second caller finds the model loaded, even if the first was cancelled.
+        # There is only one passage thread, so the model is loaded once, even if the first caller was cancelled.
         if self._model is None:
             self._model = load_model(self._configured.name, self._kwargs)
 
@@ -139,13 +117,13 @@ class SentenceTransformersEmbedder:
 
     async def _stretches(self, model: LoadedModel, text: str) -> list[Stretch]:
         parts = [await self._in_passage_thread(model.starts, text[start:end], start) for start, end in slices(text)]
-        found = await self._in_passage_thread(stretches, text, np.concatenate(parts), model.window_pieces)
-        # For some tokenizers white space is pieces too, but a window of nothing else is useless.
+        found = await self._in_passage_thread(stretches, text, np.concatenate(parts), model.window_tokens)
+        # Some tokenizers have tokens for white space, but a window of white space alone is useless.
         return [part for part in found if text[part.start : part.end].strip()] or found[:1]
 
     async def _in_batches(self, model: LoadedModel, texts: Sequence[str], sizes: Sequence[int]) -> NDArray[np.float32]:
         rows = np.zeros((len(texts), model.dimension), dtype=np.float32)
-        # One call to the thread per batch, so that a cancelled caller costs at most the current batch.
+        # One call to the thread per batch, so that after a cancellation only the current batch is computed.
         for batch in model.batches(sizes):
             rows[batch] = await self._in_passage_thread(model.passages, [texts[index] for index in batch])
         return rows

@@ -1,7 +1,7 @@
-"""Loads a sentence-transformers model by its name or folder, and corrects what the library gets wrong silently.
+"""Loads a sentence-transformers model and corrects three silent errors of the library.
 
-The corrections are: instructions that a model was trained with but does not contain, pooling of a model that was saved
-without it, and use by two threads.
+It adds the instructions that a model was trained with but does not contain. It sets the pooling of a model that was
+saved without it. It makes the tokenizer usable from two threads.
 """
 
 import copy
@@ -32,37 +32,37 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A vector of more text than this says too little about each part of it, even from models that take more.
-LONGEST_WINDOW_PIECES = 512
-# The text of a window, tokenized alone, may have a few more pieces than within its page.
-SPARE_PIECES = 8
-FEWEST_WINDOW_PIECES = 16
-# On a CPU larger batches are not faster, and a cancelled caller waits for the current one.
+# A vector of a longer text represents each part of it too weakly, even if the model accepts longer texts.
+LONGEST_WINDOW_TOKENS = 512
+# A window's text may have a few more tokens when it is tokenized alone than within its page.
+SPARE_TOKENS = 8
+FEWEST_WINDOW_TOKENS = 16
+# Maximum number of rows and tokens of a batch. On a CPU, larger batches are not faster and delay cancellation.
 CPU_BATCH = (8, 512)
 GPU_BATCH = (64, 16_384)
-# Replaces a blank text, which may have no pieces at all; some models cannot embed that.
+# Replaces a blank text, which may have no tokens; some models cannot embed that.
 BLANK = "."
-# The library's names for the two sides of a search.
+# The library's names of prompts for queries and for passages.
 _QUERY_PROMPTS = ("query",)
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")
-# Decoders, in which only the last piece has seen all of the text. The library recognises them only by heads that are
-# not saved with embedding models.
-_LAST_PIECE_ARCHITECTURES = ("qwen2", "qwen3", "mistral", "gemma2")
+# Decoders, in which only the last token depends on the whole text. The library recognises them by the head for text
+# generation, which embedding models are saved without.
+_LAST_TOKEN_ARCHITECTURES = ("qwen2", "qwen3", "mistral", "gemma2")
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """The loaded model; queries and passages may use a thread each.
+    """The loaded model. Queries may use one thread and passages another.
 
     Attributes:
-        name: As configured, for messages.
+        name: The configured name, for messages.
         identity: Name of its vector space.
         library: The library's model.
-        tokenizer: Splits text into pieces; None if the model's own does not return their positions.
-        window_pieces: How many pieces of text fit its window.
-        overhead_pieces: How many more pieces a passage takes.
+        tokenizer: Splits text into tokens; None if the model's tokenizer does not return their positions.
+        window_tokens: Maximum number of tokens of a window's text.
+        overhead_tokens: Number of tokens that instruction and special tokens add to a passage.
     """
 
     name: str
@@ -71,37 +71,37 @@ class LoadedModel:
     library: "SentenceTransformer"
     instructions: Instructions
     tokenizer: "Tokenizer | None"
-    window_pieces: int
-    overhead_pieces: int
+    window_tokens: int
+    overhead_tokens: int
 
     def starts(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return where each piece of a slice begins in its text, shape ``(n,)``; the slice begins at ``offset``.
+        """Return the start of each token of a slice in its text, shape ``(n,)``; the slice begins at ``offset``.
 
-        Without a tokenizer, every character counts as a piece.
+        Without a tokenizer, every character counts as a token.
         """
         if self.tokenizer is None:
             return np.arange(len(text), dtype=np.int64) + offset
         with _failures_as_model_errors(self.name):
             places = self.tokenizer.encode(text, add_special_tokens=False).offsets
-        # Some tokenizers count the space before a word as part of it; windows count it as part of the previous word.
+        # Some tokenizers include the space before a word; windows assign it to the previous word.
         begins = [end - len(text[start:end].lstrip()) for start, end in places]
         return np.array(begins, dtype=np.int64) + offset
 
     def batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the indices of texts that go through the model together, given the number of pieces of each."""
-        rows, pieces = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
-        return batches([size + self.overhead_pieces for size in sizes], max_rows=rows, max_pieces=pieces)
+        """Yield the indices of the texts of each batch, given their numbers of tokens."""
+        rows, tokens = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
+        return batches([size + self.overhead_tokens for size in sizes], max_rows=rows, max_size=tokens)
 
     def size(self, text: str) -> int:
-        """Return how many pieces of a text are embedded."""
-        return min(len(self.starts(text)), self.window_pieces)
+        """Return the number of tokens of a text that are embedded."""
+        return min(len(self.starts(text)), self.window_tokens)
 
     def passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text, in one pass."""
+        """Return one unit-length row per text, from one batch."""
         return self._unit(self.library.encode_document, texts, self.instructions.passage)
 
     def queries(self, queries: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return each query's vectors; short queries are not padded to the length of a long one."""
+        """Return the vector of each query; short queries are not padded to the length of a long one."""
         texts = [head(storable(query)) for query in queries]
         found: dict[int, EmbeddedQuery] = {}
         for batch in self.batches([self.size(text) for text in texts]):
@@ -113,17 +113,13 @@ class LoadedModel:
     def _unit(self, encode: Callable[..., Any], texts: Sequence[str], instruction: str) -> NDArray[np.float32]:
         rows = _encoded(self.name, encode, texts, instruction)
         if rows.shape != (len(texts), self.dimension):
-            msg = f"the embedding model {self.name} gave vectors of another length than before; start this program anew"
+            msg = f"the embedding model {self.name} changed the length of its vectors; restart this program"
             raise ModelError(msg)
         return rows
 
 
 def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
-    """Return a loaded model, fetched from the hub the first time. Blocks.
-
-    Args:
-        given: Its name on the hub or its folder.
-        kwargs: Further arguments of its constructor.
+    """Load a model by its folder or its name on the hub; blocks, for minutes if the model has to be downloaded.
 
     Raises:
         ModelError: The library is not installed, or the model could not be loaded.
@@ -135,31 +131,31 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     _put_pooling_right(library, name)
     if wants_half:
         _halve(library)
-    # Two threads cannot share a tokenizer of this library, because each call configures it again.
+    # Two threads cannot use a tokenizer of this library at once, because each call reconfigures it.
     library.preprocess = _one_at_a_time(library.preprocess)
     instructions = _instructions(given, library, prompts)
     with _failures_as_model_errors(given):
         tokenizer = _tokenizer(library)
-        limit = int(min(library.max_seq_length or LONGEST_WINDOW_PIECES, LONGEST_WINDOW_PIECES))
+        limit = int(min(library.max_seq_length or LONGEST_WINDOW_TOKENS, LONGEST_WINDOW_TOKENS))
         with suppress(AttributeError):  # a model that takes any length
             library.max_seq_length = limit
-        overhead = _overhead_pieces(tokenizer, instructions.passage)
-    window_pieces = limit - overhead - SPARE_PIECES
-    if window_pieces < FEWEST_WINDOW_PIECES:
+        overhead = _overhead_tokens(tokenizer, instructions.passage)
+    window_tokens = limit - overhead - SPARE_TOKENS
+    if window_tokens < FEWEST_WINDOW_TOKENS:
         msg = (
-            f"the embedding model {given} takes {limit} pieces, and the prompt of passages needs {overhead}; "
-            "shorten it in prompts of embedding_model_kwargs, or name another model"
+            f"the embedding model {given} accepts {limit} tokens, and the prompt of passages needs {overhead}; "
+            "shorten it in prompts of embedding_model_kwargs, or use another model"
         )
         raise ModelError(msg)
     probe = _encoded(given, library.encode_document, [PROBE], instructions.passage)[0]
-    # The hub's commit is not used, because it also changes with the model's description.
+    # The revision is not the hub's commit, because that also changes with the model's description.
     identity = f"{name}:{len(probe)}:{revision_of(probe)}"
     _logger.info("loaded %s on %s", identity, library.device)
-    return LoadedModel(given, identity, len(probe), library, instructions, tokenizer, window_pieces, overhead)
+    return LoadedModel(given, identity, len(probe), library, instructions, tokenizer, window_tokens, overhead)
 
 
 def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransformer", str]:
-    """Return the library's model of a folder or a name, with that name."""
+    """Return the library's model from a folder or the hub, and the model's name."""
     folder = Path(given).expanduser()
     with _load_failures_as_model_errors(given, is_folder=folder.is_dir()):
         from huggingface_hub import resolve_revision
@@ -168,7 +164,7 @@ def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransfor
         if folder.is_dir():
             return SentenceTransformer(str(folder), **kwargs), folder.absolute().name
         name = given if "/" in given else f"{SentenceTransformer.default_huggingface_organization}/{given}"
-        # The library does this too, but if the hub cannot be reached, it goes on asking for each file, for minutes.
+        # The library would try each file for minutes if the hub cannot be reached; this fails at once.
         commit = resolve_revision(
             name,
             revision=kwargs.get("revision"),
@@ -191,12 +187,12 @@ def _quieten() -> None:
 
 
 def _put_pooling_right(library: "SentenceTransformer", name: str) -> None:
-    """Set the pooling that the model was trained with, if it was saved without it; the library would use the mean."""
-    # A model saved with its modules has arguments for each, even if they are empty.
+    """Set the model's pooling if it was saved without it; the library would use the mean."""
+    # If a model was saved with its modules, each has arguments, perhaps empty ones.
     if library.module_kwargs or len(library) != 2:
         return
     transformer, pooling = library
-    if transformer.config.model_type in _LAST_PIECE_ARCHITECTURES:
+    if transformer.config.model_type in _LAST_TOKEN_ARCHITECTURES:
         pooling.pooling_mode = "lasttoken"
         library.tokenizer.padding_side = "left"
     elif "bge" in Path(name).name.lower():
@@ -221,13 +217,13 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
-    """Return the texts before inputs: as configured, else the model's own, else those known for its name."""
+    """Return the configured instructions, else the model's own, else those known for its name."""
     own = dict(library.prompts)
     if library.default_prompt_name is not None:
         default = own[library.default_prompt_name]
         own = {side: own.get(side) or default for side in (_QUERY_PROMPTS[0], _PASSAGE_PROMPTS[0])}
     query, passage = _first(own, _QUERY_PROMPTS) or "", _first(own, _PASSAGE_PROMPTS) or ""
-    # The library saves empty prompts with every model; they mean nothing.
+    # The library saves empty prompts with every model, so empty prompts do not mean that the model needs none.
     known = Instructions(query, passage) if query or passage else instructions_of(name)
     query_given, passage_given = _first(given, _QUERY_PROMPTS), _first(given, _PASSAGE_PROMPTS)
     return Instructions(
@@ -254,7 +250,7 @@ def _tokenizer(library: "SentenceTransformer") -> "Tokenizer | None":
     return fast
 
 
-def _overhead_pieces(tokenizer: "Tokenizer | None", instruction: str) -> int:
+def _overhead_tokens(tokenizer: "Tokenizer | None", instruction: str) -> int:
     if tokenizer is None:
         return len(instruction)
     return len(tokenizer.encode(instruction, add_special_tokens=True).ids)
@@ -266,7 +262,7 @@ def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instru
         rows = np.asarray(
             encode(
                 [text if text.strip() else BLANK for text in texts],
-                prompt=instruction,  # also an empty one; without any the library uses its own
+                prompt=instruction,  # even if it is empty: without one, the library uses the model's own
                 batch_size=len(texts),
                 show_progress_bar=False,
             ),
@@ -275,12 +271,12 @@ def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instru
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     if np.isfinite(lengths).all() and list(texts) != [BLANK]:
         for row in np.flatnonzero(lengths == 0):
-            # The model has no pieces for this text, such as a symbol that a small vocabulary lacks.
+            # The model has no tokens for this text, such as a symbol that a small vocabulary lacks.
             [rows[row]], lengths[row] = _encoded(name, encode, [BLANK], instruction), 1
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         msg = (
-            f"the embedding model {name} gave a vector that is zero or not a number; "
-            "if it is loaded in half precision, leave that out of embedding_model_kwargs, else fetch it again"
+            f"the embedding model {name} returned a vector that is zero or not a number; "
+            "remove half precision from embedding_model_kwargs, or download the model again"
         )
         raise ModelError(msg)
     return np.asarray(rows / lengths, dtype=np.float32)
@@ -292,9 +288,9 @@ def _failures_as_model_errors(name: str) -> Iterator[None]:
         yield
     except Exception as error:  # code of any model may run here
         if _is_out_of_memory(error):
-            message = f"the embedding model {name} ran out of memory; name a smaller one, or hand over shorter pages"
+            message = f"the embedding model {name} ran out of memory; use a smaller model or shorter pages"
         else:
-            message = f"the embedding model {name} failed with {type(error).__name__}; if it persists, name another"
+            message = f"the embedding model {name} failed with {type(error).__name__}; if that persists, use another"
         raise ModelError(message) from error
 
 
@@ -308,20 +304,20 @@ def _load_failures_as_model_errors(name: str, *, is_folder: bool) -> Iterator[No
 
 
 def _reason(error: Exception, *, is_folder: bool) -> str:
-    """Return what went wrong and what to do."""
+    """Return the cause of an error and the remedy."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in ("sentence_transformers", "torch"):
-        return "that needs an extra; in a checkout of this program run: pip install '.[sentence-transformers]'"
+        return "it needs optional packages; in a checkout of this program run: pip install '.[sentence-transformers]'"
     if isinstance(error, ImportError):
-        return f"a package that it needs is missing; install it: {text.strip().splitlines()[0]}"
+        return f"it needs a package that is not installed; install it: {text.strip().splitlines()[0]}"
     if _is_out_of_memory(error):
-        return "it needs more memory than there is; name a smaller model"
+        return "there is not enough memory; use a smaller model"
     if "trust_remote_code" in text:
-        return "it brings code of its own; if you trust it, set trust_remote_code to true in embedding_model_kwargs"
+        return "it contains its own code; if you trust it, set trust_remote_code to true in embedding_model_kwargs"
     if isinstance(error, TypeError) and "argument" in text:
-        return f"embedding_model_kwargs has what the library does not take: {text}"
+        return f"the library does not accept these embedding_model_kwargs: {text}"
     if is_folder:
-        return f"its folder is damaged or holds no such model ({type(error).__name__}); copy or fetch it again"
+        return f"its folder is damaged or does not contain a model ({type(error).__name__}); download it again"
     return _hub_reason(error)
 
 
@@ -334,20 +330,20 @@ def _hub_reason(error: Exception) -> str:
     )
 
     if isinstance(error, HFValidationError):
-        return "it is neither a folder that is there nor a name on the hub, like maker/model; correct it"
+        return "it is neither an existing folder nor a valid name on the hub; use a name like maker/model"
     causes = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and isinstance(cause, Exception):
         causes.append(cause)
     if any(isinstance(each, RevisionNotFoundError) for each in causes):
-        return "the hub has no such revision of it; correct revision in embedding_model_kwargs"
+        return "the hub does not have this revision of it; correct revision in embedding_model_kwargs"
     if any(isinstance(each, RepositoryNotFoundError) for each in causes):
-        return "the hub has none of this name that you may see; correct the name, or for a private one set HF_TOKEN"
+        return "the hub has no public model of this name; correct the name, or set HF_TOKEN for a private model"
     if any(isinstance(each, RevisionResolutionError | OSError) for each in causes):
         return (
-            "it is no folder, and the hub cannot be reached; "
-            "`memoryos-mcp warmup` fetches it where there is a network, or name the folder of a copy"
+            "it is not a folder, and the hub cannot be reached; "
+            "run `memoryos-mcp warmup` with a network connection, or set the folder of a copy"
         )
-    return f"{type(error).__name__}; fetch it again, or name another"
+    return f"{type(error).__name__}; download it again, or use another model"
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -1,4 +1,4 @@
-"""Windowing: splits a text of any length into stretches that fit a model, at ends of sentences where possible."""
+"""Windowing: splits a text of any length into stretches that fit a model, at sentence ends if possible."""
 
 import re
 from collections.abc import Iterator
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# all-MiniLM-L6-v2 was trained on 256 word pieces, of which [CLS] and [SEP] are two.
-WINDOW_PIECES = 254
-# How far before its limit a stretch may end, in order to end with a sentence or a line.
-SENTENCE_REACH_PIECES = 64
-# For a model with unknown word pieces: about 375 tokens of English and 500 of Chinese. Most models take 512.
+# all-MiniLM-L6-v2 was trained on 256 tokens, including [CLS] and [SEP].
+WINDOW_TOKENS = 254
+# A stretch may be shorter than its limit by this many tokens, in order to end with a sentence or a line.
+SENTENCE_REACH_TOKENS = 64
+# For a model with an unknown tokenizer: about 375 tokens of English or 500 of Chinese. Most models accept 512.
 WINDOW_BYTES = 1500
-# The tokenizer holds the interpreter lock, up to 2 us per character; the length of a slice limits how long others wait.
+# The tokenizer holds the interpreter lock for up to 2 us per character, so a slice blocks other threads for up to 8 ms.
 SLICE_CHARS = 4096
 
-# The end of a sentence or a line, with closing quotes after it. A run of marks is matched once, from its start and as
-# a whole, because a page may be a million dots.
+# The end of a sentence or a line, including closing quotes. A run of marks is matched as a whole and only from its
+# start, because a page may consist of a million dots.
 _SENTENCE_END = re.compile(r"(?<![.!?…。！？؟])[.!?…。！？؟]++[\"'”’»)\]]*+(?=\s|$)|[。！？\n]")
 _QUESTION_MARKS = re.compile(r"[?？؟]")
 _SPACED_STOPS = (".", "!", "?", "…")
@@ -29,8 +29,8 @@ class Stretch:
     """A part of a text.
 
     Attributes:
-        first: Index of its first word piece.
-        last: Index after its last word piece.
+        first: Index of its first token.
+        last: Index after its last token.
         start: Index of its first character.
         end: Index after its last character.
     """
@@ -42,12 +42,12 @@ class Stretch:
 
 
 def head(text: str) -> str:
-    """Return the beginning of a text, long enough to fill a window."""
+    """Return the beginning of a text, which is long enough to fill a window."""
     return text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS]
 
 
 def slices(text: str) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of at most `SLICE_CHARS` characters, cut at white space if there is any."""
+    """Yield consecutive ranges of at most `SLICE_CHARS` characters, cut at white space if possible."""
     start = 0
     while len(text) - start > SLICE_CHARS:
         limit = start + SLICE_CHARS
@@ -59,19 +59,19 @@ def slices(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def stretches(text: str, starts: NDArray[np.int64], window_pieces: int = WINDOW_PIECES) -> list[Stretch]:
+def stretches(text: str, starts: NDArray[np.int64], window_tokens: int = WINDOW_TOKENS) -> list[Stretch]:
     """Return the stretches of a text in order, at least one.
 
     Args:
         text: The whole text.
-        starts: Index of the first character of each word piece, shape ``(n,)``.
-        window_pieces: Maximum number of word pieces in a stretch, at least 1.
+        starts: Index of the first character of each token, shape ``(n,)``.
+        window_tokens: Maximum number of tokens in a stretch, at least 1.
     """
     first, cuts = 0, []
-    while len(starts) - first > window_pieces:
-        limit = first + window_pieces
-        reach = range(limit, limit - min(SENTENCE_REACH_PIECES, window_pieces // 2), -1)
-        last = next((piece for piece in reach if _ends_sentence(text[starts[piece - 1] : starts[piece]])), limit)
+    while len(starts) - first > window_tokens:
+        limit = first + window_tokens
+        reach = range(limit, limit - min(SENTENCE_REACH_TOKENS, window_tokens // 2), -1)
+        last = next((token for token in reach if _ends_sentence(text[starts[token - 1] : starts[token]])), limit)
         cuts.append((first, last))
         first = last
     cuts.append((first, len(starts)))
@@ -79,10 +79,9 @@ def stretches(text: str, starts: NDArray[np.int64], window_pieces: int = WINDOW_
 
 
 def windows(text: str) -> list[tuple[int, int]]:
-    """Return ranges of at most `WINDOW_BYTES` bytes that cover a text except white space, in order, at least one.
+    """Return consecutive ranges of at most `WINDOW_BYTES` bytes, without surrounding white space; at least one.
 
-    Args:
-        text: The whole text, without lone surrogates.
+    ``text`` must not contain lone surrogates.
     """
     return list(_windows(text)) or [(0, len(text))]
 
@@ -104,12 +103,7 @@ def _windows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def in_questions(text: str, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which word pieces are in a sentence that ends with a question mark, shape ``(n,)``.
-
-    Args:
-        text: The whole text.
-        starts: Index of the first character of each word piece, shape ``(n,)``.
-    """
+    """Return which tokens are in a sentence that ends with a question mark, shape ``(n,)``."""
     found = list(_SENTENCE_END.finditer(text))
     ends = np.array([match.end() for match in found], dtype=np.int64)
     # Text after the last end is an unfinished sentence.
@@ -118,26 +112,26 @@ def in_questions(text: str, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _window_end(text: str, start: int) -> int:
-    """Return where a window ends: with a sentence in its last quarter, else with a word, else at its limit."""
+    """Return a window's end: a sentence end in its last quarter, else a word end there, else its limit."""
     limit = start + len(text[start : start + WINDOW_BYTES].encode()[:WINDOW_BYTES].decode(errors="ignore"))
     if limit == len(text):
         return limit
     reach = start + (limit - start) * 3 // 4
-    # One more character is visible, which distinguishes the end of a sentence from a point in a number.
+    # The search includes one more character, which distinguishes the end of a sentence from a point in a number.
     ends = [match.end() for match in _SENTENCE_END.finditer(text, reach, limit + 1) if match.end() <= limit]
     if ends:
         return ends[-1]
     return text.rfind(" ", reach, limit) + 1 or limit
 
 
-def _ends_sentence(piece: str) -> bool:
-    """Return whether a piece, with the space after it, ends a sentence or a line."""
-    bare = piece.rstrip()
-    return "\n" in piece or bare.endswith(_STOPS) or (len(bare) < len(piece) and bare.endswith(_SPACED_STOPS))
+def _ends_sentence(token: str) -> bool:
+    """Return whether a token, including the space after it, ends a sentence or a line."""
+    bare = token.rstrip()
+    return "\n" in token or bare.endswith(_STOPS) or (len(bare) < len(token) and bare.endswith(_SPACED_STOPS))
 
 
 def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
-    """Return a stretch's characters without outer space; characters of no piece belong to the previous piece."""
+    """Return a stretch's range of characters without surrounding space; text between tokens belongs to the previous."""
     start = int(starts[first]) if first else 0
     end = int(starts[last]) if last < len(starts) else len(text)
     part = text[start:end]

@@ -74,9 +74,7 @@ class MemoryEngine:
         )
         # A reference to the engine would form a cycle, and a closed memory would not be released at once.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
-        self._spaces = VectorSpaces(
-            store, components.embedders, components.make_index, make_retrieving, components.clock
-        )
+        self._spaces = VectorSpaces(store, components.embedders, make_retrieving, components.clock)
         self._worker = Worker(
             settings,
             store,

@@ -25,7 +25,6 @@ from memoryos_mcp.llm.providers import Endpoint
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
 from memoryos_mcp.llm.replaying import ReplayChat
 from memoryos_mcp.llm.user_chat import Account, Tally, UserChat
-from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
 from memoryos_mcp.storage.interface import Stores
 from memoryos_mcp.storage.stores import make_stores
@@ -54,7 +53,6 @@ class Components:
 
     Attributes:
         embedders: The configured embedding model, and the models of existing vector spaces.
-        make_index: Returns an empty index for vectors of a given dimension.
         fallback: The analyst that is used without an LLM, or when the LLM fails.
         make_chat: Returns a user's LLM client for a usage account and the user's folder; None without an LLM.
         make_analyst: Returns the analyst that uses such a client; without an LLM, the fallback.
@@ -65,7 +63,6 @@ class Components:
     """
 
     embedders: Embedders
-    make_index: Callable[[int], VectorIndex]
     fallback: Analyst
     make_chat: Callable[[Account, Path], ChatModel | None]
     make_analyst: Callable[[ChatModel | None], Analyst]
@@ -116,7 +113,6 @@ def make_components(
 
     return Components(
         embedders=Embedders(embedder, partial(make_embedder, settings=settings)),
-        make_index=AdaptiveIndex,
         fallback=fallback,
         make_chat=make_chat,
         make_analyst=make_analyst,

@@ -10,7 +10,7 @@ TOKEN_FORM = re.compile(TOKEN_PREFIX + "([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
 class Scope(StrEnum):
-    """What a token allows; each scope but `ACT_AS` includes the ones before it."""
+    """A permission of a token. Each scope except `ACT_AS` includes the previous ones."""
 
     READ = "read"
     WRITE = "write"
@@ -79,7 +79,7 @@ class TokenEntry:
         return Caller(self.user_id, self.scopes, self.token_id)
 
     def state(self, now: datetime) -> TokenState:
-        """Return whether the token is accepted at this time."""
+        """Return whether the token is accepted at the time ``now``."""
         if self.revoked_at is not None:
             return TokenState.REVOKED
         if self.expires_at is not None and self.expires_at <= now:
@@ -88,6 +88,6 @@ class TokenEntry:
 
 
 def token_id_of(text: str) -> str:
-    """Return the public id of a token; a text that is not a token, such as an id, comes back unchanged."""
+    """Return the public id of a token; any other text, such as an id, is returned unchanged."""
     found = TOKEN_FORM.fullmatch(text)
     return found[1] if found else text

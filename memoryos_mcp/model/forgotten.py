@@ -1,4 +1,4 @@
-"""Values of forgetting: the plan, its counts and the receipt. Only the samples of a dry run contain text."""
+"""Values for forgetting: plan, counts, samples and receipt. Only samples, which a dry run returns, contain text."""
 
 import json
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ SAMPLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """What to forget: row numbers and trait names, no other text.
+    """The memories to forget, as row numbers and trait names; it contains no other text.
 
     Attributes:
         runs: First and last ``seq`` of each run of consecutive pages.
-        facts: Numbers of facts, in addition to those that rest on the pages.
-        traits: Dimensions, in addition to those that rest on the pages.
-        refuses: Whether the named facts and traits must not be learned again from existing pages.
-        is_all: Whether everything is forgotten, including the copies that restores have kept.
+        facts: Numbers of facts, in addition to those that the pages support.
+        traits: Dimensions, in addition to those that the pages support.
+        refuses: Whether the listed facts and traits must not be learned again from existing pages.
+        is_all: Whether everything is forgotten, including the copies of the memory that were saved before a restore.
     """
 
     runs: tuple[tuple[int, int], ...] = ()
@@ -45,10 +45,10 @@ class ForgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class ForgetCounts:
-    """How much is forgotten.
+    """Number of forgotten memories, by kind.
 
     Attributes:
-        facts: Facts about the user and the assistant, including those that no longer hold.
+        facts: Current and ended facts about the user and the assistant.
         changed_traits: Traits that stay because other pages support them, but lose their reason and history.
         segments: Segments that are deleted or summarised again.
     """
@@ -65,10 +65,10 @@ class ForgetCounts:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The beginning of a page, fact or trait that is to be forgotten.
+    """The beginning of a page, fact or trait that would be forgotten.
 
     Attributes:
-        at: When it was said, or since when it holds.
+        at: When a page was said, a fact became valid, or a trait last changed.
         text: At most `SAMPLE_CHARS` characters.
     """
 
@@ -79,11 +79,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReceipt:
-    """Proof that something was forgotten; contains none of its text.
+    """Proof that memories were forgotten, without any of their text.
 
     Attributes:
-        receipt: The handle that confirmed it.
-        is_scrubbed: Whether the bytes are erased from the files too.
+        receipt: The handle of the dry run that was confirmed.
+        is_scrubbed: Whether the bytes have been erased from the files too.
     """
 
     receipt: str

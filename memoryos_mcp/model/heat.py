@@ -1,7 +1,7 @@
 """Heat and prominence of a segment, computed from stored counters and the clock alone.
 
-Heat measures what is new. It decides which segments are analysed, and falls back to recency after the analysis.
-Prominence measures how much of the memory a segment holds. It only orders segments where they are shown.
+Heat counts visits and pages since the last analysis. Hot segments are analysed, which leaves them only the recency.
+Prominence counts these visits and all pages. It is used only to order segments for display.
 """
 
 import math
@@ -27,21 +27,14 @@ class HeatWeights:
 
 
 def recency(last_visit: datetime, now: datetime, mu_s: float) -> float:
-    """Return ``exp(-dt / mu)``: 1 at the visit, falling to 0; a visit in the future counts as now."""
+    """Return ``exp(-dt / mu)``, between 0 and 1; a visit in the future counts as now."""
     return math.exp(-max(0.0, (now - last_visit).total_seconds()) / mu_s)
 
 
 def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetime, weights: HeatWeights) -> float:
     """Return a segment's heat: ``alpha * N_visit + beta * L_interaction + gamma * R_recency``.
 
-    The formula is eq. 4 of "Memory OS of AI Agent" (arXiv 2506.06326).
-
-    Args:
-        n_visit: Retrievals since the last analysis.
-        l_interaction: Pages added since the last analysis.
-        last_visit: When it was last retrieved, or created.
-        now: The current time.
-        weights: The constants.
+    The formula is eq. 4 of "Memory OS of AI Agent" (arXiv 2506.06326). `Segment` describes the counters.
     """
     return (
         weights.alpha * n_visit + weights.beta * l_interaction + weights.gamma * recency(last_visit, now, weights.mu_s)
@@ -51,14 +44,6 @@ def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetim
 def prominence(*, n_visit: int, page_count: int, last_visit: datetime, now: datetime, mu_s: float) -> float:
     """Return a segment's prominence: ``(N_visit + N_page) * (1 + R_recency) / 2``.
 
-    Every page counts, analysed or not, so an analysis does not move a segment behind a smaller one. Without visits
-    the value falls to half.
-
-    Args:
-        n_visit: Retrievals since the last analysis.
-        page_count: Number of all its pages.
-        last_visit: When it was last retrieved, or created.
-        now: The current time.
-        mu_s: Decay time of the recency, seconds.
+    Analysed pages count too, so an analysis does not move a segment behind a smaller one.
     """
     return (n_visit + page_count) * (1 + recency(last_visit, now, mu_s)) / 2

@@ -1,4 +1,4 @@
-"""Ids: the public names by which memories are shown, corrected and forgotten."""
+"""Ids: the public names of memories, with which they are shown, corrected and forgotten."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ TELLING_IDS = "list_memories and retrieve_memory"
 
 PAGE_PATTERN = "^p_[0-9a-f]{1,64}$"
 _PAGE = re.compile(PAGE_PATTERN)
-# As many digits as always fit an SQLite integer.
+# Any number of up to 18 digits fits an SQLite integer.
 _NUMBERED = re.compile(r"([sck])([1-9]\d{0,17})")
 _TRAIT = "trait:"
 _TRAIT_MAX_CHARS = 200
@@ -81,7 +81,7 @@ def read_id(text: str, argument: str = "id") -> MemoryId:
         return MemoryId(_KIND_OF_LETTER[numbered[1]], number=int(numbered[2]))
     if text.startswith(_TRAIT) and text[len(_TRAIT) :].strip() and len(text) <= _TRAIT_MAX_CHARS:
         return MemoryId(Kind.TRAIT, name=" ".join(text[len(_TRAIT) :].split()))
-    raise ArgumentError(argument=argument, problem=f"is no id; ids look like this: {_FORMS}")
+    raise ArgumentError(argument=argument, problem=f"is not a valid id; use {_FORMS}")
 
 
 def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_AT_MOST) -> list[MemoryId]:
@@ -101,6 +101,6 @@ def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_
 
 
 def not_there(missing: Sequence[MemoryId], argument: str = "ids") -> ArgumentError:
-    """Return the error that lists ids that do not exist."""
+    """Return the error for ids that do not exist."""
     names = ", ".join(map(str, missing))
-    return ArgumentError(argument=argument, problem=f"not there: {names}; {TELLING_IDS} tell ids")
+    return ArgumentError(argument=argument, problem=f"unknown: {names}; {TELLING_IDS} show ids")

@@ -1,4 +1,4 @@
-"""Knowledge: single facts about the user or the assistant, each with its evidence and the time it holds."""
+"""Knowledge: facts about the user or the assistant, each with its evidence and its period of validity."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from memoryos_mcp.model.profile import TraitChange
 from memoryos_mcp.text.addressees import Speakers, stated_name
 
-if TYPE_CHECKING:  # a reply that shows facts needs no vectors
+if TYPE_CHECKING:  # a reply that shows facts must not import NumPy
     from memoryos_mcp.model.segments import Vector
 
-# ``learned_by`` of a fact or trait that the user corrected; otherwise it is the name of an analyst.
+# The value of ``learned_by`` in a fact or trait that the user corrected; in others it is the name of an analyst.
 LEARNED_BY_USER = "user"
 
 
@@ -28,26 +28,28 @@ class Kind(StrEnum):
 
     STATEMENT = "statement"
     WISH = "wish"
-    """What the user wants in every answer, while the fact holds."""
+    """A preference of the user that applies to every answer, such as "answer briefly"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One piece of knowledge.
+    """One statement about the user or the assistant.
 
     Attributes:
         fact: Its number within the user's memory.
-        slot: What it answers, if only one answer can hold at a time ("lives in"); None if others can hold beside it.
-        valid_from: Since when it holds; when it was said, if nothing else is known.
-        valid_until: When it ends, or a newer fact replaced it; None if no end is known.
-        evidence: Ids of the pages it rests on, oldest first.
+        slot: The property that it states, if that has one value at a time, such as "lives"; None for other facts.
+        valid_from: When its validity begins; the time at which it was said, if nothing else is known.
+        valid_until: When its validity ends, or a newer fact replaced it; None if no end is known.
+        evidence: Ids of the pages that support it, oldest first.
         vector: Unit length, shape ``(dimension,)``; None until it is embedded.
-        is_archived: Whether it is over the capacity: found by queries, otherwise not shown.
-        said_since: ``valid_from`` as precisely as it was stated: "2023", "2023-05" or "2023-05-08"; None if it was not.
-        said_until: The period whose end ``valid_until`` is, in the same form; None also if a newer fact ended it.
+        is_archived: Whether it exceeds the capacity; queries still find an archived fact.
+        said_since: ``valid_from`` as precisely as it was stated: "2023", "2023-05" or "2023-05-08"; None if no
+            beginning was stated.
+        said_until: The stated period that ends at ``valid_until``, in the same form; None if no end was stated, or if a
+            newer fact replaced it.
         learned_by: Name of the analyst that extracted it; `LEARNED_BY_USER` if the user corrected it.
-        last_said: Time and ``seq`` of its newest page; None if it came without pages.
-        is_corrected: Whether the user ended it.
+        last_said: Time and ``seq`` of its newest page; None for a fact without pages.
+        is_corrected: Whether a correction by the user ended it.
     """
 
     fact: int
@@ -69,12 +71,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class AddFact:
-    """Add a new fact. Fields that are not described here are those of `Fact`.
+    """A new fact. `Fact` describes the other fields.
 
     Attributes:
         evidence: ``seq`` of the pages that state it.
         supersedes: Numbers of the facts that it replaces.
-        ends: Texts of facts that it replaces and that come before it in the same lessons.
+        ends: Texts of earlier facts in the same `Lessons` that it replaces.
     """
 
     about: About
@@ -92,7 +94,7 @@ class AddFact:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmFact:
-    """A known fact was said again.
+    """A known fact that was repeated.
 
     Attributes:
         evidence: ``seq`` of the pages that repeat it.
@@ -112,9 +114,9 @@ class CorrectedFact:
     Attributes:
         text: The wrong text.
         slot: As in `Fact`.
-        until_seq: The newest page at the time of the correction; no page up to it can bring the fact back.
-        heir: Number of the fact that the user gave instead; None without one.
-        right: Text of that fact.
+        until_seq: The newest page at the time of the correction. The fact is not learned again from pages up to it.
+        heir: Number of the corrected fact; None if the user gave no correct text.
+        right: Text of the corrected fact.
     """
 
     about: About
@@ -127,23 +129,23 @@ class CorrectedFact:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What was learned from pages: changes to profile and knowledge."""
+    """Changes to profile and knowledge that were learned from pages."""
 
     traits: tuple[TraitChange, ...]
     knowledge: tuple[KnowledgeChange, ...]
 
 
-# Slots of the main facts about a person, in the order they are shown. ``family:`` is followed by the relative.
+# Slots of the main facts about a person, in the order in which they are shown. ``family:`` precedes the relative.
 HEAD_SLOTS = ("name", "age", "birthday", "lives", "from", "work", "employer")
 FAMILY = "family:"
 
 
 def is_head(slot: str | None) -> bool:
-    """Whether a slot is of a main fact about a person: name, age or birthday, place, work, family."""
+    """Return whether a slot belongs to a main fact about a person: name, age, birthday, place, work or family."""
     return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
 
 
-# Facts that state a name: whom they are about, their slot, and whose name it is. Later entries take precedence.
+# Facts that state a name: subject and slot, mapped to the side that has the name. Later entries take precedence.
 NAME_SLOTS = {
     (About.USER, "name"): About.USER,
     (About.USER, "called"): About.USER,
@@ -152,16 +154,16 @@ NAME_SLOTS = {
 }
 
 
-def tells_name(fact: Fact) -> bool:
+def states_name(fact: Fact) -> bool:
     """Return whether a fact states the name of the user or the assistant."""
     return (fact.about, fact.slot) in NAME_SLOTS
 
 
 def speakers_of(facts: Sequence[Fact]) -> Speakers:
-    """Return the names of both sides: the name the user asked for, else the stated one; later facts win."""
+    """Return the names of both sides. A requested name precedes a stated one, and a later fact an earlier one."""
     named: dict[About, str] = {}
     wants = list(NAME_SLOTS)
-    telling = [fact for fact in facts if tells_name(fact)]
+    telling = [fact for fact in facts if states_name(fact)]
     for fact in sorted(telling, key=lambda each: wants.index((each.about, each.slot or ""))):
         if name := stated_name(fact.text):
             named[NAME_SLOTS[fact.about, fact.slot or ""]] = name
@@ -169,7 +171,7 @@ def speakers_of(facts: Sequence[Fact]) -> Speakers:
 
 
 def foremost_first(facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts in the order they are shown: wishes, main facts about the person, then the others."""
+    """Return the facts in display order: wishes, main facts about the person, then the others."""
     places = {slot: place for place, slot in enumerate(HEAD_SLOTS, 1)}
 
     def place(fact: Fact) -> int:

@@ -9,10 +9,10 @@ from enum import StrEnum
 from memoryos_mcp.text.quoting import one_line
 from memoryos_mcp.text.terms import stems
 
-# Dimensions of writing style: nearly every page supports them, and each page says little.
+# Dimensions of writing style. Nearly every page supports them, so the number of pages says little.
 MANNER = frozenset({"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"})
 
-# Words that occur in the reasons of any trait; in a query they do not select a trait.
+# Words that occur in the reasons of any trait. In a query they do not make a trait relevant.
 _OF_ANY_TRAIT = frozenset(
     stems(
         "user assistant speaker person page message conversation dialogue question answer reply "
@@ -35,8 +35,8 @@ class Trait:
 
     Attributes:
         dimension: Its name in the catalogue.
-        reason: Why, citing what was said.
-        evidence: Ids of the pages it rests on, oldest first.
+        reason: The reason for the level, with citations from the pages.
+        evidence: Ids of the pages that support it, oldest first.
         updated_at: When level, reason or evidence last changed.
         learned_by: Name of the analyst that set it; "user" for a correction.
     """
@@ -51,7 +51,7 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class TraitChange:
-    """A trait to set; other dimensions stay as they are.
+    """A trait to set; other dimensions do not change.
 
     Attributes:
         evidence: ``seq`` of the pages that support it, in addition to those already stored.
@@ -64,14 +64,14 @@ class TraitChange:
 
 
 def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
-    """Return the traits with writing style last, and otherwise those with the most evidence first."""
+    """Return the traits with the most evidence first, and those of writing style last."""
     return sorted(traits, key=lambda trait: (trait.dimension in MANNER, -len(trait.evidence), trait.dimension))
 
 
-def bearing_on(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
-    """Return the traits that share a meaningful word with a query, most telling first."""
-    asked = query_stems - _OF_ANY_TRAIT
-    return most_telling_first(trait for trait in traits if asked & {*stems(f"{trait.dimension} {trait.reason}")})
+def relevant_traits(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
+    """Return the traits that share a meaningful word with a query, those with the most evidence first."""
+    meaningful = query_stems - _OF_ANY_TRAIT
+    return most_telling_first(trait for trait in traits if meaningful & {*stems(f"{trait.dimension} {trait.reason}")})
 
 
 def profile_text(traits: Iterable[Trait]) -> str:

@@ -1,8 +1,8 @@
-"""Records of an exported memory, one JSON object per line; everything that cannot be derived again.
+"""Records of an exported memory, one JSON object per line. An export contains all data that cannot be recomputed.
 
 A file begins with a `Header` and ends with an `End`. Between them come, in this order: chains, segments, pages, facts,
-traits, their history, corrections. Chains, segments and facts are numbered from 1 within the file. Pages are named by
-their ``page_id``. Times are ISO 8601 with their offset. Absent and default values are left out.
+traits, their history, corrections. Chains, segments and facts are numbered from 1 within the file. References to pages
+are ``page_id``. Times are ISO 8601 with an offset. Absent and default values are omitted.
 """
 
 import json
@@ -33,7 +33,7 @@ _LARGEST = 2**53
 def _moment(value: object) -> datetime:
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(moment, datetime) or moment.tzinfo is None:
-        msg = "no time with an offset"
+        msg = "not a time with an offset"
         raise ValueError(msg)
     if timedelta(days=2) > moment - datetime.min.replace(tzinfo=UTC):
         msg = "a time outside the calendar"
@@ -61,7 +61,7 @@ class Header(_Line):
 
 
 class ChainRecord(_Line):
-    """Pages that continue one another."""
+    """A chain: pages that continue one another."""
 
     kind: Literal["chain"]
     chain: Number
@@ -69,10 +69,10 @@ class ChainRecord(_Line):
 
 
 class SegmentRecord(_Line):
-    """Pages of one topic.
+    """A segment: pages of one topic.
 
     Attributes:
-        is_due: Whether it is to be read whatever its heat.
+        is_due: Whether it must be analysed next, regardless of its heat.
     """
 
     kind: Literal["segment"]
@@ -88,14 +88,14 @@ class SegmentRecord(_Line):
 
 
 class PageRecord(_Line):
-    """One exchange of a dialogue, in order of arrival.
+    """A page, in order of arrival.
 
     Attributes:
-        organised_by: Who filed it.
+        organised_by: Name of the analyst that assigned chain and segment.
         is_analysed: Whether it was read for the profile.
-        read_by: Who read it for knowledge.
-        learned_by: Who read it for the profile.
-        is_degraded: Whether a fallback did so for an LLM that failed.
+        read_by: Name of the analyst that extracted knowledge from it.
+        learned_by: Name of the analyst that read it for the profile.
+        is_degraded: Whether the fallback processed it because the LLM failed.
     """
 
     kind: Literal["page"]
@@ -120,7 +120,7 @@ class PageRecord(_Line):
 
     @property
     def turn(self) -> Turn:
-        """What was said.
+        """The turn that the page stores.
 
         Raises:
             ArgumentError: The meta data is too long or nested too deeply.
@@ -130,23 +130,23 @@ class PageRecord(_Line):
         )
 
     def with_turn(self, turn: Turn) -> "PageRecord":
-        """Return the page with another text of what was said."""
+        """Return a copy of the page with another turn."""
         return self.model_copy(update=turn_values(turn))
 
 
 class FactRecord(_Line):
-    """A piece of knowledge, one that holds no more included.
+    """A fact, current or ended.
 
     Attributes:
-        assistant_id: Whose fact it is, if it is about an assistant.
-        stated_until: Its end as it was stated, if a newer fact has ended it sooner.
-        superseded_by: The fact that took its place.
+        assistant_id: Id of the assistant that the fact is about; empty for a fact about the user.
+        stated_until: Its stated end, if a newer fact ended it earlier.
+        superseded_by: The fact that replaced it.
         ended_by: ``user`` if a correction ended it.
-        ended_after: The newest page at that time.
+        ended_after: The newest page at the time of the correction.
         evidence: The pages that state it.
-        confirmed_in: The pages that only confirm it.
-        said_since: Its beginning as it was said: a year, a month or a day.
-        said_until: Its stated end in the same way.
+        confirmed_in: The pages that repeat it.
+        said_since: Its beginning as stated: a year, a month or a day.
+        said_until: Its end in the same form.
     """
 
     kind: Literal["fact"]
@@ -172,7 +172,7 @@ class FactRecord(_Line):
 
 
 class TraitRecord(_Line):
-    """One dimension of the profile."""
+    """A trait: one dimension of the profile."""
 
     kind: Literal["trait"]
     dimension: Text
@@ -184,11 +184,11 @@ class TraitRecord(_Line):
 
 
 class PastTraitRecord(_Line):
-    """What a dimension of the profile was before.
+    """A previous state of a trait.
 
     Attributes:
         ended_by: ``user`` if a correction ended it.
-        evidence: The pages that it rested on then, if a correction ended it.
+        evidence: The pages that supported it, if a correction ended it.
     """
 
     kind: Literal["past_trait"]
@@ -203,7 +203,7 @@ class PastTraitRecord(_Line):
 
 
 class NoteRecord(_Line):
-    """A note of the memory about itself, such as the salt of the digests of what is not to be learned again."""
+    """A value for internal use, such as the salt of the digests in `RefusedRecord`."""
 
     kind: Literal["note"]
     key: Name
@@ -211,11 +211,11 @@ class NoteRecord(_Line):
 
 
 class RefusedRecord(_Line):
-    """Something that is not to be learned again.
+    """A fact or trait that must not be learned again.
 
     Attributes:
-        digest: Of what; hexadecimal.
-        until: The last page from which it is not; None if none of them is left.
+        digest: Salted digest of its text, hexadecimal.
+        until: The last page from which it must not be learned; None if no such page is left.
     """
 
     kind: Literal["refused"]
@@ -227,8 +227,8 @@ class End(_Line):
     """The last line.
 
     Attributes:
-        counts: How many lines there are of each kind.
-        sha256: Of all lines before, line ends included; hexadecimal.
+        counts: Number of lines of each kind.
+        sha256: SHA-256 of all previous lines, including line ends, hexadecimal.
     """
 
     kind: Literal["end"]
@@ -243,6 +243,6 @@ LongTermRecord = FactRecord | TraitRecord | PastTraitRecord | NoteRecord | Refus
 
 
 def turn_values(turn: Turn) -> dict[str, Any]:
-    """Return the fields of a `PageRecord` that hold what was said."""
+    """Return the values of a turn's fields in a `PageRecord`."""
     meta_data = None if turn.meta_data is None else json.loads(turn.meta_data)
     return {name: getattr(turn, name) for name in TURN_FIELDS} | {"meta_data": meta_data}

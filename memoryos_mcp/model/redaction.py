@@ -23,13 +23,13 @@ class Redaction:
 
 
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
-    """Return a turn as it may be stored: without secrets in both sides and in keys and values of its ``meta_data``.
+    """Return a turn without the secrets in its sides and in keys and values of its ``meta_data``.
 
-    Other texts, such as an idempotency key, are names, which are never changed: two turns would become one. A turn
-    with a secret in one of them is refused.
+    Other texts, such as an idempotency key, are names. They are never changed, because turns with the same key become
+    one page.
 
     Raises:
-        ArgumentError: The policy is to reject secrets and there is one, or a name contains one. The error gives the
+        ArgumentError: A name contains a secret, or another part does and the policy is "reject". The error names the
             argument and the kind of secret.
     """
     if policy == "off":
@@ -39,7 +39,7 @@ def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
     found = {name: clean for name, clean in cleaned.items() if clean.kinds}
     for name, clean in found.items():
         if name not in _CLEANERS:
-            refusal = refusal_of(name, clean.kinds, "give one without it")
+            refusal = refusal_of(name, clean.kinds, "use one without a secret")
             raise refusal
     if not found:
         return Redaction(turn)

@@ -38,7 +38,7 @@ class Segment:
         l_interaction: Pages added since the last analysis.
         last_visit: When it was last retrieved, or created.
         unanalysed_count: Pages from which profile and knowledge have not been learned yet.
-        summariser: Analyst that wrote summary and keywords.
+        summariser: Name of the analyst that wrote summary and keywords.
     """
 
     segment: int
@@ -74,7 +74,7 @@ class Segment:
 
 
 def jaccard(left: AbstractSet[str], right: AbstractSet[str]) -> float:
-    """Return the share of common words among all words of both sets, 0 if both are empty."""
+    """Return the number of common words divided by the number of all words, 0 if both sets are empty."""
     union = len(left | right)
     return len(left & right) / union if union else 0.0
 
@@ -87,14 +87,8 @@ def segment_match(
 ) -> float:
     """Return how well pages fit a segment: ``cos(segment, page) + jaccard(keywords)``.
 
-    The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. If a vector is missing, the
-    cosine of the two keyword sets is used instead.
-
-    Args:
-        segment_vector: Unit length, shape ``(dimension,)``, or None.
-        segment_keywords: The segment's keywords.
-        vector: The pages' vector, unit length, in the same vector space, or None.
-        keywords: The pages' keywords.
+    The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. Vectors are of unit length, shape
+    ``(dimension,)``. If one is missing, the cosine of the two keyword sets is used instead.
     """
     if segment_vector is not None and vector is not None:
         cosine = float(segment_vector @ vector)

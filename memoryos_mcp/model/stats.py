@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # they import NumPy, which a server loads only after its first reply
+if TYPE_CHECKING:  # these modules import NumPy, which a server loads only after its first reply
     from memoryos_mcp.model.knowledge import Fact
     from memoryos_mcp.model.profile import Trait
     from memoryos_mcp.model.segments import Segment
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # they import NumPy, which a server loads only after its firs
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """The long-term memory of a user; most telling traits first, oldest facts first."""
+    """The long-term memory of a user: traits with the most evidence first, oldest facts first."""
 
     traits: Sequence["Trait"]
     user_facts: Sequence["Fact"]
@@ -22,7 +22,7 @@ class ProfileView:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much there is, by tier.
+    """Sizes of a memory, by tier.
 
     Attributes:
         degraded: Pages that the fallback processed because the LLM failed.
@@ -73,7 +73,7 @@ class Health:
 
     Attributes:
         failed_attempts: Failures in a row; 0 after a success.
-        last_error: Text of the last failure, kept after a success; None if there was none.
+        last_error: Text of the last failure, even if later attempts succeeded; None without a failure.
     """
 
     failed_attempts: int = 0
@@ -121,7 +121,7 @@ class Stats:
         is_settled: Whether background work has nothing to do now; pages may wait until their batch is due.
         damaged_pages: Pages that changed on disk, among those verified so far.
         space: Identity of the model whose vectors are searched; None while only keywords are.
-        move: Change to another model in progress; None without one.
+        move: Progress of a change to another model; None if there is none.
         recipe: Name and version of the ranking.
         llm: None without an LLM.
         only_reads_because: Why the memory is read-only now; None if it is not.

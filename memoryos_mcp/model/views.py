@@ -1,4 +1,4 @@
-"""Values of inspection: single memories with their context, and entries of lists."""
+"""Results of inspection: single memories with their context, and entries of lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class PageView:
     Attributes:
         before: The previous page of the chain.
         after: The next page of the chain.
-        is_excerpt: Whether parts of its text were left out to fit the budget.
+        is_excerpt: Whether parts of its text were omitted to fit the budget.
     """
 
     page: Page
@@ -44,7 +44,7 @@ class SegmentView:
 
     Attributes:
         page_ids: Newest first, at most a few dozen.
-        heat: Its present heat.
+        heat: Its current heat.
     """
 
     segment: Segment
@@ -91,7 +91,7 @@ class PastTrait:
     """A previous state of a trait.
 
     Attributes:
-        is_corrected: Whether the user ended it.
+        is_corrected: Whether a correction by the user ended it.
     """
 
     level: Level
@@ -117,13 +117,13 @@ class TraitView:
     kind: Literal[Kind.TRAIT] = Kind.TRAIT
 
 
-# Each has its kind, so that code that shows it need not import its class.
+# The field ``kind`` distinguishes the views without an import of their classes.
 MemoryView = PageView | SegmentView | ChainView | FactView | TraitView
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a list continues.
+    """The position at which a list continues.
 
     Attributes:
         kind: Kind of the next entry.
@@ -136,7 +136,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """What to list.
+    """The filters of a list.
 
     Attributes:
         kinds: Listed in this order.
@@ -161,11 +161,11 @@ class ListEntry:
 
     Attributes:
         beginning: Beginning of its text.
-        at: When a page was said; since when a fact holds; time of a segment's newest page; a trait's last change.
+        at: When a page was said, a fact became valid, or a trait last changed; for a segment, its newest page's time.
         state: A page's tier; for other kinds, whether it is current.
         segment: A page's segment, once it has one.
         after: Its position in the list.
-        gives_orders: Whether a page contains instructions to its reader.
+        gives_orders: Whether a page contains instructions to an assistant that reads it.
     """
 
     id: str

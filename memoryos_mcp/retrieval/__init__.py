@@ -1,5 +1,5 @@
-"""Retrieval: one query over the three tiers.
+"""Retrieval: searches all three tiers of a memory with one query.
 
-`cache` keeps in RAM what every query reads, including the page vectors in `page_index`. `ranking` orders candidates,
-`budget` fits texts to tokens, `retrieving` combines these steps, and `recall` is the result.
+`cache` holds the data that every query reads in RAM, including the page vectors in `page_index`. `ranking` orders the
+candidates, `fitting` fits them to the token budget, `retrieving` combines these steps, and `recall` is the result.
 """

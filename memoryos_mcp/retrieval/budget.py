@@ -1,4 +1,4 @@
-"""The token budget: pages that fit are quoted whole, longer ones by their best passages."""
+"""The token budget of a page: a page that fits is quoted whole, a longer one by its best passages."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ from memoryos_mcp.model.pages import BYTES_PER_TOKEN, Page, estimate_tokens
 from memoryos_mcp.text.stemming import folded, is_latin, latin_stem, stem
 from memoryos_mcp.text.terms import is_foreign, query_words
 
-# Pages shorter than this are never cut: a piece of them would lose more than it saves.
+# An excerpt with a smaller budget would be useless.
 SMALLEST_EXCERPT_TOKENS = 25
 PASSAGE_CHARS = 400
 ELLIPSIS = "…"
-# Extra cost of an excerpt: ellipses, and rounding on both sides.
+# Extra cost of an excerpt for ellipses and rounding.
 EXCERPT_EXTRA_TOKENS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Both sides of a page as they are returned.
+    """The text of a page in a result.
 
     Attributes:
-        is_excerpt: Whether anything was left out.
+        is_excerpt: Whether any text was omitted.
         tokens: Approximate size of the text.
     """
 
@@ -37,10 +37,13 @@ def whole(page: Page) -> Quote:
 
 
 def roots(query: str) -> frozenset[str]:
-    """Return the common part of each query word's inflections, folded; finding it is cheaper than stemming a page."""
+    """Return the folded stem of each query word, in the form in which it occurs in inflected words.
+
+    To search a page for these roots is cheaper than to stem the page.
+    """
     foreign = is_foreign(query)
     found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))
-    # In inflected forms, English has y for a stem's final i, and Arabic another form of a final t.
+    # Inflected words have y for the final i of an English stem, and another letter for the final t of an Arabic one.
     return frozenset(folded(root.removesuffix("i").removesuffix("ت") or word) for word, root in found)
 
 
@@ -53,12 +56,8 @@ def quote(
 ) -> Quote | None:
     """Return a page's text within a budget, or None if no useful part of it fits.
 
-    Args:
-        user_input: The user's side.
-        agent_response: The assistant's side.
-        max_tokens: The budget, by `estimate_tokens`.
-        query_roots: Word roots of the query, by `roots`; passages that contain them are kept first.
-        best_span: Characters that are nearest to the query, in the page text: both sides joined by a line end.
+    Passages that contain ``query_roots`` (from `roots`) or overlap ``best_span`` are preferred. ``best_span`` is the
+    character range nearest to the query in both sides joined by a newline.
     """
     tokens = estimate_tokens(user_input) + estimate_tokens(agent_response)
     if tokens <= max_tokens:
@@ -78,7 +77,7 @@ def quote(
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """Return the text, cut at a word and ended with an ellipsis if it is longer than ``max_chars``."""
+    """Return the text; if it is longer than ``max_chars``, it is cut after a word and ends with an ellipsis."""
     if len(text) <= max_chars:
         return text
     end = text.rfind(" ", max_chars // 2, max_chars)
@@ -93,7 +92,7 @@ class _Passage:
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:
-    """Yield spans of about `PASSAGE_CHARS`, ended at a line, sentence or word if possible."""
+    """Yield spans of at most `PASSAGE_CHARS` that end with a line, sentence or word if possible."""
     start = 0
     while start < len(text):
         end = min(len(text), start + PASSAGE_CHARS)
@@ -118,11 +117,11 @@ def _choose(
     query_roots: frozenset[str],
     best_span: tuple[int, int] | None,
 ) -> list[_Passage]:
-    """Return the passages that fit and answer the query best, in reading order; the first one gets a small bonus."""
+    """Return the best passages that fit, in reading order; the beginning of the page gets a small bonus."""
 
     def worth(passage: _Passage) -> tuple[float, int]:
-        plain = folded(text[passage.start : passage.end])
-        overlap = sum(root in plain for root in query_roots)
+        text_folded = folded(text[passage.start : passage.end])
+        overlap = sum(root in text_folded for root in query_roots)
         is_near = best_span is not None and passage.start < best_span[1] and best_span[0] < passage.end
         return overlap + 0.75 * is_near + 0.5 * (passage.start == 0), -passage.start
 
@@ -141,7 +140,7 @@ def _choose(
 
 
 def _join(kept: Sequence[_Passage], passages: Sequence[_Passage], text: str) -> str:
-    """Return the kept passages of one side, with an ellipsis where something is left out."""
+    """Return the chosen passages of one side as text, with an ellipsis for each omission."""
     if not kept:
         return ""
     side = [passage for passage in passages if passage.side == kept[0].side]

@@ -1,6 +1,6 @@
-"""The cache: what retrieval reads of one user at every query, in RAM, in step with the store.
+"""The cache: the data of one user that every query reads, in RAM.
 
-Any process may write. Each refresh first asks the store's change sequence for changes, which costs one small query.
+Other processes may change the store. Each refresh reads the store's change sequence, which costs one small query.
 """
 
 import asyncio
@@ -34,10 +34,9 @@ class MemoryCache:
         self._lock = asyncio.Lock()
 
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
-        """Read all page vectors, once; meanwhile queries work without them.
+        """Read all page vectors, if they are not loaded; queries work without them meanwhile.
 
-        Args:
-            give_way: Awaited before each piece.
+        ``give_way`` is awaited before each block.
         """
         if self.index.is_loaded:
             return
@@ -47,11 +46,11 @@ class MemoryCache:
             if self._position is None:
                 await self._load_midterm()
                 await self._load_longterm()
-            # The next refresh applies changes made during the load again, which does no harm.
+            # The next refresh applies changes made during the load again, which is harmless.
             self._position = before if self._position is None else min(before, self._position)
 
     async def refresh(self) -> None:
-        """Apply what any process has changed since the last time."""
+        """Apply the changes that any process made since the last refresh."""
         async with self._lock:
             if self._position is None:
                 position = (await self._store.snapshot()).position

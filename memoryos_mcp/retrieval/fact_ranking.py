@@ -1,4 +1,4 @@
-"""Fact ranking: facts are ranked for a query by the same signals as pages."""
+"""Fact ranking: ranks facts for a query by words, meaning and time, as pages are ranked."""
 
 import re
 from collections import defaultdict
@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.model.knowledge import Fact, Kind, tells_name
+from memoryos_mcp.model.knowledge import Fact, Kind, states_name
 from memoryos_mcp.retrieval.query import ParsedQuery, rarity
 from memoryos_mcp.retrieval.query_time import nearness
 from memoryos_mcp.retrieval.ranking import FACTS, rank
@@ -20,9 +20,9 @@ from memoryos_mcp.text.terms import stem, stems
 
 FACTS_AT_MOST = 10
 SECONDS_PER_DAY = 86_400
-# Share of its signals that an archived fact loses, so that an equal current fact comes first.
+# Share of its signals that an archived fact loses, so that an equally good fact that is not archived comes first.
 ARCHIVED_LOSS = 0.1
-# Facts below this share of the best score are left out, but `FACTS_AT_LEAST` are kept.
+# Facts below this share of the best score are omitted, but at least `FACTS_AT_LEAST` are returned.
 FACT_CUT_SHARE = 0.5
 FACTS_AT_LEAST = 3
 
@@ -36,22 +36,16 @@ _PAST = re.compile(
 )
 
 
-def asks_past(query: str, asked: ParsedQuery, today: int) -> bool:
-    """Return whether a query asks about the past, so that ended facts are considered too.
-
-    Args:
-        query: Its text.
-        asked: The parsed query.
-        today: In days since 1970.
-    """
+def asks_past(query: str, parsed: ParsedQuery, today: int) -> bool:
+    """Return whether a query asks about the past, so that ended facts are relevant; ``today`` is in days since 1970."""
     is_dated = any(
-        span.unit.value != "day" and float(nearness([span], np.array([today]))[0]) == 0 for span in asked.times
+        span.unit.value != "day" and float(nearness([span], np.array([today]))[0]) == 0 for span in parsed.times
     )
     return is_dated or _PAST.search(query) is not None
 
 
 class FactTable:
-    """Facts, oldest first, prepared once for the ranking of many queries. Their vectors are kept in one array."""
+    """Facts, oldest first, prepared for the ranking of many queries."""
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         given = tuple(facts)
@@ -59,9 +53,9 @@ class FactTable:
         self._days = np.array([_day(fact.valid_from) for fact in given], dtype=np.int64)
         self._ends_s = np.array([fact.valid_until.timestamp() if fact.valid_until else np.inf for fact in given])
         self._losses = np.array([ARCHIVED_LOSS if fact.is_archived else 0.0 for fact in given])
-        # Used whatever the query is.
+        # Wishes and names do not depend on the query.
         self._wishes = [fact for fact in self._facts if fact.kind is Kind.WISH and not fact.is_archived]
-        self._named = [fact for fact in self._facts if tells_name(fact) and not fact.is_archived]
+        self._named = [fact for fact in self._facts if states_name(fact) and not fact.is_archived]
         self._states = np.array([fact.kind is not Kind.WISH for fact in given], dtype=np.bool_)
         self._vectors = _stacked(given)
         places = defaultdict[str, list[int]](list)
@@ -70,54 +64,52 @@ class FactTable:
                 places[each].append(place)
         self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
 
-    def ranked(self, asked: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
-        """Return the facts that fit a query, best first, newer ones first among equals.
+    def ranked(self, parsed: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
+        """Return the facts that match a query, best first, newer facts first among equals.
 
-        Args:
-            asked: The query.
-            now: Facts that have ended by then are left out; None ranks all.
+        Facts that have ended by ``now`` are omitted; with None, ended facts are included.
         """
         if not self._facts:
             return []
-        signals = {"words": self._covered(asked)}
-        if asked.embedded is not None and self._vectors.shape[1] == len(asked.embedded.vector):
-            signals["meaning"] = (self._vectors @ asked.embedded.vector).astype(np.float64)
-        if asked.times:
-            signals["time"] = nearness(asked.times, self._days)
+        signals = {"words": self._word_shares(parsed)}
+        if parsed.embedded is not None and self._vectors.shape[1] == len(parsed.embedded.vector):
+            signals["meaning"] = (self._vectors @ parsed.embedded.vector).astype(np.float64)
+        if parsed.times:
+            signals["time"] = nearness(parsed.times, self._days)
         ones = np.ones(len(self._facts), dtype=np.int64)
-        holds = self._states if now is None else self._states & (self._ends_s > now.timestamp())
+        in_force = self._states if now is None else self._states & (self._ends_s > now.timestamp())
         places = np.arange(len(self._facts))
         signals = {name: values - self._losses * np.abs(values) for name, values in signals.items()}
-        ranked = rank(FACTS, places, signals, ones, holds, FACTS_AT_MOST)
+        ranked = rank(FACTS, places, signals, ones, in_force, FACTS_AT_MOST)
         return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
 
     def wishes(self, now: datetime) -> list[RecalledFact]:
         """Return the wishes in force, newest first."""
-        return [RecalledFact(fact, 0.0) for fact in reversed(_holding(self._wishes, now))]
+        return [RecalledFact(fact, 0.0) for fact in reversed(_in_force(self._wishes, now))]
 
     def named(self, now: datetime) -> list[Fact]:
-        """Return the facts in force that give the name of a side, oldest first."""
-        return _holding(self._named, now)
+        """Return the facts in force that state a name of the user or the assistant, oldest first."""
+        return _in_force(self._named, now)
 
-    def _covered(self, asked: ParsedQuery) -> Scores:
+    def _word_shares(self, parsed: ParsedQuery) -> Scores:
         """Return the share of the query's words that each fact contains, 0 to 1; a rare word counts more."""
-        weights = {stem(word): rarity(count, asked.pages) for word, count in asked.counts.items()}
+        weights = {stem(word): rarity(count, parsed.pages) for word, count in parsed.counts.items()}
         total = sum(weights.values()) or 1.0
-        covered = np.zeros(len(self._facts))
+        matched = np.zeros(len(self._facts))
         for each, weight in weights.items():
             if (places := self._places.get(each)) is not None:
-                covered[places] += weight
-        return covered / total
+                matched[places] += weight
+        return matched / total
 
 
 def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:
-    """Return the best of several rankings, newer facts first among equals; few are far below the best."""
+    """Return the best facts of several rankings, newer ones first among equals, without those far below the best."""
     best = sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
     least = FACT_CUT_SHARE * max((recalled.score for recalled in best), default=0.0)
     return [recalled for place, recalled in enumerate(best) if place < FACTS_AT_LEAST or recalled.score >= least]
 
 
-def _holding(facts: Iterable[Fact], now: datetime) -> list[Fact]:
+def _in_force(facts: Iterable[Fact], now: datetime) -> list[Fact]:
     return [fact for fact in facts if fact.valid_until is None or fact.valid_until > now]
 
 
@@ -126,7 +118,7 @@ def _day(moment: datetime) -> int:
 
 
 def _stacked(facts: Sequence[Fact]) -> NDArray[np.float32]:
-    """Return the vectors of facts as rows; a fact without one gets zeros, which are near nothing."""
+    """Return the vectors of facts as rows; the row of a fact without a vector is zero, so all its cosines are 0."""
     dimension = next((len(fact.vector) for fact in facts if fact.vector is not None), 0)
     rows = np.zeros((len(facts), dimension), dtype=np.float32)
     for row, fact in zip(rows, facts, strict=True):

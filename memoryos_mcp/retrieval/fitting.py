@@ -1,7 +1,7 @@
-"""Fitting: chooses what is shown of each tier within a token budget. Each part costs its size in `rendering`.
+"""Fitting: chooses the memories that are shown within a token budget. Each part costs its size in `rendering`.
 
 If everything fits, it is shown whole. If not, wishes, traits, facts and the newest pages have a share each, in this
-order, and the next ones may use what one leaves. The pages that were found get the rest, best first.
+order. Unused tokens go to the found pages, best first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,27 +25,28 @@ WISHES_SHARE = 1 / 8
 TRAITS_SHARE = 1 / 16
 KNOWLEDGE_SHARE = 1 / 8
 SHORT_TERM_SHARE = 1 / 10
-# The share of the newest pages if they are the conversation being answered.
+# The share of the newest pages if they are the conversation that is being answered.
 CONVERSATION_SHARE = 1 / 2
-# A page takes at most this share of the rest, so that one long page does not push out the others.
+# A page gets at most this share of the remaining budget, so that a long page leaves room for others.
 BEST_PAGE_SHARE = 1 / 2
 PAGE_SHARE = 1 / 3
+# A page gets at least this many of the remaining tokens.
 PAGE_ALLOWANCE_TOKENS = 160
-# How often a page is quoted again because its indented lines took more than its text.
+# Attempts to fit a page whose size grows by the indentation of its lines.
 QUOTES_AT_MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a reply may contain.
+    """Limits of a result.
 
     Attributes:
         pages: Maximum number of found pages.
-        tokens: Budget of everything shown.
-        reserved_tokens: Part of it that the caller's own text takes.
+        tokens: Token budget of the whole result.
+        reserved_tokens: Part of the budget that is reserved for the caller's own text.
         is_cut: Whether to omit pages that score far below the best.
-        is_elastic: Whether pages beyond the budget are still included, in short excerpts.
-        has_all_recent: Whether to include all short-term pages, not only the last ones and relevant others.
+        is_elastic: Whether to include pages beyond the budget, in short excerpts.
+        has_all_recent: Whether to include all short-term pages, not only the last and the relevant ones.
     """
 
     pages: int
@@ -58,14 +59,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What answers a query, each part in its order.
+    """The memories that answer a query.
 
     Attributes:
-        wishes: What the user wants of every answer, newest first.
-        traits: Traits relevant to the query, most telling first.
+        wishes: The user's preferences for every answer, newest first.
+        traits: Traits relevant to the query, those with the most evidence first.
         facts: Facts about both sides, best first.
-        short_term: The newest pages, oldest first; they take precedence over found ones.
-        pages: Found pages of any tier, each whole, best first; some may be among the newest.
+        short_term: The newest pages, oldest first; they take precedence over found pages.
+        pages: Found pages of any tier, each whole, best first; they may include some of the newest.
     """
 
     wishes: Sequence[RecalledFact]
@@ -77,12 +78,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is shown of `Found`.
+    """The part of `Found` that fits the limits.
 
     Attributes:
         has_topics: Whether there is room for a line for each topic.
-        left_out: What did not fit; None if everything did.
-        tokens: Size of all of it as text, by `estimate_tokens`, including `Limits.reserved_tokens`.
+        left_out: The number of omitted memories; None if everything fits.
+        tokens: Size of the result as text, by `estimate_tokens`, including `Limits.reserved_tokens`.
     """
 
     wishes: Sequence[RecalledFact]
@@ -96,7 +97,7 @@ class Fitted:
 
 
 def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> Fitted:
-    """Return what is shown of what was found; passages that contain ``query_roots``, by `roots`, are kept first."""
+    """Return the memories that fit the limits; excerpts prefer passages that contain ``query_roots``, from `roots`."""
     budget = _Budget(limits, speakers, query_roots)
     needed = budget.tokens_of_all(found)
     budget.is_enough = needed <= limits.tokens
@@ -150,7 +151,7 @@ def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset
 
 
 class _Budget:
-    """The bytes that are left to spend."""
+    """The bytes of the budget that are left."""
 
     def __init__(self, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> None:
         self._limits = limits
@@ -168,12 +169,12 @@ class _Budget:
         return _tokens(BYTES_PER_TOKEN * self._limits.tokens - self.left)
 
     def wanted(self, found: Found) -> list[RecalledPage]:
-        """Return the found pages that are shown if all of the newest are shown."""
+        """Return the found pages up to the limit, without the newest pages."""
         newest = {page.seq for page in found.short_term}
         return [each for each in found.pages if each.page.seq not in newest][: self._limits.pages]
 
     def tokens_of_all(self, found: Found) -> int:
-        """Return the budget with which everything fits, whole."""
+        """Return the budget with which everything fits without excerpts."""
         wanted = [each.page for each in self.wanted(found)]
         titles = {rendering.KNOWN[recalled.fact.about] for recalled in found.facts}
         parts = {
@@ -193,7 +194,7 @@ class _Budget:
         return self._limits.reserved_tokens + _tokens(_FRAME_BYTES + line_bytes(*lines) + pages + notes)
 
     def keep_free(self, found: Sequence[RecalledPage]) -> None:
-        """Reserve room for the best page, so that the parts before it cannot use up a small budget."""
+        """Reserve room for the best page, so that traits, facts and newest pages cannot use up a small budget."""
         if found and not self.is_enough:
             cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0].page)
             self.kept_free = min(cost, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
@@ -201,10 +202,7 @@ class _Budget:
     def fit_lines(
         self, ranked: Iterable[T], share: float, line: Callable[[T], str], title: Callable[[T], str]
     ) -> list[T]:
-        """Return the items that fit a share of the whole budget, in their order.
-
-        ``line`` returns the line that shows an item, ``title`` the title above it.
-        """
+        """Return the items whose lines and titles fit a share of the whole budget, in their order."""
         allowance, kept, titles = self._allowance(share), list[T](), set[str]()
         for each in ranked:
             over = title(each)
@@ -216,9 +214,9 @@ class _Budget:
         return kept
 
     def fit_newest(self, pages: Sequence[Page], share: float, title: str | None) -> list[RecalledPage]:
-        """Return the pages that fit a share of the whole budget, oldest first; the newest are chosen first.
+        """Return the newest pages that fit a share of the whole budget, oldest first.
 
-        ``title`` is None if it is shown already.
+        ``title`` is None if the section already has a title.
         """
         allowance, kept = self._allowance(share), list[RecalledPage]()
         for page in reversed(pages):
@@ -233,7 +231,7 @@ class _Budget:
         return kept[::-1]
 
     def fit_pages(self, found: Sequence[RecalledPage], shown: AbstractSet[int]) -> list[RecalledPage]:
-        """Return the found pages that fit the rest, in their order, without those shown already."""
+        """Return the found pages that fit the remaining budget, in their order, without the ``shown`` ones."""
         kept: list[RecalledPage] = []
         fresh = [each for each in found if each.page.seq not in shown]
         for each in fresh[: self._limits.pages]:
@@ -251,7 +249,7 @@ class _Budget:
         return kept
 
     def complete(self, pages: Iterable[RecalledPage]) -> list[RecalledPage]:
-        """Return the pages with longer excerpts, as far as there is room; the first pages get it first."""
+        """Return the pages with their excerpts extended to the remaining budget; the first pages take precedence."""
         completed: list[RecalledPage] = []
         for recalled in pages:
             if recalled.quote.is_excerpt and self.left > 0:
@@ -266,7 +264,7 @@ class _Budget:
         return completed
 
     def fit_topics(self, pages: Sequence[RecalledPage]) -> bool:
-        """Return whether a line for each topic fits, and charge them if so."""
+        """Charge a line for each topic if all fit; return whether they do."""
         if not any(recalled.segment for recalled in pages):
             return False
         cost = sum(line_bytes(*topic) for topic, _ in rendering.grouped(pages, has_topics=True))
@@ -280,11 +278,11 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return how many of the ``room`` bytes one page may take."""
+        """Return the number of bytes of ``room`` that one page may use."""
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
-        """Return a page as it fits ``room`` bytes, including its head; None if no useful part of it does."""
+        """Return a page's text that fits ``room`` bytes with its head; None if no useful part of it fits."""
         if self._whole(page) <= room:
             return whole(page)
         empty = Quote("", "", is_excerpt=True, tokens=0)
@@ -299,7 +297,7 @@ class _Budget:
         return None
 
     def _whole(self, page: Page) -> int:
-        """Return the cost of a whole page without its notes."""
+        """Return the size of a whole page without its notes, in bytes."""
         if page.seq not in self._wholes:
             self._wholes[page.seq] = self._cost_of(page, whole(page))
         return self._wholes[page.seq]
@@ -308,7 +306,7 @@ class _Budget:
         return self._cost(RecalledPage(page, text))
 
     def _cost(self, recalled: RecalledPage) -> int:
-        # Empty lines around a text are missing in the rendered text, but are part of the result.
+        # Rendering strips empty lines around a text, but the structured result contains them.
         sides = (recalled.quote.user_input, recalled.quote.agent_response)
         unseen = sum(len(side) - len(side.strip("\n")) for side in sides)
         return line_bytes(rendering.page_line(recalled, self._speakers)) + unseen
@@ -318,7 +316,7 @@ _FRAME_BYTES = len("\n".join([*rendering.framed(()), ""]))
 
 
 def _tokens(size: int) -> int:
-    """Return the tokens of lines of ``size`` bytes, of which the last line's end is not counted."""
+    """Return the tokens of lines of ``size`` bytes, without the end of the last line."""
     return (size - 1) // BYTES_PER_TOKEN + 1
 
 

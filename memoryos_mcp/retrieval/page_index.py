@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.model.segments import Vector
-from memoryos_mcp.retrieval.index import VectorIndex
+from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import PageVectors
 
-# Size of one piece: small enough not to delay a query noticeably.
+# Windows that are read at once: few enough not to delay a query noticeably.
 LOAD_WINDOWS = 2_000
-# A window's row is its page's ``seq`` and, in the low bits, its place in the page. So no mapping table is needed.
+# A window's number in the index consists of its page's ``seq`` and, in the low bits, its position in the page.
 PART_BITS = 16
 
 
@@ -23,30 +23,33 @@ class WindowMatch:
     """How near a page's windows are to a query.
 
     Attributes:
-        windows: Number of windows.
-        first: Cosine of the first window, which contains the beginning of the page, mostly the user's words.
+        first: Cosine of the first window, which contains the beginning of the page and so most of the user's words.
         best: Cosine of the nearest window.
-        best_part: The nearest window, from 0.
+        best_part: Position of the nearest window in the page, from 0.
     """
 
-    windows: int
     first: float
     best: float
     best_part: int
 
 
 class PageIndex:
-    """Semantic search for windows of pages. Empty until loaded; the store is the source of truth."""
+    """Semantic search for windows of pages, empty until it is loaded.
 
-    def __init__(self, store: Store, make_index: Callable[[], VectorIndex]) -> None:
+    Args:
+        store: The source of the vectors.
+        dimension: Length of every vector.
+    """
+
+    def __init__(self, store: Store, dimension: int) -> None:
         self._store = store
-        self._make_index = make_index
-        self._index: VectorIndex | None = None
+        self._dimension = dimension
+        self._index: AdaptiveIndex | None = None
         self._parts: dict[int, int] = {}
 
     @property
     def is_loaded(self) -> bool:
-        """Whether every vector that was on disk at opening can be found."""
+        """Whether `load` is complete."""
         return self._index is not None
 
     @property
@@ -55,12 +58,11 @@ class PageIndex:
         return self._index is None or self._index.is_settled
 
     async def load(self, give_way: Callable[[], Awaitable[None]]) -> None:
-        """Read all vectors from the store, in pieces; the caller applies later changes afterwards.
+        """Read all vectors from the store, in blocks; the caller applies later changes afterwards.
 
-        Args:
-            give_way: Awaited before each piece.
+        ``give_way`` is awaited before each block.
         """
-        index = self._make_index()
+        index = AdaptiveIndex(self._dimension)
         after = 0
         await give_way()
         while len((block := await self._store.all_vectors(after, LOAD_WINDOWS)).seqs):
@@ -70,7 +72,7 @@ class PageIndex:
         self._index = index
 
     async def apply(self, pages: Sequence[int]) -> None:
-        """Replace the vectors of pages by those in the store; does nothing before `load`."""
+        """Replace the vectors of pages with those in the store; does nothing before `load`."""
         if self._index is not None and pages:
             block = await self._store.page_vectors(pages)
             known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
@@ -79,19 +81,19 @@ class PageIndex:
             self._put(self._index, block)
 
     async def settle(self) -> None:
-        """Have the index do the slow work that keeps searches quick, in a thread."""
+        """Optimise the index for its size, in a thread."""
         if self._index is not None:
             await anyio.to_thread.run_sync(self._index.settle)
 
     def nearest(self, query: Vector, k: int) -> NDArray[np.int64]:
-        """Return the pages of the ``k`` windows nearest to a query, best first, with repeats."""
+        """Return the pages of the ``k`` windows nearest to a query, best first; a page can occur several times."""
         if self._index is None:
             return np.empty(0, dtype=np.int64)
         rows, _ = self._index.search(query, k)
         return rows >> PART_BITS
 
     def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return how near the windows of each given page are; pages without windows are left out."""
+        """Return how near each page is to a query; pages without windows are omitted."""
         found = [(seq, parts) for seq in seqs if (parts := self._parts.get(seq))]
         if self._index is None or not found:
             return {}
@@ -103,10 +105,10 @@ class PageIndex:
             start += parts
             best = int(own.argmax())
             if np.isfinite(own[best]):  # NaN if another task has just removed the page
-                matches[seq] = WindowMatch(parts, float(own[0]), float(own[best]), best)
+                matches[seq] = WindowMatch(float(own[0]), float(own[best]), best)
         return matches
 
-    def _put(self, index: VectorIndex, block: PageVectors) -> None:
+    def _put(self, index: AdaptiveIndex, block: PageVectors) -> None:
         """Add the windows of pages that are not in the index."""
         if not len(block.seqs):
             return

@@ -1,16 +1,16 @@
-"""Query priority: loading a user's vectors gives way while a query is answered."""
+"""Query priority: the loading of a user's vectors pauses while a query is answered."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
-# Total time for which one load gives way.
-PATIENCE_S = 1.0
+# Maximum total pause of one load.
+PAUSE_LIMIT_S = 1.0
 
 
 class QueryPriority:
-    """Knows whether any query of one user is being answered. Shared by retrieval and loading."""
+    """Records whether a query of one user is being answered. Retrieval and loading share it."""
 
     def __init__(self) -> None:
         self._queries = 0
@@ -19,7 +19,7 @@ class QueryPriority:
 
     @contextmanager
     def querying(self) -> Iterator[None]:
-        """Make loads give way while a query is answered."""
+        """Pause loads while a query is answered."""
         self._queries += 1
         self._is_quiet.clear()
         try:
@@ -29,12 +29,12 @@ class QueryPriority:
             if not self._queries:
                 self._is_quiet.set()
 
-    def patiently(self) -> Callable[[], Awaitable[None]]:
-        """Return what one load awaits before each of its pieces.
+    def pauses(self) -> Callable[[], Awaitable[None]]:
+        """Return a function for one load to await before each block: it returns when no query is being answered.
 
-        It waits while queries are answered, but for a limited total time, or many queries would block a load.
+        The total pause is limited, so that many queries cannot block a load.
         """
-        left_s = PATIENCE_S
+        left_s = PAUSE_LIMIT_S
 
         async def give_way() -> None:
             nonlocal left_s

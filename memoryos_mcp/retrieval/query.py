@@ -1,4 +1,4 @@
-"""A parsed query: what it asks for, before anything is searched."""
+"""Query parsing: the names, words and numbers in a query, before the store is searched."""
 
 import math
 import re
@@ -17,16 +17,16 @@ from memoryos_mcp.storage.values import TermStats
 from memoryos_mcp.text.addressees import places, without
 from memoryos_mcp.text.terms import is_content, spans, stop_words
 
-# The weight of a stop word, which still tells "when" from "where": about that of a word on half of the pages.
+# Weight of a stop word, which distinguishes "when" from "where": about that of a word on half of the pages.
 COMMON_WEIGHT = 0.8
-# Exponent of a word's rarity: the rarest word of a query matters most but does not decide alone.
+# Exponent of a word's rarity, below 1 so that the rarest word of a query does not decide alone.
 RARITY_POWER = 0.75
-# The model reads 254 word pieces of a query and the word index 64 of its words; only the start of a long text counts.
-LOOKED_AT_CHARS = 4_096
+# Only the start of a long query is used: the model reads 254 tokens, and the word index reads 64 words.
+PARSED_CHARS = 4_096
 
-# The text between two names that are named together.
-_IN_ONE_BREATH = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
-# Words that ask for several things, or for one in several places, in the languages of `query_time`.
+# The text between two names in "Ada and Ben".
+_CONJUNCTION = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
+# Words that ask for several memories, such as a list, a number or a comparison, in the languages of `query_time`.
 _SEVERAL = re.compile(
     r"\b(?:in (?:what |which |the )?(?:\w+ )?order|order in which|list|sequence|timeline|chronolog\w*|how many|total|"
     r"all|every|across|over time|throughout|several|different|various|compar\w*|"
@@ -48,19 +48,19 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query.
+    """A parsed query.
 
     Attributes:
-        subject: Its text without the names of the two sides.
-        side: The side whose words are asked for, if one is named.
+        subject: Its text without the names of the user and the assistant.
+        side: The side whose words it asks for; None if it names neither.
         counts: Its words, with the number of pages that contain each.
-        pages: Approximate number of pages.
-        times: The time spans that it names.
-        is_for_several: Whether it asks for several things, which are in different sessions rather than in one.
-        embedded: The subject's vectors; None if only words are compared.
-        weights: How much each of the subject's word pieces says, shape ``(n,)``; empty without vectors.
-        user_called: The name that the assistant uses most for the user; None without one.
-        agent_called: The name that the user uses most for the assistant; None without one.
+        pages: Approximate number of all pages.
+        times: The time spans in its text.
+        is_for_several: Whether it asks for several memories, which are usually in different sessions.
+        embedded: The subject's vectors; None for keyword search only.
+        weights: Weights of the subject's tokens, shape ``(n,)``; empty without vectors.
+        user_called: The assistant's most frequent name for the user; None without one.
+        agent_called: The user's most frequent name for the assistant; None without one.
     """
 
     subject: str
@@ -75,44 +75,44 @@ class ParsedQuery:
     agent_called: str | None = None
 
 
-def plain(query: str) -> str:
-    """Return the start of a query in the form in which words are compared, up to `LOOKED_AT_CHARS`."""
-    return unicodedata.normalize("NFKC", query[:LOOKED_AT_CHARS])[:LOOKED_AT_CHARS]
+def normalised(query: str) -> str:
+    """Return the start of a query, normalised (NFKC) for the comparison of words."""
+    return unicodedata.normalize("NFKC", query[:PARSED_CHARS])[:PARSED_CHARS]
 
 
 def subject_of(query: str, stats: TermStats) -> str:
-    """Return a query without the names of the two sides: pages do not contain them, so they would mislead."""
+    """Return a query without the names of the two sides, which pages of their dialogue rarely contain."""
     return without(query, stats.user_names | stats.agent_names)
 
 
 def side_of(query: str, stats: TermStats) -> Side | None:
-    """Return the side whose words are asked for: the one that is named, or named first ("What did Ada tell Ben?").
+    """Return the side whose words a query asks for: the first one that it names, as in "What did Ada tell Ben?".
 
-    None if neither is named, or both together ("Where did Ada and Ben meet?").
+    None if it names neither, or both together, as in "Where did Ada and Ben meet?".
     """
     sides = dict.fromkeys(stats.agent_names, Side.AGENT) | dict.fromkeys(stats.user_names, Side.USER)
     named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]
     for (_, end, side), (start, _, next_side) in pairwise(named):
-        if side is not next_side and _IN_ONE_BREATH.fullmatch(query, end, start):
+        if side is not next_side and _CONJUNCTION.fullmatch(query, end, start):
             return None
     return named[0][2] if named else None
 
 
 def asks_for_several(query: str) -> bool:
-    """Return whether a query asks for several things: an order of events, a number, a comparison."""
+    """Return whether a query asks for several memories, as for an order of events, a number or a comparison."""
     return _SEVERAL.search(query) is not None
 
 
-def piece_weights(
-    subject: str, pieces: Sequence[tuple[int, int]], counts: Mapping[str, int], pages: int
+def token_weights(
+    subject: str, tokens: Sequence[tuple[int, int]], counts: Mapping[str, int], pages: int
 ) -> NDArray[np.float64]:
-    """Return how much each word piece of a query says: a power of its word's rarity, shape ``(n,)``.
+    """Return the weights of a query's tokens: a power of the rarity of the token's word, shape ``(n,)``.
 
-    Rarity is BM25's: ``ln(1 + (N - df + 0.5) / (df + 0.5))``. Marks between words have weight 0.
+    Punctuation has weight 0.
 
     Args:
-        subject: The query, in its plain form.
-        pieces: Start and end of each piece in it.
+        subject: The query, normalised.
+        tokens: Start and end of each token in it.
         counts: The number of pages that contain each of its words.
         pages: The number of all pages.
     """
@@ -121,10 +121,13 @@ def piece_weights(
         rare = rarity(counts.get(word, 0), pages) ** RARITY_POWER
         weight = rare if is_content(word, stops) else COMMON_WEIGHT
         by_char[start:end] = np.maximum(by_char[start:end], weight)
-    weights = np.array([by_char[start:end].max(initial=0.0) for start, end in pieces])
-    return weights if weights.any() else np.ones(len(pieces))
+    weights = np.array([by_char[start:end].max(initial=0.0) for start, end in tokens])
+    return weights if weights.any() else np.ones(len(tokens))
 
 
 def rarity(count: int, pages: int) -> float:
-    """Return the inverse page frequency of a word that is on ``count`` of ``pages`` pages."""
+    """Return BM25's inverse page frequency of a word on ``count`` of ``pages`` pages.
+
+    The formula is ``ln(1 + (N - df + 0.5) / (df + 0.5))``.
+    """
     return math.log(1 + (max(pages - count, 0) + 0.5) / (count + 0.5))

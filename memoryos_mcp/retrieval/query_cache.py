@@ -1,4 +1,4 @@
-"""The query cache: agents often repeat short queries."""
+"""The query cache: vectors of recent queries, because agents often repeat short queries."""
 
 from collections import OrderedDict
 
@@ -10,24 +10,24 @@ CACHED_QUERY_CHARS = 200
 
 
 class QueryCache:
-    """The vectors of one user's most recent short queries. Used from one event loop.
+    """The vectors of one user's most recent short queries, for use from one event loop.
 
-    It is not shared by users: response times must not reveal what another user asked.
+    Users do not share a cache, because response times would reveal the queries of another user.
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, EmbeddedQuery] = OrderedDict()
+        self._recent: OrderedDict[str, EmbeddedQuery] = OrderedDict()
 
     def get(self, query: str) -> EmbeddedQuery | None:
         """Return a query's vectors if they are cached."""
-        if (found := self._kept.get(query)) is not None:
-            self._kept.move_to_end(query)
+        if (found := self._recent.get(query)) is not None:
+            self._recent.move_to_end(query)
         return found
 
     def put(self, query: str, embedded: EmbeddedQuery) -> None:
-        """Cache a query's vectors, and drop those that were not used for longest."""
+        """Cache a query's vectors if it is short, and drop the least recently used ones."""
         if len(query) <= CACHED_QUERY_CHARS:
-            self._kept[query] = embedded
-            self._kept.move_to_end(query)
-            if len(self._kept) > CACHED_QUERIES:
-                self._kept.popitem(last=False)
+            self._recent[query] = embedded
+            self._recent.move_to_end(query)
+            if len(self._recent) > CACHED_QUERIES:
+                self._recent.popitem(last=False)

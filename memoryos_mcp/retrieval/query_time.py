@@ -1,7 +1,7 @@
-"""Query time: the dates and time spans that a query names, and how near a page is to them.
+"""Query time: the time spans in a query, such as "last May", and the nearness of pages to them.
 
-Patterns from dateparser's data find time phrases in twelve languages, and dateparser parses them. It is imported with
-the first query.
+Patterns from the data of dateparser find time phrases in twelve languages, and dateparser parses them. It is imported
+by the first query.
 """
 
 import re
@@ -17,32 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ko", "ar")
-# Characters of a query that are searched for time phrases; longer texts are pasted and ask for no date.
+# Only this many characters of a query are searched for time phrases; a longer text is probably pasted.
 QUERY_MAX_CHARS = 1_000
 SPANS_MAX = 4
 EARLIEST_YEAR, LATEST_YEAR = 1900, 2100
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local days of the speaker, without a zone
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - days are those of the user's zone
 
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-# Of the relative phrases in dateparser's data, those for past or present days, weeks, months and years.
+_MONTHS = "january february march april may june july august september october november december".split()
+# The keys of dateparser's data for relative phrases about the past or present: days, weeks, months and years.
 _RELATIVE = re.compile(
     r"(?:[0-9]+|\\1) (?:day|week|month|year)s? ago|(?:last|this) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
 )
-# English months that are also other words; they need a capital, a number, or a word such as "in" before them.
+# English months that are also other words. They count if they have a capital, a number, or a word such as "in" before.
 _AMBIGUOUS = frozenset({"may", "march", "august"})
 _BEFORE_MONTH = r"(?:in|of|on|last|this|since|until|till|by|during|early|late|mid|around|from|to)\s+"
 _YEAR = r"(?:19|20)\d\d"
@@ -68,7 +55,7 @@ class Unit(StrEnum):
     YEAR = "year"
 
 
-# The value of a page within the span, and of one said within so many days after it: people talk of it afterwards.
+# Nearness of a page within a span, and its share for a page in the days after it, when people talk about events.
 _WITHIN = {Unit.DAY: 2.0, Unit.WEEK: 1.5, Unit.MONTH: 1.0, Unit.YEAR: 0.3}
 _AFTER_SHARE = 0.5
 _AFTER_DAYS = {Unit.DAY: 7, Unit.WEEK: 7, Unit.MONTH: 15, Unit.YEAR: 0}
@@ -76,13 +63,13 @@ _AFTER_DAYS = {Unit.DAY: 7, Unit.WEEK: 7, Unit.MONTH: 15, Unit.YEAR: 0}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time span that a query names.
+    """A time span in a query.
 
     Attributes:
         begin: Its first day, without a zone.
-        days: How many days it has.
-        unit: The unit in which it was named.
-        recurs: Whether no year was named, so that it means every year.
+        days: Its number of days.
+        unit: The unit in which it is expressed.
+        recurs: Whether it has no year, so that it means every year.
     """
 
     begin: datetime
@@ -91,19 +78,14 @@ class Span:
     recurs: bool
 
     def __str__(self) -> str:
-        """Return its first and last day, without a year if it means every year."""
+        """Return its first and last day, without the year if it recurs."""
         form = "%m-%d" if self.recurs else "%Y-%m-%d"
         first, last = (day.strftime(form) for day in (self.begin, self.begin + timedelta(days=self.days - 1)))
         return first if self.days == 1 else f"{first} to {last}"
 
 
-def asked_spans(query: str, now: datetime) -> list[Span]:
-    """Return the distinct time spans that a query names, at most `SPANS_MAX`.
-
-    Args:
-        query: In any language; spans are found in `LANGUAGES`.
-        now: When it is asked, in the user's zone.
-    """
+def time_spans(query: str, now: datetime) -> list[Span]:
+    """Return the distinct time spans in a query, at most `SPANS_MAX`; ``now`` is in the user's zone."""
     text = query[:QUERY_MAX_CHARS]
     found: dict[Span, None] = {}
     taken: list[tuple[int, int]] = []
@@ -120,13 +102,10 @@ def asked_spans(query: str, now: datetime) -> list[Span]:
 
 
 def nearness(spans: Sequence[Span], days: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how near each day is to the spans, from 0 for far to 2 for the very day, shape ``(n,)``.
+    """Return the nearness of each day to the spans, from 0 to 2, shape ``(n,)``.
 
-    A page within a span counts in full, one said shortly after it by half. The month of a named day counts as well.
-
-    Args:
-        spans: The spans that the query names; without any, every day is far.
-        days: When pages were said, in days since 1970, shape ``(n,)``.
+    A day within a span counts in full, a day shortly after it by half. Other days in the month of a one-day span count
+    a little. ``days`` are in days since 1970, shape ``(n,)``.
     """
     worth = {day: max((_near(span, day) for span in spans), default=0.0) for day in set(days.tolist())}
     return np.array([worth[day] for day in days.tolist()], dtype=np.float64)
@@ -158,7 +137,7 @@ def _begins(span: Span, day: datetime) -> Iterator[datetime]:
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield the start and end of each time phrase, its text for the parser, and its language."""
+    """Yield start and end of each time phrase, its text for the parser, and its language."""
     for match in _ISO.finditer(text):
         yield match.start(), match.end(), match[0], "en"
     for match in _AGO.finditer(text):
@@ -172,7 +151,7 @@ def _phrases(text: str) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _is_date(match: re.Match[str]) -> bool:
-    """Whether a phrase is about time: "I may march" contains none."""
+    """Return whether a match is a date: in "I may march", neither word is."""
     phrase = match["phrase"]
     return phrase.lower() not in _AMBIGUOUS or phrase[0].isupper() or bool(match["before"])
 
@@ -188,12 +167,12 @@ def _data(language: str) -> dict[str, Any]:
 
 
 def _pattern(data: dict[str, Any], language: str) -> re.Pattern[str]:
-    """Return the pattern of a language's months, with or without day and year, and of its words for past days."""
+    """Return the pattern of a language's months, with or without day and year, and of phrases such as "yesterday"."""
     named = [(name, month) for month in _MONTHS for name in data[month]]
     full = [
         re.escape(name) for name, _ in named if len(name) > 3 or not name.isascii() or name in {"may", "mai", "mei"}
     ]
-    # Beside a number "Dec" is a month. Short names in other languages may be English words: "set 5 alarms".
+    # "Dec" is a month only beside a number. Short names in other languages may be English words, as in "set 5 alarms".
     short = [re.escape(name) for name, _ in named if len(name) <= 3 and language == "en"]
     relative = [
         re.escape(words)

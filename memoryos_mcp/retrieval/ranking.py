@@ -1,4 +1,4 @@
-"""Ranking: the recipes, and the ordering of candidates by their signals."""
+"""Ranking: orders candidates by the weighted sum of their signals. A recipe contains the weights."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.retrieval.signals import Mask, Scores, z_scores
 
-# Signals used as they are in every query; all others become z-scores over its candidates.
+# Signals that are not scaled; all others become z-scores over the candidates of a query.
 ABSOLUTE_SIGNALS = frozenset({"time"})
-# Signals of neighbours count in full for a page of one window, and less for longer pages: a short turn depends on its
+# Signals of neighbouring pages, which are divided by the number of windows of a page: a short turn depends on its
 # context, a long one does not.
 CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
-# Only what was said shortly before and after is a neighbourhood, not a whole day's work.
+# Maximum distance in pages for ``words_nearby``.
 NEIGHBOURHOOD_PAGES = 8
-# If a query asks for several things, a page loses this for each better page of the same session.
+# If a query asks for several memories, a page loses this score for each better page of the same session.
 SPREAD = 0.8
-# Pages below this share of the best score are left out, but `CUT_KEEPS` are kept.
+# Pages below this share of the best score are omitted, but at least `CUT_KEEPS` are returned.
 CUT_SHARE = 0.15
 CUT_KEEPS = 3
 
@@ -28,10 +28,10 @@ class Recipe:
     """The signals of a ranking and their weights.
 
     Attributes:
-        name: With a version, which changes when the order may.
-        weights: What each signal counts. ``benchmarks.tune`` learns them on conversations of both kinds: people
-            chatting in short turns, and a person asking an assistant at length.
-        is_absolute: Whether signals count as they are, not as z-scores over the candidates.
+        name: Its name and version; the version changes with the weights or signals.
+        weights: The weight of each signal. ``benchmarks.tune`` learns them on chats between people, with short turns,
+            and on dialogues with an assistant, with long ones.
+        is_absolute: Whether signals are used without scaling.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Recipe:
     is_absolute: bool = False
 
 
-PIECES = Recipe(
+TOKENS = Recipe(
     "pieces+time/5",
     {
         "cover": 0.7,
         "first_cover": 0.8,
         "first_window": 0.5,
-        # Known only if the query asks for several things.
+        # This signal exists only if the query asks for several memories.
         "own_words": 0.5,
         "segment": 0.2,
         "heat": 0.02,
@@ -78,17 +78,17 @@ WORDS = Recipe(
         "time": 3.6,
     },
 )
-# Facts are few and short. Their signals are used as they are, so that scores of different queries can be compared.
+# Facts use unscaled signals, so that scores of separate rankings are comparable.
 FACTS = Recipe("facts/1", {"words": 1.0, "meaning": 1.0, "time": 0.5}, is_absolute=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with its place.
+    """A ranked candidate.
 
     Attributes:
         score: Weighted sum of the signals, higher is better; comparable within one query only.
-        shares: What each signal adds to the score.
+        shares: The contribution of each signal to the score.
     """
 
     seq: int
@@ -105,17 +105,17 @@ def rank(
     limit: int,
     apart: NDArray[np.int64] | None = None,
 ) -> list[Ranked]:
-    """Return the best candidates, best first; equal scores go to the newer page.
+    """Return the best candidates, best first, the newer page first among equals.
 
     Args:
-        recipe: The signals to use, with their weights.
+        recipe: The weights of the signals.
         seqs: The candidates, shape ``(n,)``.
-        signals: Per signal one raw value per candidate, shape ``(n,)``; signals that are not in the recipe add nothing.
-        windows: How many windows each candidate has, at least 1, shape ``(n,)``.
-        eligible: Which candidates may be returned, shape ``(n,)``; the others only lend their values to neighbours.
+        signals: The raw values of each signal, shape ``(n,)``; signals that are not in the recipe are ignored.
+        windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
+        eligible: Which candidates may be returned, shape ``(n,)``; the others only affect the scaling.
         limit: Maximum number of results.
-        apart: The group of each candidate, shape ``(n,)``, to prefer different groups. Each better candidate of its
-            group takes `SPREAD` from a candidate's score, as the share ``spread``.
+        apart: The group of each candidate, shape ``(n,)``, if results should be from different groups. A candidate
+            loses `SPREAD` for each better one of its group; this is the share ``spread``.
     """
     shares = {
         name: recipe.weights[name] * (signals[name] if recipe.is_absolute else scaled(name, signals[name], windows))
@@ -140,11 +140,11 @@ def rank(
 
 
 def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
-    """Return the candidates that are not far below the best.
+    """Return the candidates without those far below the best.
 
     Args:
-        ranked: Best first.
-        extra: Pages that are shown anyway, and do not count towards the minimum number.
+        ranked: The candidates, best first.
+        extra: Pages that do not count towards the minimum of `CUT_KEEPS`.
     """
     scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
     least = CUT_SHARE * max(scores, default=0.0)
@@ -158,7 +158,7 @@ def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list
 def _spread(
     places: NDArray[np.int64], totals: Scores, apart: NDArray[np.int64], limit: int
 ) -> tuple[NDArray[np.int64], Scores]:
-    """Return the places in the order in which they are chosen, and what each one's score lost by that."""
+    """Return the chosen places in order, and the change of each candidate's score, at most 0."""
     taken: list[int] = []
     cost = np.zeros_like(totals)
     left = places.tolist()
@@ -172,7 +172,7 @@ def _spread(
 
 
 def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
-    """Return a signal as it is used for weighting."""
+    """Return a signal's scaled values, which the weights apply to."""
     if name in ABSOLUTE_SIGNALS:
         return values
     return z_scores(values) / windows if name in CONTEXT_SIGNALS else z_scores(values)

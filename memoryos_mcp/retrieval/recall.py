@@ -1,4 +1,4 @@
-"""The result of a retrieval: values that do not depend on how they were found."""
+"""The result of a retrieval."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ class RecalledPage:
 
     Attributes:
         quote: Its text, whole or in excerpts.
-        score: Its rank score within this query; None for a short-term page, which is included anyway.
-        shares: What each signal adds to the score.
-        notes: The caller's own notes, JSON; None if there are none or they do not fit.
-        segment: The topic it is filed under; None until it is consolidated, or if the topic is archived.
-        span: Characters of its text that are nearest to the query, if known.
+        score: Its score in this query; None for a short-term page, which is included regardless of its score.
+        shares: The contribution of each signal to the score.
+        notes: The caller's meta data, JSON; None if there are none or they do not fit.
+        segment: Its topic; None until it is consolidated, or if the topic is archived.
+        span: The character range of its text that is nearest to the query, if known.
     """
 
     page: Page
@@ -36,7 +36,7 @@ class RecalledPage:
 
 @dataclass(frozen=True, slots=True)
 class RecalledFact:
-    """A fact with its rank score within this query."""
+    """A fact with its score in this query."""
 
     fact: Fact
     score: float
@@ -44,7 +44,7 @@ class RecalledFact:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What did not fit into the token budget.
+    """Numbers of memories that did not fit into the token budget.
 
     Attributes:
         pages: Pages that were omitted.
@@ -63,22 +63,22 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The result of all three tiers for one query.
+    """The result of one query over all three tiers.
 
     Attributes:
         short_term: The newest pages that fit the budget, oldest first.
-        pages: Pages of any tier, best first; none that is in ``short_term``.
+        pages: Pages of any tier, best first, without those in ``short_term``.
         segments: The topics of these pages with their heat, in the order of their best page.
-        user_facts: Best first; ranked together with those about the assistant.
-        traits: Traits relevant to the query, most telling first.
+        user_facts: Facts about the user, best first; ranked together with those about the assistant.
+        traits: Traits relevant to the query, those with the most evidence first.
         asked: The parsed query.
-        is_semantic: Whether vectors were compared; False if only words were.
+        is_semantic: Whether vectors were compared; False for keyword search only.
         recipe: Name and version of the ranking.
-        tokens: Size of everything shown as text, at four bytes per token.
-        wishes: What the user wants of every answer, newest first, whatever the query is.
+        tokens: Size of the result as text, at four bytes per token.
+        wishes: The user's preferences for every answer, newest first; they do not depend on the query.
         speakers: The names of both sides.
         has_topics: Whether there is room for a line about each topic.
-        left_out: What did not fit into the budget; None if everything did.
+        left_out: Numbers of omitted memories; None if everything fits.
     """
 
     short_term: Sequence[RecalledPage]

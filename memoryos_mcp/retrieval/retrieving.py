@@ -1,4 +1,4 @@
-"""Retrieving: finds candidates by words and by meaning, ranks them together, and fits them to a token budget."""
+"""Retrieving: finds candidates by words and by vectors, ranks them together, and fits them to a token budget."""
 
 import asyncio
 import heapq
@@ -18,27 +18,27 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, speakers_of
 from memoryos_mcp.model.pages import Page, Tier
-from memoryos_mcp.model.profile import bearing_on
+from memoryos_mcp.model.profile import relevant_traits
 from memoryos_mcp.model.segments import Segment, Vector, segment_match
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.budget import roots, whole
 from memoryos_mcp.retrieval.cache import MemoryCache
 from memoryos_mcp.retrieval.fact_ranking import SECONDS_PER_DAY, FactTable, asks_past, best_of
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
-from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
+from memoryos_mcp.retrieval.late_interaction import TokenMatches, match_tokens, maxsim
 from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.query import (
     ParsedQuery,
     Side,
     asks_for_several,
-    piece_weights,
-    plain,
+    normalised,
     rarity,
     side_of,
     subject_of,
+    token_weights,
 )
 from memoryos_mcp.retrieval.query_cache import QueryCache
-from memoryos_mcp.retrieval.query_time import asked_spans, nearness
+from memoryos_mcp.retrieval.query_time import nearness, time_spans
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
@@ -51,34 +51,34 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
-# The neighbours of this many best pages are candidates too, half of them by words and half by meaning.
+# The neighbours of this many best pages are candidates too: half are the best by words, half the best by vectors.
 NEIGHBOURS_OF = 30
-# Bytes of token codes read per query; with long pages, only the most promising ones are read.
+# Maximum bytes of token vectors that a query reads. If the pages are long, it reads only the most promising ones.
 CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
-# The newest pages of a conversation that are always included: a question may refer to them.
+# Number of the newest pages of a conversation that are always included, because a question may refer to them.
 RECENT_PAGES = 2
-# From this cosine on, a page without a word of the query still counts as about it. Models with higher cosines find
-# more; a person reviews the result.
+# Minimum cosine at which a page without a word of the query counts as being about it. Models with generally higher
+# cosines find more pages, but a person reviews the result.
 ABOUT_COSINE = 0.45
 # Approximate size of a window of English text.
 WINDOW_BYTES = 1_000
 NO_WINDOW = -1
 
-_NO_MATCH = WindowMatch(1, math.nan, math.nan, NO_WINDOW)
+_NO_MATCH = WindowMatch(math.nan, math.nan, NO_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Pages that may answer a query, with everything known about them.
+    """Pages that may answer a query, with their signals.
 
     Attributes:
-        recipe: The ranking that the signals are made for.
+        recipe: The ranking for which the signals were computed.
         outlines: The pages, ascending by ``seq``.
-        signals: Per signal one value per page.
+        signals: The values of each signal, shape ``(n,)``.
         windows: Number of windows of each page, at least 1, shape ``(n,)``.
-        best_parts: The window that fits the query best, shape ``(n,)``; -1 if unknown.
-        code_bytes: Bytes of token codes that were read.
+        best_parts: Position of the best window in each page, shape ``(n,)``; -1 if unknown.
+        code_bytes: Bytes of token vectors that were read.
     """
 
     recipe: Recipe
@@ -93,10 +93,10 @@ class Retrieving:
     """Answers queries over one user's memory.
 
     Args:
-        store: The memory, as the embedder's vector space sees it.
-        cache: Its data in RAM; with an embedder, including the vectors.
-        embedder: Loaded; None for keywords only.
-        zone: The zone of times in queries.
+        store: The user's memory, in the embedder's vector space.
+        cache: The cache of the store; with an embedder, its vectors are loaded.
+        embedder: A loaded embedder; None for keyword search only.
+        zone: The zone of times in queries; None means this machine's.
     """
 
     def __init__(
@@ -115,21 +115,21 @@ class Retrieving:
         self._weights = weights
         self._zone = zone
         self._clock = clock
-        self._asked_before = QueryCache()
-        # The names of the two sides in earlier queries: a query is embedded without them before its own are looked up.
+        self._query_cache = QueryCache()
+        # Names of the two sides in previous queries. A query is embedded without them, before its names are looked up.
         self._side_names: AbstractSet[str] = frozenset()
 
     async def retrieve(self, query: str, limits: Limits) -> Recall:
-        """Return what all tiers know about a query, which must not be blank.
+        """Return the memories of all tiers for a query, which must not be blank.
 
         Raises:
             StorageError: The store could not be read.
         """
-        short_term, (asked, candidates) = await asyncio.gather(
+        short_term, (parsed, candidates) = await asyncio.gather(
             self._store.pages(PageQuery(tier=Tier.SHORT_TERM)), self.candidates(query)
         )
         recent = {page.seq for page in short_term[-RECENT_PAGES:] if page.session == short_term[-1].session}
-        ranked = _ranked(candidates, asked, {page.seq for page in short_term}, limits.pages)
+        ranked = _ranked(candidates, parsed, {page.seq for page in short_term}, limits.pages)
         relevant = ranking.cut(ranked, recent)
         if not limits.has_all_recent:
             kept = recent.union(entry.seq for entry in relevant)
@@ -138,20 +138,20 @@ class Retrieving:
             ranked = relevant
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
         found, facts = await asyncio.gather(
-            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(asked)
+            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(parsed)
         )
-        speakers = self._speakers(asked)
+        speakers = self._speakers(parsed)
         fitted = fit(
             Found(
                 wishes=self._wishes(),
-                traits=bearing_on(self.cache.traits, frozenset(stems(asked.subject))),
+                traits=relevant_traits(self.cache.traits, frozenset(stems(parsed.subject))),
                 facts=facts,
                 short_term=short_term,
                 pages=[self._recalled(entry, *found[entry.seq]) for entry in ranked if entry.seq in found],
             ),
             limits,
             speakers,
-            roots(asked.subject),
+            roots(parsed.subject),
         )
         pages = fitted.pages
         return Recall(
@@ -164,8 +164,8 @@ class Retrieving:
             assistant_facts=_about(About.ASSISTANT, fitted.facts),
             traits=fitted.traits,
             speakers=speakers,
-            asked=asked,
-            is_semantic=asked.embedded is not None,
+            asked=parsed,
+            is_semantic=parsed.embedded is not None,
             recipe=candidates.recipe.name,
             tokens=fitted.tokens,
             left_out=fitted.left_out,
@@ -176,12 +176,9 @@ class Retrieving:
         return RecalledPage(page, whole(page), entry.score, entry.shares, page.meta_data, segment, span)
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
-        """Return the pages about a query, best first: they contain one of its words, or are near it in meaning.
+        """Return the pages of ``among`` that are about a query, best first.
 
-        Args:
-            query: Words or a question.
-            among: The pages to choose from.
-            limit: Maximum number of pages.
+        They contain one of its words, or their vector is near.
 
         Raises:
             StorageError: The store could not be read.
@@ -199,7 +196,7 @@ class Retrieving:
         """Name of the ranking in use."""
         if self.embedder is None:
             return ranking.WORDS.name
-        return (ranking.PIECES if self.embedder.has_tokens else ranking.WINDOWS).name
+        return (ranking.TOKENS if self.embedder.has_tokens else ranking.WINDOWS).name
 
     async def candidates(self, query: str) -> tuple[ParsedQuery, Candidates]:
         """Return the parsed query, and the pages that may answer it.
@@ -207,20 +204,20 @@ class Retrieving:
         Raises:
             StorageError: The store could not be read.
         """
-        text = plain(query)
+        text = normalised(query)
         names = capitalised(text)
         _, found_words, embedded, times = await asyncio.gather(
             self.cache.refresh(),
             self._store.search_words(query_words(text), names, CANDIDATES_BY_WORDS),
             self._embedded(expected := without(text, self._side_names)),
-            anyio.to_thread.run_sync(asked_spans, query, self._clock().astimezone(self._zone)),
+            anyio.to_thread.run_sync(time_spans, query, self._clock().astimezone(self._zone)),
         )
         stats = found_words.stats
         self._side_names = (self._side_names - {*names}) | stats.user_names | stats.agent_names
         if (subject := subject_of(text, stats)) != expected:
             embedded = await self._embedded(subject)
-        pieces = embedded.spans if embedded else ()
-        asked = ParsedQuery(
+        tokens = embedded.spans if embedded else ()
+        parsed = ParsedQuery(
             subject=subject,
             side=side_of(text, stats),
             counts=stats.counts,
@@ -228,7 +225,7 @@ class Retrieving:
             times=times,
             is_for_several=asks_for_several(text),
             embedded=embedded,
-            weights=piece_weights(subject, pieces, stats.counts, stats.pages),
+            weights=token_weights(subject, tokens, stats.counts, stats.pages),
             user_called=stats.user_called,
             agent_called=stats.agent_called,
         )
@@ -237,20 +234,20 @@ class Retrieving:
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
             meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, found)
-        return asked, await self._candidates(asked, sorted({*found, *meaning}), words, meaning)
+        return parsed, await self._candidates(parsed, sorted({*found, *meaning}), words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
-        """Return the query's vectors; None without a model or if it fails, then only words are compared."""
+        """Return the query's vectors; None without a model or if it fails, for keyword search only."""
         if self.embedder is None:
             return None
-        if (known := self._asked_before.get(subject)) is not None:
+        if (known := self._query_cache.get(subject)) is not None:
             return known
         try:
             embedded = await self.embedder.embed_query(subject)
         except ModelError as error:
-            logger.warning("the query could not be embedded, only its words are compared: %s", error)
+            logger.warning("the query could not be embedded, so only keywords are searched: %s", error)
             return None
-        self._asked_before.put(subject, embedded)
+        self._query_cache.put(subject, embedded)
         return embedded
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
@@ -259,20 +256,20 @@ class Retrieving:
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
     async def _candidates(
-        self, asked: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
+        self, parsed: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
     ) -> Candidates:
-        reads_words = asked.is_for_several or not meaning
-        reads_pieces = bool(meaning) and len(asked.weights) > 0
-        promising = _most_promising(seqs, words, meaning) if reads_pieces else ()
+        reads_words = parsed.is_for_several or not meaning
+        reads_tokens = bool(meaning) and len(parsed.weights) > 0
+        promising = _most_promising(seqs, words, meaning) if reads_tokens else ()
         outlines, matches, rows = await asyncio.gather(
             self._store.outlines(seqs),
-            self._store.word_matches(asked.counts if reads_words else {}, seqs),
+            self._store.word_matches(parsed.counts if reads_words else {}, seqs),
             self._store.token_vectors(promising, CODE_BYTES_AT_MOST),
         )
         found = Candidates(
             recipe=ranking.WORDS,
             outlines=outlines,
-            signals=self._signals_of_words(asked, outlines, words) if len(outlines.seqs) else {},
+            signals=self._signals_of_words(parsed, outlines, words) if len(outlines.seqs) else {},
             windows=1 + outlines.sizes // WINDOW_BYTES,
             best_parts=np.full(len(outlines.seqs), NO_WINDOW),
         )
@@ -280,54 +277,56 @@ class Retrieving:
             return found
         if meaning:
             found = _with_windows(found, meaning)
-        # Pages that were forgotten between these reads are in none of them.
-        found = _with_words(found, asked, matches, np.isin(seqs, outlines.seqs))
-        if asked.embedded is None or not len(rows.seqs):
+        # A page that was forgotten between these reads is missing in the outlines.
+        found = _with_words(found, parsed, matches, np.isin(seqs, outlines.seqs))
+        if parsed.embedded is None or not len(rows.seqs):
             return found
-        return await anyio.to_thread.run_sync(_with_pieces, found, asked, asked.embedded.tokens, rows)
+        return await anyio.to_thread.run_sync(_with_tokens, found, parsed, parsed.embedded.tokens, rows)
 
     def _signals_of_words(
-        self, asked: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
+        self, parsed: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
     ) -> dict[str, Scores]:
-        """Return the signals that need no page vectors, including those of the pages' topics."""
+        """Return the signals of words, time and topics, which need no page vectors."""
         by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
         signals = {
             "words": by_words,
             "words_around": around(by_words, within(outlines.seqs, outlines.sessions, 1)),
             "words_nearby": best_near(by_words, within(outlines.seqs, outlines.sessions, NEIGHBOURHOOD_PAGES)),
         }
-        if asked.times:
-            signals["time"] = nearness(asked.times, outlines.days)
-        vector = asked.embedded.vector if asked.embedded else None
-        stems_, now = frozenset(stems(asked.subject)), self._clock()
+        if parsed.times:
+            signals["time"] = nearness(parsed.times, outlines.days)
+        vector = parsed.embedded.vector if parsed.embedded else None
+        stems_, now = frozenset(stems(parsed.subject)), self._clock()
         matches: dict[int, tuple[float, float]] = {}
         for number in set(outlines.segments.tolist()) & self.cache.segments.keys():
             segment = self.cache.segments[number]
             match = segment_match(segment.vector, self.cache.segment_stems[number], vector, stems_)
             matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
-        # A page without a topic gets the mean, which counts neither for nor against it.
+        # A page without a topic gets the mean, which is neutral.
         unfiled = tuple(np.mean(list(matches.values()), axis=0)) if matches else (0.0, 0.0)
         pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
-    async def _facts(self, asked: ParsedQuery) -> list[RecalledFact]:
+    async def _facts(self, parsed: ParsedQuery) -> list[RecalledFact]:
         """Return the best facts of both sides; ended facts only if the query asks about the past."""
         now = self._clock()
-        ranked = [self.cache.facts[about].ranked(asked, now) for about in About]
-        if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
+        ranked = [self.cache.facts[about].ranked(parsed, now) for about in About]
+        if asks_past(parsed.subject, parsed, int(now.timestamp()) // SECONDS_PER_DAY):
             queries = (FactQuery(about, is_past=True, limit=PAST_FACTS_AT_MOST) for about in About)
-            ranked += [FactTable(past).ranked(asked) for past in await asyncio.gather(*map(self._store.facts, queries))]
+            ranked += [
+                FactTable(past).ranked(parsed) for past in await asyncio.gather(*map(self._store.facts, queries))
+            ]
         return best_of(*ranked)
 
     def _wishes(self) -> list[RecalledFact]:
-        """Return what the user wants of every answer, newest first."""
+        """Return the user's preferences for every answer, newest first."""
         return self.cache.facts[About.USER].wishes(self._clock())
 
-    def _speakers(self, asked: ParsedQuery) -> Speakers:
-        """Return the names of both sides: as they state them, else as the other side calls them."""
+    def _speakers(self, parsed: ParsedQuery) -> Speakers:
+        """Return the name of each side: the stated one, else the one that the other side uses."""
         now = self._clock()
         stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
-        return Speakers(user=stated.user or asked.user_called, agent=stated.agent or asked.agent_called)
+        return Speakers(user=stated.user or parsed.user_called, agent=stated.agent or parsed.agent_called)
 
     def _segment_of(self, segment: int | None) -> Segment | None:
         return self.cache.segments.get(segment or 0)
@@ -338,10 +337,10 @@ class Retrieving:
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
 
-def _ranked(found: Candidates, asked: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
-    """Return the best pages merged with the newest ones, which may not fit as short-term pages."""
+def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
+    """Return the best pages, merged with all of the newest pages, which may not fit as short-term pages."""
     is_newest = np.isin(found.outlines.seqs, [*newest])
-    apart = found.outlines.sessions if asked.is_for_several else None
+    apart = found.outlines.sessions if parsed.is_for_several else None
     given = (found.recipe, found.outlines.seqs, found.signals, found.windows)
     best = ranking.rank(*given, ~is_newest, limit, apart=apart)
     return [*heapq.merge(best, ranking.rank(*given, is_newest, len(newest)), key=lambda entry: -entry.score)]
@@ -352,13 +351,13 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
-    """Return pages and the neighbours of the ``count`` best: an answer may not repeat the question."""
+    """Return the pages and the neighbours of the ``count`` best, because an answer may not repeat the question."""
     beside = {seq + apart for seq in best_first[:count] for apart in (-2, -1, 1, 2)}
     return [*{*best_first, *beside}]
 
 
 def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
-    """Return the pages whose codes are read first, in case not all can be: those that words and meaning agree on."""
+    """Return the pages in the order in which their token vectors are read: by the sum of both z-scores."""
     by_words = z_scores(np.array([words.get(seq, 0.0) for seq in seqs]))
     first = np.array([meaning.get(seq, _NO_MATCH).first for seq in seqs])
     is_known = ~np.isnan(first)
@@ -367,23 +366,25 @@ def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Ma
     return [seqs[place] for place in np.argsort(-by_words - by_meaning, kind="stable").tolist()]
 
 
-def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches, is_held: NDArray[np.bool_]) -> Candidates:
-    """Return the candidates with the signals of single words; ``is_held`` selects their rows of the matches."""
+def _with_words(
+    found: Candidates, parsed: ParsedQuery, matches: WordMatches, selected: NDArray[np.bool_]
+) -> Candidates:
+    """Return the candidates with the signals of single words; ``selected`` marks their rows in ``matches``."""
     outlines = found.outlines
     if not len(matches.words):
         return found
-    user, agent = matches.user[is_held], matches.agent[is_held]
-    weights = np.array([rarity(asked.counts[word], asked.pages) for word in matches.words])
-    pieces = PieceMatches(outlines.seqs, user.astype(np.float32), agent.astype(np.float32))
-    covered = cover(pieces, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
-    # People ask about what they said themselves, unless the question names the other side.
-    own = agent if asked.side is Side.AGENT else user
-    signals = {"word_cover": covered.best, "own_words": own @ weights}
+    user, agent = matches.user[selected], matches.agent[selected]
+    weights = np.array([rarity(parsed.counts[word], parsed.pages) for word in matches.words])
+    word_matches = TokenMatches(outlines.seqs, user.astype(np.float32), agent.astype(np.float32))
+    similar = maxsim(word_matches, weights, parsed.side, outlines.seqs, outlines.sessions, found.windows)
+    # Users ask about their own words, unless the question names the assistant.
+    own = agent if parsed.side is Side.AGENT else user
+    signals = {"word_cover": similar.best, "own_words": own @ weights}
     return replace(found, signals={**found.signals, **signals})
 
 
 def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Candidates:
-    """Return the candidates with the signals of their windows' vectors."""
+    """Return the candidates with the signals of window vectors."""
     seqs = found.outlines.seqs.tolist()
     matches = [meaning.get(seq, _NO_MATCH) for seq in seqs]
     best = _completed(np.array([match.best for match in matches]), found)
@@ -396,31 +397,31 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
     return replace(found, recipe=ranking.WINDOWS, signals={**found.signals, **signals}, best_parts=parts)
 
 
-def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
-    """Return the candidates with the signals of their word pieces; takes some milliseconds."""
+def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
+    """Return the candidates with the signals of token vectors; takes some milliseconds."""
     outlines = found.outlines
-    covered = cover(
-        match_pieces(tokens, rows, asked.side),
-        asked.weights,
-        asked.side,
+    similar = maxsim(
+        match_tokens(tokens, rows, parsed.side),
+        parsed.weights,
+        parsed.side,
         outlines.seqs,
         outlines.sessions,
         found.windows,
     )
-    is_read = covered.best_part >= 0
+    is_read = similar.best_part >= 0
     is_embedded = found.best_parts >= 0
     signals = {}
-    for name, values in (("cover", covered.best), ("first_cover", covered.first)):
-        # The pages that were not read were the least promising.
+    for name, values in (("cover", similar.best), ("first_cover", similar.first)):
+        # Pages whose token vectors were not read were the least promising, so they get the lowest value.
         known = np.where(is_embedded & ~is_read, values[is_read].min(), values)
         signals[name] = _completed(np.where(is_read | is_embedded, known, np.nan), found)
-    parts = np.where(is_read, covered.best_part, found.best_parts)
+    parts = np.where(is_read, similar.best_part, found.best_parts)
     found = replace(found, code_bytes=rows.codes.nbytes, best_parts=parts)
-    return replace(found, recipe=ranking.PIECES, signals={**found.signals, **signals})
+    return replace(found, recipe=ranking.TOKENS, signals={**found.signals, **signals})
 
 
 def _completed(values: Scores, found: Candidates) -> Scores:
-    """Return the values with unknown ones estimated: a page not embedded yet is as near as its words suggest."""
+    """Return the values with NaN replaced: for a page that is not embedded yet, its keyword score gives an estimate."""
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])
     return np.where(np.isnan(values), np.minimum(by_words, known.max()), values)

@@ -1,4 +1,4 @@
-"""Signals: evidence for a candidate. Pure functions; one number per candidate, higher is better."""
+"""Signals: the values by which candidates are ranked, one number per candidate, higher is better."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,23 +8,23 @@ Mask = NDArray[np.bool_]
 
 
 def z_scores(values: Scores) -> Scores:
-    """Return how many standard deviations each value lies above the mean; all 0 if they are equal."""
+    """Return the distance of each value from the mean in standard deviations; all 0 if the values are equal."""
     spread = float(values.std())
     return (values - values.mean()) / spread if spread > 1e-12 else np.zeros_like(values)
 
 
 def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
-    """Return which other candidates are at most ``reach`` pages away in the same session, shape ``(n, n)``."""
+    """Return which pairs of candidates are at most ``reach`` pages apart in the same session, shape ``(n, n)``."""
     apart = np.abs(seqs[:, None] - seqs[None, :])
     return np.asarray((sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0))
 
 
 def around(values: Scores, neighbours: Mask) -> Scores:
-    """Return the sum of each candidate's neighbours' values above the lowest; pages that are not candidates add 0."""
+    """Return for each candidate the sum of its neighbours' values, each minus the lowest value of all candidates."""
     return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
 
 
 def best_near(values: Scores, neighbours: Mask) -> Scores:
-    """Return the best value among each candidate and its neighbours."""
+    """Return for each candidate the best value among it and its neighbours."""
     others = np.where(neighbours, values[None, :], -np.inf).max(axis=1)
     return np.asarray(np.maximum(values, others), dtype=np.float64)

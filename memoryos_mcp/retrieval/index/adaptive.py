@@ -1,4 +1,4 @@
-"""An index that is exact as long as that is quick, then approximate."""
+"""An index that is exact while exact search is fast, and approximate above that size."""
 
 import logging
 import threading
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.retrieval.index.flat import FlatIndex
-from memoryos_mcp.retrieval.index.ivf import ListsIndex
+from memoryos_mcp.retrieval.index.ivf import IvfIndex
 
 logger = logging.getLogger(__name__)
 
@@ -16,19 +16,23 @@ EXACT_ROWS = 50_000
 
 
 class AdaptiveIndex:
-    """Exact up to ``exact_rows``, then approximate. Construct it in a thread: that imports faiss."""
+    """Finds the rows nearest to a query; exactly up to ``exact_rows`` rows, then approximately.
+
+    A row is a unit-length vector with a number. One thread may search while another adds. Construct the index in a
+    thread: that imports faiss.
+    """
 
     def __init__(self, dimension: int, exact_rows: int = EXACT_ROWS) -> None:
         self._dimension = dimension
         self._exact_rows = exact_rows
-        self._index: FlatIndex | ListsIndex = FlatIndex(dimension)
+        self._index: FlatIndex | IvfIndex = FlatIndex(dimension)
         self._building = threading.Lock()
         self._writing = threading.Lock()
-        # Changes made while lists are built from an earlier state.
+        # Changes since the start of a build; a removal has no vectors.
         self._missed: list[tuple[NDArray[np.int64], NDArray[np.float32] | None]] | None = None
 
     def __len__(self) -> int:
-        """Return how many rows it holds."""
+        """Return the number of rows."""
         return len(self._index)
 
     @property
@@ -38,26 +42,26 @@ class AdaptiveIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether its kind of search is the best for its size."""
+        """Whether `settle` has nothing to do."""
         index = self._index
         return not isinstance(index, FlatIndex) or len(index) <= self._exact_rows
 
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add unit-length vectors, shape ``(n, dimension)``, under numbers new to the index, shape ``(n,)``."""
+        """Add rows: new numbers, shape ``(n,)``, and unit-length vectors, shape ``(n, dimension)``."""
         with self._writing:
             self._index.add(rows, vectors)
             if self._missed is not None:
                 self._missed.append((rows, vectors))
 
     def remove(self, rows: NDArray[np.int64]) -> None:
-        """Remove rows, shape ``(n,)``; unknown numbers are ignored."""
+        """Remove rows by number, shape ``(n,)``; unknown numbers are ignored."""
         with self._writing:
             self._index.remove(rows)
             if self._missed is not None:
                 self._missed.append((rows, None))
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the ``k`` rows nearest to a query of shape ``(dimension,)`` and their cosines, best first."""
+        """Return the numbers and cosines of the ``k`` rows nearest to a query, shape ``(dimension,)``, best first."""
         return self._index.search(query, k)
 
     def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -65,7 +69,10 @@ class AdaptiveIndex:
         return self._index.cosines(query, rows)
 
     def settle(self) -> None:
-        """Switch to approximate search if there are too many rows. Takes a minute for a million; searches continue."""
+        """Switch to approximate search if there are too many rows for exact search.
+
+        This takes a minute for a million rows. Call it in a thread; searches and changes continue meanwhile.
+        """
         with self._building:
             exact = self._index
             if self.is_settled or not isinstance(exact, FlatIndex):
@@ -74,7 +81,7 @@ class AdaptiveIndex:
                 self._missed = []
                 blocks = exact.blocks()
             try:
-                lists = ListsIndex(self._dimension, blocks)
+                lists = IvfIndex(self._dimension, blocks)
                 with self._writing:
                     for rows, vectors in self._missed:
                         lists.remove(rows)
@@ -83,4 +90,4 @@ class AdaptiveIndex:
                     self._index = lists
             finally:
                 self._missed = None
-            logger.info("%d vectors are searched approximately from now on", len(lists))
+            logger.info("switched to approximate search for %d vectors", len(lists))

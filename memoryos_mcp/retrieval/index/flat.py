@@ -1,7 +1,7 @@
-"""Exact search in RAM: faiss compares every row, in chunks that never move.
+"""Exact search in RAM: faiss compares the query with every row.
 
-A single growing array would be copied each time it is full, at twice its size, while searches wait. Here a writer
-publishes a new tuple of chunks, and a search keeps the one that it started with, so reading takes no lock.
+Rows are stored in chunks that never move, because enlarging a single array would copy it and delay searches. A writer
+publishes a new tuple of chunks. A search continues with the tuple that it started with, so reading takes no lock.
 """
 
 import threading
@@ -31,10 +31,10 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a reader sees.
+    """A consistent state of the index.
 
     Attributes:
-        places: Where each row is: chunk times ``CHUNK_ROWS`` plus offset. It may contain rows newer than ``chunks``.
+        places: Place of each row: chunk times ``CHUNK_ROWS`` plus offset; it may contain rows newer than ``chunks``.
         count: Number of rows.
     """
 
@@ -44,11 +44,7 @@ class _State:
 
 
 class FlatIndex:
-    """Exact inner-product index. Construct it in a thread: that imports faiss.
-
-    Args:
-        dimension: Length of every vector.
-    """
+    """Exact inner-product index; `AdaptiveIndex` describes its methods."""
 
     def __init__(self, dimension: int) -> None:
         import faiss
@@ -59,19 +55,9 @@ class FlatIndex:
         self._writing = threading.Lock()
 
     def __len__(self) -> int:
-        """Return how many rows it holds."""
         return self._state.count
 
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add vectors.
-
-        Args:
-            rows: One number per vector, shape ``(n,)``, each new to the index.
-            vectors: Unit length, shape ``(n, dimension)``.
-
-        Raises:
-            ValueError: The shapes do not fit, or a number is not new; nothing was added.
-        """
         if rows.ndim != 1 or vectors.shape != (len(rows), self._dimension):
             message = f"{rows.shape} rows do not fit {vectors.shape} vectors of dimension {self._dimension}"
             raise ValueError(message)
@@ -79,7 +65,7 @@ class FlatIndex:
         with self._writing:
             state = self._state
             if len(set(numbers)) < len(numbers) or not state.places.keys().isdisjoint(numbers):
-                message = "a row to add is in the index already, or named twice; remove it first"
+                message = "a row to add is in the index already, or occurs twice; remove it first"
                 raise ValueError(message)
             chunks = list(state.chunks)
             places: list[int] = []
@@ -97,7 +83,6 @@ class FlatIndex:
             self._state = _State(tuple(chunks), state.places, state.count + added)
 
     def remove(self, rows: NDArray[np.int64]) -> None:
-        """Remove rows, shape ``(n,)``; unknown numbers are ignored. Copies the chunks they were in."""
         with self._writing:
             state = self._state
             if state.places.keys().isdisjoint(rows.tolist()):
@@ -112,11 +97,10 @@ class FlatIndex:
             self._state = _State(tuple(chunks), _places(chunks), sum(chunk.count for chunk in chunks))
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the ``k`` rows nearest to a query of shape ``(dimension,)`` and their cosines, best first."""
         state = self._state
         if k < 1 or not state.count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        # This setting is per thread. For one query, more threads spend longer on synchronising than on adding up.
+        # This setting is per thread. For one query, several threads are slower than one.
         self._faiss.omp_set_num_threads(1)
         queries = np.ascontiguousarray(query, dtype=np.float32).reshape(1, self._dimension)
         found = [self._search_chunk(queries, chunk, k) for chunk in state.chunks if chunk.count]
@@ -128,7 +112,6 @@ class FlatIndex:
         return rows[best], cosines[best]
 
     def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of the query with each given row, shape ``(n,)``; NaN for unknown rows."""
         state = self._state
         find = state.places.get
         places = np.array([find(row, -1) for row in rows.tolist()], dtype=np.int64)
@@ -142,18 +125,10 @@ class FlatIndex:
         return result
 
     def blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Return all current rows, numbers and vectors in blocks, which later writes do not change."""
+        """Return all current rows in blocks of numbers and vectors, which later writes do not change."""
         return [
             (chunk.rows[: chunk.count], chunk.vectors[: chunk.count]) for chunk in self._state.chunks if chunk.count
         ]
-
-    @property
-    def is_settled(self) -> bool:
-        """Always: exact search needs no building."""
-        return True
-
-    def settle(self) -> None:
-        """Do nothing."""
 
     def _search_chunk(
         self, queries: NDArray[np.float32], chunk: _Chunk, k: int
@@ -164,11 +139,11 @@ class FlatIndex:
         return chunk.rows[offsets[0]], cosines[0]
 
     def _empty_chunk(self, capacity: int) -> _Chunk:
-        # Untouched pages of a new array take no memory, so room to grow is cheap.
+        # The system allocates memory on first use, so an empty chunk takes none.
         return _Chunk(np.empty(capacity, dtype=np.int64), np.empty((capacity, self._dimension), dtype=np.float32), 0)
 
     def _extended(self, chunk: _Chunk, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> _Chunk:
-        """Return the chunk with more rows, in the same arrays while there is room: readers stop before the new rows."""
+        """Return the chunk with more rows. It shares the arrays if they have room; readers stop before the new rows."""
         count = chunk.count + len(rows)
         room = chunk
         if count > len(chunk.rows):

@@ -1,7 +1,7 @@
 """Approximate search in RAM: rows are grouped in lists around centres, and a query searches only the nearest lists.
 
-For memories in which comparing every row takes too long. How many lists a query searches is measured when the index is
-built, on queries that are as far from the rows as questions are from pages.
+This is an inverted file (IVF) index. The number of lists that a query searches is calibrated when the index is built,
+with artificial queries that are as far from the rows as questions are from pages.
 """
 
 import math
@@ -15,27 +15,27 @@ from numpy.typing import NDArray
 
 Block = tuple[NDArray[np.int64], NDArray[np.float32]]
 
-# Number of centres per square root of the number of rows, and the maximum of rows to learn each of them from.
+# Number of centres divided by the square root of the number of rows; number of training rows for each centre.
 CENTRES_PER_ROOT = 2
 ROWS_PER_CENTRE = 39
 TRAINING_ROUNDS = 8
-# The share of the true nearest 100 that the calibrating queries must find, so that real questions, which lie where no
-# page does, find 98 %. A question is at `QUESTION_COSINE` from the page that answers it.
+# Share of the true nearest rows that the calibration queries must find. Real questions then find 98 %.
 RECALL = 0.995
 NEAREST = 100
+# Typical cosine of a question and the page that answers it.
 QUESTION_COSINE = 0.5
 CALIBRATING_QUERIES = 64
 SEED = 1
-# FAISS's map from a row's number to its place, ``DirectMap.Hashtable``.
+# ``DirectMap.Hashtable`` of FAISS, which maps a row's number to its place.
 _HASHED = 2
 
 
-class ListsIndex:
-    """Inverted lists of half-precision rows. Build it in a thread: that takes a minute for a million rows.
+class IvfIndex:
+    """Inverted lists of half-precision rows; `AdaptiveIndex` describes its methods.
 
     Args:
         dimension: Length of every vector.
-        blocks: The first rows, numbers and vectors; enough to learn the centres from.
+        blocks: Numbers and vectors of the first rows, from which the centres are learned.
     """
 
     def __init__(self, dimension: int, blocks: Sequence[Block]) -> None:
@@ -50,7 +50,7 @@ class ListsIndex:
         index = faiss.IndexIVFScalarQuantizer(quantizer, dimension, centres, half, faiss.METRIC_INNER_PRODUCT, False)
         index.cp.niter, index.cp.seed = TRAINING_ROUNDS, SEED
         index.cp.max_points_per_centroid = ROWS_PER_CENTRE
-        # One core stays free for queries meanwhile.
+        # One core stays free for queries during the build.
         faiss.omp_set_num_threads(max(1, (os.cpu_count() or 2) - 1))
         index.train(_sample(blocks, centres * ROWS_PER_CENTRE))
         index.set_direct_map_type(_HASHED)
@@ -60,26 +60,17 @@ class ListsIndex:
         self._calibrate(blocks)
 
     def __len__(self) -> int:
-        """Return how many rows it holds."""
         return int(self._index.ntotal)
 
-    @property
-    def looked_into(self) -> float:
-        """The share of the lists that a query searches."""
-        return float(self._index.nprobe / self._index.nlist)
-
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add unit-length vectors, shape ``(n, dimension)``, under numbers new to the index, shape ``(n,)``."""
         with self._lock:
             self._index.add_with_ids(np.ascontiguousarray(vectors), rows)
 
     def remove(self, rows: NDArray[np.int64]) -> None:
-        """Remove rows, shape ``(n,)``; unknown numbers are ignored."""
         with self._lock:
             self._index.remove_ids(self._faiss.IDSelectorArray(len(rows), self._faiss.swig_ptr(rows)))
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return about the ``k`` rows nearest to a query of shape ``(dimension,)`` and their cosines, best first."""
         with self._lock:
             self._faiss.omp_set_num_threads(1)
             cosines, rows = self._index.search(np.ascontiguousarray(query, dtype=np.float32)[None], max(k, 1))
@@ -87,18 +78,17 @@ class ListsIndex:
         return rows[0][found][:k], cosines[0][found][:k]
 
     def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of the query with each given row, shape ``(n,)``; NaN for unknown rows."""
         result = np.full(len(rows), np.nan, dtype=np.float32)
         with self._lock:
             for place, row in enumerate(rows.tolist()):
                 try:
                     result[place] = self._index.reconstruct(row) @ query
-                except RuntimeError:  # it has just been removed
+                except RuntimeError:  # the row is unknown
                     continue
         return result
 
     def _calibrate(self, blocks: Sequence[Block]) -> None:
-        """Set how many lists a query searches: as few as reach `RECALL`."""
+        """Set the number of lists that a query searches: the smallest that reaches `RECALL`, by doubling."""
         queries = _questions(_sample(blocks, CALIBRATING_QUERIES))
         truth = _exact(self._faiss, queries, blocks)
         self._index.nprobe = 4
@@ -110,13 +100,13 @@ class ListsIndex:
 
 
 def recall(truth: NDArray[np.int64], found: NDArray[np.int64]) -> float:
-    """Return the share of the true rows that was found, mean over queries; both of shape ``(queries, k)``."""
+    """Return the share of the true rows that was found, as a mean over queries; both have shape ``(queries, k)``."""
     shares = [len(np.intersect1d(true, got)) / len(true) for true, got in zip(truth, found, strict=True)]
     return float(np.mean(shares))
 
 
 def _sample(blocks: Sequence[Block], wanted: int) -> NDArray[np.float32]:
-    """Return about ``wanted`` vectors, evenly from all blocks, shape ``(n, dimension)``."""
+    """Return about ``wanted`` vectors, spread evenly over all blocks, shape ``(n, dimension)``."""
     step = max(1, sum(len(rows) for rows, _ in blocks) // wanted)
     return np.concatenate([vectors[::step] for _, vectors in blocks])
 

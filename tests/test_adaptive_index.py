@@ -1,4 +1,4 @@
-"""An index that is exact while it is small and approximate from then on, to those who ask the same."""
+"""An index that is exact while it is small, and approximate from a limit on."""
 
 import threading
 
@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
 from memoryos_mcp.retrieval.index.flat import FlatIndex
-from memoryos_mcp.retrieval.index.ivf import NEAREST, ListsIndex, recall
+from memoryos_mcp.retrieval.index.ivf import NEAREST, IvfIndex, recall
 
 DIMENSION = 32
 ROWS = 6_000
@@ -44,32 +43,27 @@ def grown(vectors: NDArray[np.float32]) -> AdaptiveIndex:
 
 
 def test_it_stays_exact_up_to_its_limit(vectors: NDArray[np.float32]) -> None:
-    index: VectorIndex = AdaptiveIndex(DIMENSION, exact_rows=ROWS)
+    index = AdaptiveIndex(DIMENSION, exact_rows=ROWS)
     index.add(numbered(vectors), vectors)
     assert index.is_settled
     index.settle()
-    assert isinstance(index, AdaptiveIndex)
     assert index.is_exact
     assert len(index) == ROWS
 
 
-def test_beyond_it_nearly_all_of_the_nearest_are_found_in_a_part_of_the_lists(
-    vectors: NDArray[np.float32], grown: AdaptiveIndex
-) -> None:
+def test_above_the_limit_few_lists_give_98_percent_recall(vectors: NDArray[np.float32], grown: AdaptiveIndex) -> None:
     exact = FlatIndex(DIMENSION)
     exact.add(numbered(vectors), vectors)
     questions = text_like(200, seed=2)
     truth = np.array([exact.search(question, NEAREST)[0] for question in questions])
     found = np.array([grown.search(question, NEAREST)[0] for question in questions])
     assert recall(truth, found) >= 0.98
-    lists = grown._index
-    assert isinstance(lists, ListsIndex)
-    assert lists.looked_into < 0.7
+    index = grown._index
+    assert isinstance(index, IvfIndex)
+    assert index._index.nprobe < 0.7 * index._index.nlist
 
 
-def test_cosines_are_told_to_three_digits_and_nan_where_there_is_no_row(
-    vectors: NDArray[np.float32], grown: AdaptiveIndex
-) -> None:
+def test_cosines_have_three_digits_and_nan_for_unknown_rows(vectors: NDArray[np.float32], grown: AdaptiveIndex) -> None:
     rows = np.array([5, 77, ROWS + 3, 4_321])
     cosines = grown.cosines(vectors[5], rows)
     assert np.isnan(cosines[2])
@@ -77,7 +71,7 @@ def test_cosines_are_told_to_three_digits_and_nan_where_there_is_no_row(
     assert cosines[[0, 1, 3]] == pytest.approx(expected, abs=2e-3)
 
 
-def test_rows_come_and_go_after_it_has_grown(vectors: NDArray[np.float32], grown: AdaptiveIndex) -> None:
+def test_rows_can_be_added_and_removed_above_the_limit(vectors: NDArray[np.float32], grown: AdaptiveIndex) -> None:
     late = text_like(50, seed=3)
     grown.add(numbered(late, ROWS), late)
     assert grown.search(late[7], 1)[0].tolist() == [ROWS + 7]
@@ -87,18 +81,16 @@ def test_rows_come_and_go_after_it_has_grown(vectors: NDArray[np.float32], grown
     assert 12 not in grown.search(vectors[12], NEAREST)[0]
 
 
-def test_what_is_written_while_it_is_built_is_not_lost(
-    vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changes_during_the_build_are_applied(vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch) -> None:
     is_building, may_go_on = threading.Event(), threading.Event()
-    calibrate = ListsIndex._calibrate
+    calibrate = IvfIndex._calibrate
 
-    def slowly(self: ListsIndex, blocks: object) -> None:
+    def slowly(self: IvfIndex, blocks: object) -> None:
         is_building.set()
         assert may_go_on.wait(30)
         calibrate(self, blocks)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ListsIndex, "_calibrate", slowly)
+    monkeypatch.setattr(IvfIndex, "_calibrate", slowly)
     index = AdaptiveIndex(DIMENSION, exact_rows=ROWS - 1)
     index.add(numbered(vectors), vectors)
     settling = threading.Thread(target=index.settle)
@@ -116,7 +108,7 @@ def test_what_is_written_while_it_is_built_is_not_lost(
     assert 5 not in index.search(vectors[5], NEAREST)[0]
 
 
-def test_searches_go_on_while_rows_come(vectors: NDArray[np.float32], grown: AdaptiveIndex) -> None:
+def test_searches_continue_while_rows_are_added(vectors: NDArray[np.float32], grown: AdaptiveIndex) -> None:
     is_done = threading.Event()
     failures: list[BaseException] = []
 

@@ -1,8 +1,8 @@
-"""Token codes: the vectors of a text's word pieces, four bits per coordinate.
+"""Token vectors: their storage as codes of four bits per coordinate.
 
-Late interaction compares a query with every word piece of a page, so codes take up most of an index. A code stores each
-coordinate as one of 16 levels. The levels are the same for all vectors, which therefore must have unit length, spread
-evenly over their coordinates. The projection that produces them ensures this.
+Late interaction compares a query with every token of a page, so codes are the largest part of an index. A code stores
+each coordinate as one of 16 levels. The levels are the same for all vectors. So vectors must have unit length, and
+their coordinates must be similar in size, which the projection ensures.
 """
 
 import math
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVELS = 16
-# The levels reach this many root mean squares to either side of 0; coordinates beyond, 3 of 100, are clipped.
+# The levels reach this many root mean squares to either side of 0. Larger coordinates, 3 of 100, are clipped.
 REACH_RMS = 2.5
 BLOCK_ROWS = 2_048
 
 
 def encode(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return the codes of unit vectors of an even dimension: ``(n, dimension)`` in, ``(n, dimension / 2)`` out."""
+    """Return the codes of unit vectors: shape ``(n, m)`` becomes ``(n, m / 2)``; ``m`` is even."""
     levels = np.floor(vectors / _step(vectors.shape[1])) + LEVELS // 2
     nibbles = np.clip(levels, 0, LEVELS - 1).astype(np.uint8)
     return np.asarray(nibbles[:, 0::2] << 4 | nibbles[:, 1::2], dtype=np.uint8)
@@ -30,11 +30,11 @@ def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[n
         codes: Shape ``(n, m / 2)``.
         vectors: Unit length, shape ``(q, m)``.
     """
-    # A byte is 16 times its first level plus its second. The products are taken without fully separating the two.
+    # A byte is 16 times its first level plus its second. Separating only the first one saves time.
     even, odd = vectors[:, 0::2].T, vectors[:, 1::2].T
     by_first, by_byte = np.ascontiguousarray(even / LEVELS - odd), np.ascontiguousarray(odd)
     found = np.empty((len(codes), len(vectors)), dtype=np.float32)
-    # In blocks that stay in the cache: twice as fast as all at once.
+    # Blocks fit the CPU's cache, which is twice as fast.
     for start in range(0, len(codes), BLOCK_ROWS):
         block = codes[start : start + BLOCK_ROWS]
         firsts = (block & 0xF0).astype(np.float32)

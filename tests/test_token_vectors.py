@@ -1,12 +1,12 @@
-"""Token codes keep directions in four bits a coordinate."""
+"""Token vectors with four bits per coordinate."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from memoryos_mcp.embedding import token_codes
-from memoryos_mcp.embedding.token_codes import LEVELS, REACH_RMS
+from memoryos_mcp.embedding import token_vectors
+from memoryos_mcp.embedding.token_vectors import LEVELS, REACH_RMS
 
 COORDINATES = 8
 ROWS = arrays(
@@ -15,27 +15,27 @@ ROWS = arrays(
 AXES = np.eye(COORDINATES, dtype=np.float32)
 
 
-def test_a_code_takes_half_a_byte_a_coordinate_and_keeps_the_direction() -> None:
+def test_a_code_has_four_bits_per_coordinate() -> None:
     vectors = np.random.default_rng(1).normal(size=(5_000, 80)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    codes = token_codes.encode(vectors)
+    codes = token_vectors.encode(vectors)
     assert codes.shape == (5_000, 40)
     assert codes.dtype == np.uint8
-    found = token_codes.cosines(codes, vectors[:20])
+    found = token_vectors.cosines(codes, vectors[:20])
     assert found.shape == (5_000, 20)
     assert np.abs(found - vectors @ vectors[:20].T).mean() < 0.02
     assert found[range(20), range(20)].min() > 0.9
 
 
 @given(ROWS)
-def test_every_coordinate_is_kept_to_half_a_level_or_cut_at_the_outermost(rows: np.ndarray) -> None:
+def test_coordinates_are_rounded_to_half_a_level_or_clipped(rows: np.ndarray) -> None:
     reach = REACH_RMS / np.sqrt(COORDINATES)
-    kept = token_codes.cosines(token_codes.encode(rows), AXES)
+    kept = token_vectors.cosines(token_vectors.encode(rows), AXES)
     outermost = reach * (LEVELS - 1) / LEVELS
     assert np.abs(kept - np.clip(rows, -outermost, outermost)).max(initial=0) <= reach / LEVELS + 1e-6
 
 
 @given(ROWS)
-def test_encoding_what_a_code_stands_for_changes_nothing(rows: np.ndarray) -> None:
-    codes = token_codes.encode(rows)
-    assert np.array_equal(token_codes.encode(token_codes.cosines(codes, AXES)), codes)
+def test_encoding_a_decoded_vector_changes_nothing(rows: np.ndarray) -> None:
+    codes = token_vectors.encode(rows)
+    assert np.array_equal(token_vectors.encode(token_vectors.cosines(codes, AXES)), codes)

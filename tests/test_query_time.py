@@ -1,11 +1,11 @@
-"""What time a query names, in many languages, and which pages lie near it."""
+"""Time spans in queries in many languages, and the nearness of pages to them."""
 
 from datetime import date, datetime
 
 import numpy as np
 import pytest
 
-from memoryos_mcp.retrieval.query_time import Unit, asked_spans, nearness
+from memoryos_mcp.retrieval.query_time import Unit, nearness, time_spans
 
 NOW = datetime(2023, 10, 20, 12)  # noqa: DTZ001 - the user's own
 WEEK = ("2023-10-09", 7)
@@ -46,8 +46,8 @@ def days(*dates: str) -> np.ndarray:
         ("ماذا فعلت أمس", *YESTERDAY),
     ],
 )
-def test_a_stretch_of_time_is_found(query: str, begin: str, length: int) -> None:
-    (span,) = asked_spans(query, NOW)
+def test_a_time_span_is_found(query: str, begin: str, length: int) -> None:
+    (span,) = time_spans(query, NOW)
     assert (f"{span.begin:%Y-%m-%d}", span.days) == (begin, length)
 
 
@@ -69,33 +69,33 @@ def test_a_stretch_of_time_is_found(query: str, begin: str, length: int) -> None
         "🙂" * 500,
     ],
 )
-def test_what_names_no_time_has_no_span(query: str) -> None:
-    assert asked_spans(query, NOW) == []
+def test_text_without_a_time_has_no_span(query: str) -> None:
+    assert time_spans(query, NOW) == []
 
 
-def test_a_date_that_does_not_exist_is_no_error() -> None:
-    assert all(span.unit is not Unit.DAY for span in asked_spans("31 February 2023, 2023-13-45", NOW))
+def test_a_nonexistent_date_is_not_an_error() -> None:
+    assert all(span.unit is not Unit.DAY for span in time_spans("31 February 2023, 2023-13-45", NOW))
 
 
-def test_at_most_four_stretches_each_once() -> None:
-    assert len(asked_spans("May 2021, May 2021, June 2021, July 2021, August 2021, September 2021", NOW)) == 4
+def test_at_most_four_distinct_spans_are_returned() -> None:
+    assert len(time_spans("May 2021, May 2021, June 2021, July 2021, August 2021, September 2021", NOW)) == 4
 
 
-def test_a_month_without_a_year_is_any_years() -> None:
-    near = nearness(asked_spans("What happened in May?", NOW), days("2021-05-31", "2022-05-01", "2023-04-30"))
+def test_a_month_without_a_year_means_every_year() -> None:
+    near = nearness(time_spans("What happened in May?", NOW), days("2021-05-31", "2022-05-01", "2023-04-30"))
     assert near.tolist() == [1.0, 1.0, 0.0]
 
 
-def test_the_day_counts_more_than_the_days_after_and_those_more_than_the_rest_of_its_month() -> None:
-    spans = asked_spans("What happened on 8 May 2023?", NOW)
+def test_nearness_falls_from_the_day_to_the_rest_of_its_month() -> None:
+    spans = time_spans("What happened on 8 May 2023?", NOW)
     said = days("2023-05-08", "2023-05-10", "2023-05-30", "2023-06-08", "2022-05-08")
     assert nearness(spans, said).tolist() == [2.0, 1.0, 0.5, 0.0, 0.0]
 
 
-def test_without_a_stretch_every_day_is_far() -> None:
+def test_without_a_span_nearness_is_zero() -> None:
     assert nearness([], days("2023-05-08")).tolist() == [0.0]
 
 
-def test_a_leap_day_recurs_in_leap_years_alone() -> None:
-    near = nearness(asked_spans("on February 29", datetime(2024, 3, 1)), days("2023-02-28", "2020-02-29"))  # noqa: DTZ001
+def test_a_leap_day_recurs_only_in_leap_years() -> None:
+    near = nearness(time_spans("on February 29", datetime(2024, 3, 1)), days("2023-02-28", "2020-02-29"))  # noqa: DTZ001
     assert near[1] == 2.0

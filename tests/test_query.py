@@ -1,4 +1,4 @@
-"""What a query is taken to ask for."""
+"""Query parsing: weights of tokens, named sides, and questions for several memories."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from memoryos_mcp.retrieval.query import (
     RARITY_POWER,
     Side,
     asks_for_several,
-    piece_weights,
     rarity,
     side_of,
     subject_of,
+    token_weights,
 )
 from memoryos_mcp.storage.values import TermStats
 
@@ -22,32 +22,32 @@ def known(user: frozenset[str] = NOBODY, agent: frozenset[str] = NOBODY) -> Term
     return TermStats(pages=10, counts={}, user_names=user, agent_names=agent)
 
 
-def test_a_rare_word_weighs_more_and_one_on_every_page_next_to_nothing() -> None:
+def test_the_rarer_a_word_the_more_it_weighs() -> None:
     weights = [rarity(count, 100) for count in (0, 1, 10, 100)]
     assert weights == sorted(weights, reverse=True)
     assert weights[-1] < 0.01
 
 
-def test_each_piece_of_a_word_weighs_what_the_word_does_and_a_mark_nothing() -> None:
+def test_tokens_have_their_words_weight_and_punctuation_none() -> None:
     query = "Where is the samovar?"
     pieces = [(0, 5), (6, 8), (9, 12), (13, 16), (16, 20), (20, 21)]
-    weights = piece_weights(query, pieces, {"samovar": 2}, 50)
+    weights = token_weights(query, pieces, {"samovar": 2}, 50)
     assert weights.tolist() == [COMMON_WEIGHT] * 3 + [rarity(2, 50) ** RARITY_POWER] * 2 + [0]
 
 
-def test_pairs_of_unspaced_script_lend_their_weight_to_every_character_they_hold() -> None:
-    weights = piece_weights("喝绿茶", [(0, 1), (1, 2), (2, 3)], {"喝绿": 1, "绿茶": 40}, 50)
+def test_a_character_gets_the_weight_of_its_rarest_pair() -> None:
+    weights = token_weights("喝绿茶", [(0, 1), (1, 2), (2, 3)], {"喝绿": 1, "绿茶": 40}, 50)
     rare, common = rarity(1, 50) ** RARITY_POWER, rarity(40, 50) ** RARITY_POWER
     assert weights.tolist() == [rare, rare, common]
 
 
 @pytest.mark.parametrize("query", ["?!", "👍 👍", ""])
-def test_a_query_without_words_weighs_all_its_pieces_alike(query: str) -> None:
+def test_without_words_all_tokens_weigh_the_same(query: str) -> None:
     pieces = [(place, place + 1) for place in range(len(query))]
-    assert np.array_equal(piece_weights(query, pieces, {}, 50), np.ones(len(pieces)))
+    assert np.array_equal(token_weights(query, pieces, {}, 50), np.ones(len(pieces)))
 
 
-def test_a_query_that_names_one_side_asks_for_its_words_and_is_about_the_rest() -> None:
+def test_the_named_side_is_recognised_and_not_in_the_subject() -> None:
     ada, ben = frozenset({"ada"}), frozenset({"ben"})
     assert side_of("What does Ada drink?", known(user=ada)) is Side.USER
     assert side_of("What is Ben's dog called?", known(agent=ben)) is Side.AGENT
@@ -64,9 +64,7 @@ def test_a_query_that_names_one_side_asks_for_its_words_and_is_about_the_rest() 
         ("Ben, Ada: who was it?", None),
     ],
 )
-def test_of_two_named_sides_the_first_is_asked_about_unless_both_are_in_one_breath(
-    query: str, side: Side | None
-) -> None:
+def test_the_first_of_two_names_counts_unless_named_together(query: str, side: Side | None) -> None:
     assert side_of(query, known(user=frozenset({"ada"}), agent=frozenset({"ben"}))) is side
 
 
@@ -81,10 +79,10 @@ def test_of_two_named_sides_the_first_is_asked_about_unless_both_are_in_one_brea
         "我去过哪些地方？请列出",
     ],
 )
-def test_some_questions_ask_for_several_things(query: str) -> None:
+def test_questions_for_several_memories_are_recognised(query: str) -> None:
     assert asks_for_several(query)
 
 
 @pytest.mark.parametrize("query", ["What did I order for lunch?", "When did I move?", "Wo wohne ich?", ""])
-def test_most_ask_for_one(query: str) -> None:
+def test_questions_for_one_memory_are_recognised(query: str) -> None:
     assert not asks_for_several(query)
