@@ -26,9 +26,7 @@ ROOT = Path(__file__).parent.parent
 SECRET = "sk-proj-4fQ9zT7mW2xB8kL1"  # noqa: S105  # made up; what must never be shown
 NAMES = list(Settings.model_fields)
 NUMBERS = [name for name in NAMES if value_type(name) in (int, float)]
-DIMENSIONS = (
-    "must be a JSON list of up to 100 texts of 1 to 60 characters without control characters, no two equal but for case"
-)
+DIMENSIONS = "must be a JSON list of up to 100 texts of 1 to 60 characters without control characters, all different even if case is ignored"
 REFERENCE_CONFIG = {
     "user_id": "test_user",
     "openai_api_key": "your-api-key",
@@ -306,22 +304,22 @@ def test_a_blank_replay_file_is_none(config: ConfigWriter, path: str | None) -> 
 
 def test_an_unknown_key_is_refused_with_the_nearest_known_name(config: ConfigWriter) -> None:
     path = config({"short_term_capasity": 3})
-    assert refusal(path) == f"{path}: short_term_capasity is no setting; did you mean short_term_capacity?"
+    assert refusal(path) == f"{path}: short_term_capasity is not a setting; did you mean short_term_capacity?"
     assert "did you mean openai_api_key?" in refusal(config({"api-key": "x"}))
-    assert refusal(config({"qqq": 1})).endswith("qqq is no setting")
-    assert "no setting" in refusal(config({"qqq": None}))
+    assert refusal(config({"qqq": 1})).endswith("qqq is not a setting")
+    assert "not a setting" in refusal(config({"qqq": None}))
 
 
 @pytest.mark.parametrize("key", ["_env_file", "_secrets_dir", "self", "model_config", "__init__", "", "\ud800", SECRET])
 def test_no_key_reaches_the_settings_machinery(config: ConfigWriter, key: str) -> None:
     line = refusal(config({key: "x", "max_open_users": 0}))
-    assert "is no setting" in line
+    assert "is not a setting" in line
     assert "max_open_users must be" in line
-    assert "is no setting" in refusal(config({key: "x"}))
+    assert "is not a setting" in refusal(config({key: "x"}))
 
 
 def test_an_unknown_flag_is_refused() -> None:
-    assert refusal(user="ada") == "user is no setting; did you mean user_id?"
+    assert refusal(user="ada") == "user is not a setting; did you mean user_id?"
 
 
 @pytest.mark.parametrize(
@@ -331,7 +329,7 @@ def test_an_unknown_flag_is_refused() -> None:
         ("short_term_capacity", "7", "must be a whole number from 0 to 1,000,000,000, not a text"),
         ("short_term_capacity", 7.0, "must be a whole number from 0 to 1,000,000,000, not 7.0"),
         ("short_term_capacity", True, "must be a whole number from 0 to 1,000,000,000, not true"),
-        ("short_term_capacity", 10**30, "not a number of over 15 digits"),
+        ("short_term_capacity", 10**30, "not a number with more than 15 digits"),
         ("mid_term_capacity", 0, "must be a whole number from 1"),
         ("long_term_knowledge_capacity", 0, "must be a whole number from 1"),
         ("retrieval_queue_capacity", 101, "must be a whole number from 1 to 100, not 101"),
@@ -352,17 +350,17 @@ def test_an_unknown_flag_is_refused() -> None:
         ("user_id", "\ud800", "surrogate"),
         ("llm_model", " ", "is blank"),
         ("openai_api_key", 5, "must be a text, not 5"),
-        ("openai_base_url", "api.openai.com", "is no address"),
-        ("openai_base_url", "ftp://x/y", "is no address"),
-        ("openai_base_url", "http://x:99999", "is no address"),
-        ("openai_base_url", "http://[::1", "is no address"),
+        ("openai_base_url", "api.openai.com", "is not a valid address"),
+        ("openai_base_url", "ftp://x/y", "is not a valid address"),
+        ("openai_base_url", "http://x:99999", "is not a valid address"),
+        ("openai_base_url", "http://[::1", "is not a valid address"),
         ("embedding_model_kwargs", [1], "must be a JSON object or null, not a list"),
         ("embedding_model_kwargs", {"a": "\ud800"}, "is not plain JSON"),
-        ("timezone", "Europe/Berln", "is no IANA time zone; did you mean Europe/Berlin?"),
+        ("timezone", "Europe/Berln", "is not an IANA time zone; did you mean Europe/Berlin?"),
         ("timezone", "europe-berlin", "did you mean Europe/Berlin?"),
-        ("timezone", "/etc/passwd", "is no IANA time zone"),
-        ("timezone", "Europe", "is no IANA time zone"),
-        ("timezone", "x" * 5000, "is no IANA time zone"),
+        ("timezone", "/etc/passwd", "is not an IANA time zone"),
+        ("timezone", "Europe", "is not an IANA time zone"),
+        ("timezone", "x" * 5000, "is not an IANA time zone"),
         ("log_level", "LOUD", "must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
         ("llm_provider", "mistral", "must be one of openai, anthropic, deepseek, "),
         ("llm_provider", 7, "llama-factory, ollama, llama.cpp or null"),
@@ -388,11 +386,11 @@ def test_an_unknown_flag_is_refused() -> None:
         ("profile_dimensions", [""], f"{DIMENSIONS}, not an empty text (item 1)"),
         ("profile_dimensions", ["x" * 61], f"{DIMENSIONS}, not a text of 61 characters (item 1)"),
         ("profile_dimensions", ["Tea", " "], "is blank; give it a text or leave it out (item 2)"),
-        ("profile_dimensions", ["Tea\n# Rules"], "holds a control character; write each name on one line (item 1)"),
-        ("profile_dimensions", ["Tea\x00"], "holds a control character"),
-        ("profile_dimensions", ["Tea\u2028"], "holds a control character"),
+        ("profile_dimensions", ["Tea\n# Rules"], "contains a control character; write each name on one line (item 1)"),
+        ("profile_dimensions", ["Tea\x00"], "contains a control character"),
+        ("profile_dimensions", ["Tea\u2028"], "contains a control character"),
         ("profile_dimensions", ["\ud800"], "surrogate pair; write it in plain Unicode (item 1)"),
-        ("profile_dimensions", ["Tea", "Straße", "STRASSE "], "holds one name twice, as items 2 and 3; keep one"),
+        ("profile_dimensions", ["Tea", "Straße", "STRASSE "], "contains the same name twice (items 2 and 3); keep one"),
     ],
 )
 def test_a_value_out_of_range_is_refused_with_the_range(
@@ -460,8 +458,8 @@ def test_no_number_is_taken_from_another_kind_of_value(name: str, value: object)
 
 def test_several_problems_stand_in_one_line(config: ConfigWriter) -> None:
     line = refusal(config({"short_term_capacity": -1, "mid_term_capacity": 0, "heat_mu_s": 0, "a": 1, "b": 2}))
-    assert "a is no setting; " in line
-    assert "b is no setting; " in line
+    assert "a is not a setting; " in line
+    assert "b is not a setting; " in line
     assert "short_term_capacity must" in line
     assert line.endswith("and 2 more")
 
@@ -475,17 +473,17 @@ def test_several_problems_stand_in_one_line(config: ConfigWriter) -> None:
         (b"", "not JSON at line 1, column 1"),
         (b'{\n  "user_id": "a",\n}', "not JSON at line 3, column 1"),
         (b'{"data_storage_path": "C:\\Users\\me"}', "write a backslash twice"),
-        (b"[]", "holds a list; a config file is one JSON object"),
-        (b"null", "holds null"),
+        (b"[]", "contains a list; a config file must be one JSON object"),
+        (b"null", "contains null"),
         (b'{"user_id": "\xff"}', "not UTF-8 at byte 13"),
         ('{"user_id": "a"}'.encode("utf-16"), "not UTF-8 at byte 0"),
-        (b'{"user_id": "a", "user_id": "b"}', "user_id stands there twice"),
-        (b'{"heat_mu_s": NaN}', "holds NaN"),
-        (b'{"heat_mu_s": -Infinity}', "holds -Infinity"),
-        (b'{"heat_mu_s": 1e999}', "beyond the range"),
-        (b'{"heat_mu_s": ' + b"9" * 5000 + b"}", "over 300 digits"),
-        (b"[" * 100_000, "nested too deep"),
-        (b" " * 2_000_000, "over 1,048,576 bytes"),
+        (b'{"user_id": "a", "user_id": "b"}', "user_id occurs twice"),
+        (b'{"heat_mu_s": NaN}', "contains NaN"),
+        (b'{"heat_mu_s": -Infinity}', "contains -Infinity"),
+        (b'{"heat_mu_s": 1e999}', "too large"),
+        (b'{"heat_mu_s": ' + b"9" * 5000 + b"}", "more than 300 digits"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b" " * 2_000_000, "larger than 1,048,576 bytes"),
     ],
 )
 def test_a_file_that_is_no_config_is_refused_in_one_line(config: ConfigWriter, content: bytes, shown: str) -> None:
@@ -500,11 +498,14 @@ def test_a_file_with_a_byte_order_mark_loads(config: ConfigWriter) -> None:
 
 
 def test_a_missing_file_a_folder_and_an_unusable_path_are_named(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.json") == f"{tmp_path / 'none.json'}: there is no such config file"
+    assert (
+        refusal(tmp_path / "none.json")
+        == f"{tmp_path / 'none.json'}: the config file does not exist; create it or name another file"
+    )
     assert "it is a folder" in refusal(tmp_path)
     assert "cannot be read" in refusal(tmp_path / "a\x00b\nc")
     assert "cannot be read" in refusal(tmp_path / ("x" * 5000))
-    assert "write the whole path" in refusal(Path("~nobody-of-this-name/config.json"))
+    assert "write the absolute path" in refusal(Path("~nobody-of-this-name/config.json"))
 
 
 # The environment
@@ -520,8 +521,8 @@ def test_an_unknown_variable_is_only_warned_of_with_the_nearest_name(
     with caplog.at_level(logging.WARNING):
         assert load_settings(None, {}) == Settings()
     assert caplog.messages == [
-        "environment variable MEMORYOS_QQQ is no setting and is ignored",
-        "environment variable MEMORYOS_SHORT_TERM_CAPASITY is no setting and is ignored; "
+        "environment variable MEMORYOS_QQQ is not a setting and is ignored",
+        "environment variable MEMORYOS_SHORT_TERM_CAPASITY is not a setting and is ignored; "
         "did you mean MEMORYOS_SHORT_TERM_CAPACITY?",
     ]
 
