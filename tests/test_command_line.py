@@ -366,8 +366,8 @@ def test_bash_is_given_commands_options_and_values() -> None:
 @pytest.mark.parametrize(
     ("shell", "words", "cword", "proposed"),
     [
-        ("zsh", f"{PROGRAM} sea", "1", "plain\nsearch\nLook something up, as an assistant would."),
-        ("fish", f"{PROGRAM} sea", "sea", "plain,search\tLook something up, as an assistant would."),
+        ("zsh", f"{PROGRAM} sea", "1", "plain\nsearch\nSearch a memory as an assistant would."),
+        ("fish", f"{PROGRAM} sea", "sea", "plain,search\tSearch a memory as an assistant would."),
     ],
 )
 def test_zsh_and_fish_are_given_what_they_ask_for(shell: str, words: str, cword: str, proposed: str) -> None:

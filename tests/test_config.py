@@ -26,7 +26,10 @@ ROOT = Path(__file__).parent.parent
 SECRET = "sk-proj-4fQ9zT7mW2xB8kL1"  # noqa: S105  # made up; what must never be shown
 NAMES = list(Settings.model_fields)
 NUMBERS = [name for name in NAMES if value_type(name) in (int, float)]
-DIMENSIONS = "must be a JSON list of up to 100 texts of 1 to 60 characters without control characters, all different even if case is ignored"
+DIMENSIONS = (
+    "must be a JSON list of up to 100 texts of 1 to 60 characters without control characters, "
+    "all different even if case is ignored"
+)
 REFERENCE_CONFIG = {
     "user_id": "test_user",
     "openai_api_key": "your-api-key",

@@ -1,4 +1,4 @@
-"""All settings, each with its unit, its range and its default.
+"""Settings: every key of the config file, with its unit, its range and its default.
 
 The settings of the reference implementation have the same names and meaning here, so its config.json works unchanged.
 """

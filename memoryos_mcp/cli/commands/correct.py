@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.commands.common import open_memory, tool_result
 from memoryos_mcp.cli.terminal import one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.tools.arguments import check
@@ -23,7 +23,7 @@ async def correct(settings: Settings, given: Mapping[str, object], *, as_json: b
     ``given`` contains the arguments of the tool ``correct_memory``; the JSON output is that tool's result.
     """
     arguments = check(CorrectMemoryArguments, dict(given))
-    async with open_memory(settings, Mode.WORK) as (service, _):
+    async with open_memory(settings) as (service, _):
         result = await tool_result(CorrectMemoryResult, correct_memory, service, arguments)
     print_report(result, _lines(result), as_json=as_json)
 

@@ -15,7 +15,7 @@ import click
 from anyio import to_thread
 from pydantic import BaseModel
 
-from memoryos_mcp.cli.commands.common import has_memory, is_there, opened_store, progress_on_stderr
+from memoryos_mcp.cli.commands.common import has_memory, has_memory_or_note, open_store, progress_on_stderr
 from memoryos_mcp.cli.terminal import note, one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import nearest_name
@@ -93,9 +93,9 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
     """
     if as_json and target == STDOUT:
         raise ArgumentError(argument="--json", problem="and the memory cannot both go to stdout; name a file")
-    if not await is_there(settings):
+    if not await has_memory_or_note(settings):
         raise click.Abort
-    async with opened_store(settings) as store:
+    async with open_store(settings) as store:
         pages = (await store.counts()).pages
         with progress_on_stderr() as show, _target(target) as put:
             tell = _stoppable(lambda done: show("exporting", done, pages))
@@ -132,7 +132,7 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
             if is_dry_run and not await has_memory(settings):
                 yield None
                 return
-            async with opened_store(settings, short_term_capacity=settings.short_term_capacity) as store:
+            async with open_store(settings, short_term_capacity=settings.short_term_capacity) as store:
                 yield store
                 waiting = (await store.counts()).backlog
 

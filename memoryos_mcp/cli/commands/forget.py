@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, is_there, open_memory
+from memoryos_mcp.cli.commands.common import has_memory_or_note, open_memory
 from memoryos_mcp.cli.terminal import make_console, note, one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.forgetting import DryRun, Selection
@@ -22,7 +22,7 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
 
     The JSON output is the receipt, or the dry run without ``is_sure``.
     """
-    async with open_memory(settings, Mode.WORK) as (_, engine):
+    async with open_memory(settings) as (_, engine):
         dry_run = await engine.plan_forgetting(selection)
         if not (as_json and is_sure):
             print_report(_dry_run_json(dry_run), _dry_run_lines(dry_run), as_json=as_json)
@@ -45,8 +45,8 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
 async def show_receipts(settings: Settings, *, as_json: bool) -> None:
     """Print the receipts of everything that was forgotten, the oldest first."""
     receipts: list[ForgetReceipt] = []
-    if await is_there(settings):
-        async with open_memory(settings, Mode.READ) as (_, engine):
+    if await has_memory_or_note(settings):
+        async with open_memory(settings, only_reads=True) as (_, engine):
             receipts = await engine.forget_receipts()
     lines = [f"{receipt.at.astimezone(settings.zone):%Y-%m-%d %H:%M}  {_told(receipt)}" for receipt in receipts]
     print_report(list(map(_receipt_json, receipts)), lines or ["Nothing was ever forgotten."], as_json=as_json)

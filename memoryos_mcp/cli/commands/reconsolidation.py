@@ -15,13 +15,12 @@ from pydantic import BaseModel
 
 from memoryos_mcp.cli.commands.common import (
     FAILURES_IN_A_ROW,
-    Mode,
     Show,
     gave_up,
-    is_there,
+    has_memory_or_note,
+    note_if_stopped,
     open_memory,
-    opened_store,
-    stoppable,
+    open_store,
     watch,
 )
 from memoryos_mcp.cli.terminal import print_report
@@ -108,9 +107,9 @@ async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
     """
     check_llm(settings, os.environ)
     outcome = Outcome()
-    if await is_there(settings):
-        with stoppable(_KEPT):
-            async with open_memory(settings, Mode.WORK) as (_, engine):
+    if await has_memory_or_note(settings):
+        with note_if_stopped(_KEPT):
+            async with open_memory(settings) as (_, engine):
                 outcome = await _until_done(engine, settings)
     print_report(outcome, [_told(outcome)], as_json=as_json)
     if outcome.ended is Ending.BUDGET_SPENT:
@@ -123,7 +122,7 @@ async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
 async def forecast(settings: Settings, *, as_json: bool) -> None:
     """Print an estimate of the work to stdout; calls no LLM and changes nothing."""
     check_llm(settings, os.environ)
-    found = _estimate(await _to_do_again(settings) if await is_there(settings) else [], settings)
+    found = _estimate(await _to_do_again(settings) if await has_memory_or_note(settings) else [], settings)
     line = (
         f"{found.pages:,} pages would be done again, in {found.batches:,} batches: about {found.calls:,} calls "
         f"with {found.prompt_tokens:,} tokens of prompts. Pages that were never organised come on top. Nothing was "
@@ -235,7 +234,7 @@ async def _to_do_again(settings: Settings) -> list[_Again]:
     found: list[_Again] = []
     worker = ExtractiveAnalyst().name
     query = PageQuery(done_by=worker, after_seq=0, limit=_PAGES_AT_ONCE)
-    async with opened_store(settings) as store:
+    async with open_store(settings) as store:
         while done := await store.pages(replace(query, after_seq=found[-1].seq if found else 0)):
             found += [
                 _Again(

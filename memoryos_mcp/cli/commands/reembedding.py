@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from memoryos_mcp.cli.commands.common import (
     FAILURES_IN_A_ROW,
-    Mode,
     Show,
     gave_up,
-    is_there,
+    has_memory_or_note,
+    note_if_stopped,
     open_memory,
-    stoppable,
     try_model,
     watch,
 )
@@ -29,19 +28,19 @@ _KEPT = "what was done stays done, and the next server continues"
 
 async def show_status(settings: Settings, *, as_json: bool) -> None:
     """Print the progress of embedding for the configured user; loads no model and changes nothing."""
-    await is_there(settings)
+    await has_memory_or_note(settings)
     await _print_status(settings, as_json=as_json)
 
 
 async def reembed(settings: Settings, *, as_json: bool) -> None:
     """Embed all pages of the configured user with the configured model, with progress on stderr."""
     model = _model(settings, "embed with")
-    if await is_there(settings):
+    if await has_memory_or_note(settings):
         embedder = make_embedder(model, settings)
         try:
-            with stoppable(_KEPT):
+            with note_if_stopped(_KEPT):
                 await embedder.load()  # an unusable model is reported at once, not retried
-                async with open_memory(settings, Mode.WORK, embedder=embedder) as (_, engine):
+                async with open_memory(settings, embedder=embedder) as (_, engine):
                     await watch(engine, _is_whole)
         finally:
             await embedder.aclose()

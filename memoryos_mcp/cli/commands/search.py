@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.commands.common import open_memory, tool_result
 from memoryos_mcp.cli.terminal import (
     day,
     heading,
@@ -63,7 +63,7 @@ async def search_memory(
     arguments = check(RetrieveMemoryArguments, {name: value for name, value in given.items() if value is not None})
     if not query.strip():
         raise ArgumentError(argument="query", problem="is empty; ask for something")
-    async with open_memory(settings, Mode.READ) as (service, engine):
+    async with open_memory(settings, only_reads=True) as (service, engine):
         problem = await _load(engine, settings)
         result = await tool_result(RetrieveMemoryResult, retrieve_memory, service, arguments)
         if problem is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.commands.common import open_memory, tool_result
 from memoryos_mcp.cli.terminal import minute, one_line, plain, print_report, table
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.tools.arguments import check
@@ -32,7 +32,7 @@ Line = tuple[str, str | None]
 async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool) -> None:
     """Print memories by their public ids; the JSON output is the result of the tool ``get_memory``."""
     arguments = check(GetMemoryArguments, {"ids": list(ids), "max_tokens": WHOLE_TOKENS})
-    async with open_memory(settings, Mode.READ) as (service, _):
+    async with open_memory(settings, only_reads=True) as (service, _):
         result = await tool_result(GetMemoryResult, get_memory, service, arguments)
     print_report(result, (part for memory in result.memories for part in _parts(memory)), as_json=as_json)
 

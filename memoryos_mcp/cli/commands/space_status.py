@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from memoryos_mcp.cli.commands.common import Mode, has_memory, opened_store
+from memoryos_mcp.cli.commands.common import has_memory, open_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import EmbeddingModel
 from memoryos_mcp.engine.wiring import configured_model
@@ -39,7 +39,7 @@ async def embedding_status(settings: Settings) -> EmbeddingStatus:
     configured = configured_model(settings)
     pages, spaces = 0, list[Space]()
     if await has_memory(settings):
-        async with opened_store(settings, mode=Mode.READ) as store:
+        async with open_store(settings, only_reads=True) as store:
             pages, spaces = (await store.counts()).pages, await store.spaces()
     models = [_model_of(space) for space in spaces]
     # A model has several vector spaces if its weights changed under the same name; the last used is the present one.

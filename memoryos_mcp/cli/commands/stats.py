@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.commands.common import open_memory, tool_result
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
 from memoryos_mcp.cli.terminal import day, make_console, minute, one_line, plain, print_report, section, table
 from memoryos_mcp.config import Settings
@@ -68,7 +68,7 @@ async def show_stats(settings: Settings, *, is_whole: bool, as_json: bool) -> No
 
 async def _overview(settings: Settings, *, is_whole: bool) -> Overview:
     user_id = settings.user_id
-    async with open_memory(settings, Mode.READ) as (service, engine):
+    async with open_memory(settings, only_reads=True) as (service, engine):
         stats = await engine.stats()
         text_bytes, failures = await engine.text_bytes(), await engine.failures()
         arguments = GetUserProfileArguments(include_assistant_knowledge=True)
