@@ -124,7 +124,7 @@ def test_one_call_is_shown_in_full(log: Path, tmp_path: Path) -> None:
 def test_a_failed_call_is_shown_with_its_error_and_a_cut_one_as_cut(log: Path, tmp_path: Path) -> None:
     write(log, "fail", "two…")
     assert run(tmp_path, "--show", "1").stdout.splitlines()[-1] == "error: the endpoint refused: quota spent"
-    assert "reply, cut at a limit of tokens" in run(tmp_path, "--show", "2").stdout
+    assert "reply, cut off at the token limit" in run(tmp_path, "--show", "2").stdout
 
 
 def test_no_text_can_command_the_terminal(log: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_log_that_is_on_and_empty_is_not_told_to_be_switched_on(
     settings = load_settings(None, {"data_storage_path": str(tmp_path), "user_id": USER, "llm_log": True})
     show_llm_log(settings, last=20, number=None, as_json=False)
     told = capsys.readouterr().out
-    assert "Nothing was sent to the LLM" in told
+    assert "no request to the LLM was logged" in told
     assert "MEMORYOS_LLM_LOG" not in told
 
 
@@ -190,7 +190,7 @@ def test_a_damaged_line_is_said_to_be_one_and_hides_no_other(log: Path, tmp_path
 
 def test_each_user_has_a_log_of_their_own(log: Path, tmp_path: Path) -> None:
     write(log, "one")
-    assert "Nothing is logged" in run(tmp_path, "--user-id", "zoe").stdout
+    assert "There is no log" in run(tmp_path, "--user-id", "zoe").stdout
 
 
 def test_a_log_that_cannot_be_read_is_an_error_that_names_it(log: Path, tmp_path: Path) -> None:

@@ -148,11 +148,11 @@ async def test_a_dry_run_asks_nobody_changes_nothing_and_foretells_the_batches(d
 async def test_what_is_done_again_and_what_it_takes_is_told_in_words(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
-        assert "11 pages would be done again, in 3 batches" in (await run(data, "--dry-run", server=server)).stdout
+        assert "11 pages would be redone in 3 batches" in (await run(data, "--dry-run", server=server)).stdout
         result = await run(data, server=server)
-        assert result.stdout.startswith("11 of 11 pages were done again, with ")
+        assert result.stdout.startswith("11 of 11 pages were redone with ")
         for arguments in ((), ("--dry-run",)):
-            assert (await run(data, *arguments, server=server)).stdout.startswith("Nothing to do again")
+            assert (await run(data, *arguments, server=server)).stdout.startswith("There is nothing to redo")
 
 
 async def test_progress_is_told_line_by_line_where_there_is_no_terminal(
@@ -195,7 +195,7 @@ async def test_an_llm_that_fails_three_times_in_a_row_ends_it_and_the_rest_stays
         assert (result.exit_code, failed["ended"], failed["left"]) == (1, "failed", len(SAID))
         assert "refused the key" in failed["error"]
         assert isinstance(result.exception, MemoryOSError)
-        assert "what was done stays done" in str(result.exception)
+        assert "finished work is kept" in str(result.exception)
         after = await state(data)
         assert (after.counts.degraded, after.counts.mid_term) == (len(SAID), len(SAID))
         async with llm_server(answer) as server:
@@ -276,7 +276,7 @@ async def test_ctrl_c_ends_it_cleanly_and_nothing_is_lost(data: Path) -> None:
             if process.returncode is None:
                 process.kill()
         assert (process.returncode, stdout) == (130, b"")
-        assert b"stopped; what was done stays done" in stderr
+        assert b"stopped; finished work is kept" in stderr
         assert b"Traceback" not in stderr
         assert KEY.encode() not in stderr
         after = await state(data)

@@ -33,7 +33,7 @@ KEY = "sk-live-4f9a8b7c6d5e"
 PASSWORD = "hunter2"  # noqa: S105 - of no account
 PAGES = 5
 DIMENSION = 8
-KEPT = "what was done stays done"
+KEPT = "finished work is kept"
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
@@ -129,7 +129,7 @@ async def test_the_status_tells_both_models_loads_none_and_changes_nothing(data:
     assert told.stdout.splitlines() == [
         "tiny (configured): 0 of 5 pages have vectors",
         "all-MiniLM-L6-v2: 5 of 5 pages have vectors",
-        "A running server embeds the rest in the background; `memoryos-mcp reembed` does it now.",
+        "A running server embeds the rest in the background; memoryos-mcp reembed does it now.",
     ]
 
 
@@ -149,7 +149,7 @@ async def test_without_a_model_the_status_says_so_and_what_is_kept(data: Path) -
         (space,) = (await done(*none))["spaces"]
     assert told.stdout.splitlines() == [
         "all-MiniLM-L6-v2: 5 of 5 pages have vectors",
-        "No embedding model is configured: search uses only words.",
+        "No embedding model is configured: search uses only keywords.",
     ]
     assert (space["model"], space["is_configured"]) == ("all-MiniLM-L6-v2", False)
 
@@ -222,7 +222,7 @@ async def test_without_a_model_there_is_nothing_to_do_and_the_code_is_2(command:
     assert isinstance(result.exception, ConfigError)
     assert (code, stdout, stderr.count("\n")) == (2, "", 1)
     assert "embedding_model_name: is none" in stderr
-    assert stderr.endswith("name a model\n")
+    assert stderr.endswith("set it to a model\n")
 
 
 @pytest.mark.parametrize("command", ["reembed", "warmup"])
@@ -257,7 +257,7 @@ async def test_a_model_that_keeps_failing_ends_it_and_what_was_done_stays_done(
         assert (await remember(data, 0)).counts.unembedded == 0
     assert (result.exit_code, result.stdout) == (1, "")
     assert isinstance(result.exception, ModelError)
-    assert "it failed 3 times in a row: the embeddings API" in str(result.exception)
+    assert "the work failed 3 times in a row: the embeddings API" in str(result.exception)
     assert KEPT in str(result.exception)
     assert KEY not in result.output + str(result.exception)
     assert 0 < status["spaces"][0]["pages_left"] < 20

@@ -164,7 +164,7 @@ def test_that_nothing_was_found_is_said_before_the_recent_pages(tmp_path: Path) 
     with Memoryos(USER, data_storage_path=tmp_path, **NO_MODEL) as memory:
         memory.add_memory("I planted a tree.", "")
     shown = looked(tmp_path, "search", "zebra", "--embedding-model-name", "none").splitlines()
-    assert shown[:2] == ["No earlier page and no fact was found.", ""]
+    assert shown[:2] == ["No older page and no fact was found.", ""]
     assert shown[2].startswith("Most recent pages")
 
 
@@ -175,9 +175,9 @@ def test_full_shows_both_sides_of_each_page(data: Path) -> None:
 
 
 def test_search_says_that_it_goes_by_words_alone_and_why(data: Path, no_pause: None) -> None:
-    assert "found by words alone" in looked(data, "search", "biscuit", "--embedding-model-name", "none")
+    assert "found by keywords only" in looked(data, "search", "biscuit", "--embedding-model-name", "none")
     done = run(data, "search", "biscuit", *DEAD_MODEL)
-    assert (done.returncode, "found by words and meaning" in done.stdout) == (0, True)
+    assert (done.returncode, "found by keywords and meaning" in done.stdout) == (0, True)
     assert done.stderr.startswith("memoryos-mcp: search uses the previous embedding model: ")
 
 
@@ -261,15 +261,15 @@ def test_pages_that_wait_are_left_waiting(tmp_path: Path, no_pause: None) -> Non
             memory.add_memory(f"I planted tree {number}.", "")
     before = content(data)
     shown = looked(data, "stats", "--consolidation-idle-s", 0)
-    assert re.search(r"^  3 pages to be sorted into topics, the oldest since \d{4}-", shown, re.MULTILINE)
+    assert re.search(r"^  3 pages to be organised into topics, the oldest since \d{4}-", shown, re.MULTILINE)
     assert "0 of 4 pages have vectors" in shown
     assert "\n  4 pages without vectors" in shown
     found = as_json(data, "search", "tree", "--consolidation-idle-s", 0)
     assert found["search_mode"] == "lexical"  # no page has vectors, and none is given any
     assert len(found["retrieved_pages"]) == 3
     done = run(data, "search", "tree", *DEAD_MODEL)
-    assert (done.returncode, "found by words alone" in done.stdout) == (0, True)
-    assert done.stderr.startswith("memoryos-mcp: search uses only words: ")
+    assert (done.returncode, "found by keywords only" in done.stdout) == (0, True)
+    assert done.stderr.startswith("memoryos-mcp: search uses only keywords: ")
     assert content(data) == before
 
 

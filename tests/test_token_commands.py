@@ -51,7 +51,7 @@ def test_the_token_alone_goes_to_stdout_and_what_to_know_of_it_to_stderr(data: P
     assert found is not None
     assert (found.user_id, found.scopes) == ("Zoë", frozenset({Scope.WRITE}))
     assert found.expires_at == datetime(2999, 2, 1, tzinfo=UTC)
-    assert "only time that this token is shown" in result.stderr
+    assert "This token is not shown again" in result.stderr
     assert "memory of Zoë (write; expires: 2999-02-01 00:00)" in result.stderr
     assert f"memoryos-mcp token revoke {found.token_id}" in result.stderr
     assert token not in result.stderr
@@ -114,7 +114,7 @@ def test_a_token_is_revoked_by_its_id_or_by_itself(data: Path) -> None:
     assert run(data, "revoke", two).stdout == f"Token {token_id_of(two)} is revoked.\n"
     assert [entry["state"] for entry in listed(data)] == ["revoked", "revoked"]
     again = run(data, "revoke", token_id_of(one))
-    assert (again.exit_code, again.stdout) == (0, f"Token {token_id_of(one)} was revoked before.\n")
+    assert (again.exit_code, again.stdout) == (0, f"Token {token_id_of(one)} was already revoked.\n")
 
 
 def test_an_unknown_id_is_refused_with_the_one_that_was_most_likely_meant(data: Path) -> None:
@@ -131,10 +131,10 @@ def test_an_unknown_id_is_refused_with_the_one_that_was_most_likely_meant(data: 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("ann", "--expires", "soon"), "is no time; write it like 12h, 30d, 4w or 2027-01-31"),
-        (("ann", "--expires", "2027-02-30"), "is no time"),
-        (("ann", "--expires", "2020-01-31"), "is past"),
-        (("ann", "--expires", "0d"), "is past"),
+        (("ann", "--expires", "soon"), "is not a valid time; write it like 12h, 30d, 4w or 2027-01-31"),
+        (("ann", "--expires", "2027-02-30"), "is not a valid time"),
+        (("ann", "--expires", "2020-01-31"), "is in the past"),
+        (("ann", "--expires", "0d"), "is in the past"),
         (("ann", "--expires", "999999w"), "is too far"),
         (("ann", "--expires", "9999-12-31"), "is too far"),
         (("ann", "--scope", "everything"), "'everything' is not one of"),

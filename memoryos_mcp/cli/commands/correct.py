@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp correct``: corrects or restores a fact or trait, and prints its previous and new text."""
+"""The command ``memoryos-mcp correct``: correct or restore a fact or trait."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,15 +12,15 @@ from memoryos_mcp.engine.tools.memory_tools import correct_memory
 
 _DONE = {
     "corrected": "Corrected. To undo it: memoryos-mcp correct {} --restore",
-    "restored": "Restored: {} holds again.",
-    "dry_run": "This is what would change; nothing was changed.",
+    "restored": "Restored: {} is valid again.",
+    "dry_run": "This was a dry run; nothing was changed.",
 }
 
 
 async def correct(settings: Settings, given: Mapping[str, object], *, as_json: bool) -> None:
-    """Correct or restore a fact or trait, and print what changed.
+    """Correct or restore a fact or trait, and print the change.
 
-    ``given`` contains the arguments of the tool ``correct_memory``; the JSON output is that tool's result.
+    ``given`` are arguments of the tool ``correct_memory``; the JSON output is the tool's result.
     """
     arguments = check(CorrectMemoryArguments, dict(given))
     async with open_memory(settings) as (service, _):
@@ -31,6 +31,6 @@ async def correct(settings: Settings, given: Mapping[str, object], *, as_json: b
 def _lines(result: CorrectMemoryResult) -> Iterator[str]:
     now = f" ({one_line(result.holds_now)})" if result.holds_now else ""
     yield one_line(result.corrected)
-    yield f"  before: {one_line(result.before) if result.before is not None else 'nothing held'}"
-    yield f"  after{now}: {one_line(result.after) if result.after is not None else 'nothing holds'}"
+    yield f"  before: {one_line(result.before) if result.before is not None else 'none'}"
+    yield f"  after{now}: {one_line(result.after) if result.after is not None else 'none'}"
     yield _DONE[result.status].format(one_line(result.corrected))

@@ -1,4 +1,4 @@
-"""The progress of embedding in a memory, by vector space, as commands show it."""
+"""The progress of embedding in a memory, by embedding model."""
 
 from datetime import datetime
 
@@ -15,9 +15,9 @@ class SpaceStatus(BaseModel, frozen=True):
     """The progress of one model.
 
     Attributes:
-        space: Identity of its vectors; None if there are none yet.
-        pages_left: Pages without its vectors.
-        used_at: When it was last used, to about a day; None if it never was.
+        space: Identity of the model's vectors; None if there are none yet.
+        pages_left: Number of pages without vectors of the model.
+        used_at: Time of the last use, accurate to about a day; None if the model was never used.
     """
 
     model: str
@@ -28,21 +28,21 @@ class SpaceStatus(BaseModel, frozen=True):
 
 
 class EmbeddingStatus(BaseModel, frozen=True):
-    """The progress of all models, the configured one first; ``pages`` is the number of pages in the memory."""
+    """The progress of all models, the configured model first; ``pages`` is the number of pages in the memory."""
 
     pages: int
     spaces: list[SpaceStatus]
 
 
 async def embedding_status(settings: Settings) -> EmbeddingStatus:
-    """Return the progress of embedding for the configured user; loads no model and changes nothing."""
+    """Return the progress of embedding for the configured user. No model is loaded and nothing is changed."""
     configured = configured_model(settings)
     pages, spaces = 0, list[Space]()
     if await has_memory(settings):
         async with open_store(settings, only_reads=True) as store:
             pages, spaces = (await store.counts()).pages, await store.spaces()
     models = [_model_of(space) for space in spaces]
-    # A model has several vector spaces if its weights changed under the same name; the last used is the present one.
+    # A model whose weights changed under the same name has several vector spaces, the last used one first.
     present = models.index(configured) if configured in models else None
     found = [
         SpaceStatus(
