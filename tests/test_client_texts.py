@@ -96,7 +96,7 @@ def test_an_empty_text_gets_the_entry(text: str) -> None:
         ('{"a": "\\x"}', "not valid JSON"),
         ("{,}", "not valid JSON"),
         ('{"a": 1 /* not ended', "not valid JSON"),
-        ('{"a": ' + "[" * 5000 + "]" * 5000 + "}", "levels deep"),
+        ('{"a": ' + "[" * 5000 + "]" * 5000 + "}", "nested levels"),
     ],
 )
 def test_what_cannot_be_changed_is_told(text: str, told: str) -> None:

@@ -106,7 +106,7 @@ async def test_without_an_llm_nothing_is_wrong_and_it_is_said_how_to_have_one(da
     async with asyncio.timeout(LIMIT_S):
         found = checks(await run(data, "--json"))
     assert {check["verdict"] for check in found.values()} == {"ok"}
-    assert "memory works without one" in found["llm"]["found"]
+    assert "the memory works without an LLM" in found["llm"]["found"]
     assert "llm_provider" in found["llm"]["fix"]
 
 
@@ -114,7 +114,7 @@ async def test_a_key_that_only_stands_in_the_environment_is_said_to_turn_nothing
     async with asyncio.timeout(LIMIT_S):
         found = checks(await run(data, "--json", DASHSCOPE_API_KEY=KEY))
     assert "set llm_provider to qwen" in found["llm"]["fix"]
-    assert "DASHSCOPE_API_KEY alone enables nothing" in found["llm"]["fix"]
+    assert "DASHSCOPE_API_KEY alone does not enable an LLM" in found["llm"]["fix"]
 
 
 async def test_an_llm_that_works_is_asked_one_tiny_question_that_holds_nothing_of_a_memory(data: Path) -> None:
@@ -146,7 +146,7 @@ async def test_each_check_is_one_line_with_its_mark_in_the_order_of_the_checks(d
         ("fail", "llm_reply"),
     ]
     assert "set llm_model" in lines[1][2]
-    assert lines[5][2] == "none is configured: search uses only words"
+    assert lines[5][2] == "none is configured: search uses only keywords"
 
 
 async def test_the_bundled_model_is_loaded_and_told_with_its_dimension(
@@ -158,7 +158,7 @@ async def test_the_bundled_model_is_loaded_and_told_with_its_dimension(
         monkeypatch.setattr(models, "SLOW_LOAD_S", 0.0)
         slow = checks(await run(data, "--json"))["embedding_model"]
     assert (quick["verdict"], quick["fix"]) == ("ok", None)
-    assert quick["found"] == "all-MiniLM-L6-v2 on this machine answers, 384 dimensions"
+    assert quick["found"] == "all-MiniLM-L6-v2 on this machine works, 384 dimensions"
     assert re.fullmatch(re.escape(quick["found"]) + r", loaded in \d+\.\d s", slow["found"])
 
 
@@ -170,7 +170,7 @@ async def test_an_embeddings_api_is_asked_for_a_probe_and_for_a_query(data: Path
         probe, query = server.asked
     found = checks(result)["embedding_model"]
     assert (found["verdict"], found["fix"]) == ("ok", None)
-    assert found["found"].startswith(f"tiny of the embeddings API at {server.base_url} answers, 2 dimensions")
+    assert found["found"].startswith(f"tiny at the embeddings API {server.base_url} works, 2 dimensions")
     assert query.body["input"] != probe.body["input"]
     assert query.headers["authorization"].startswith("Basic ")  # the address goes before the key
     assert KEY not in result.output
@@ -192,13 +192,13 @@ async def test_a_failing_embeddings_api_is_told_with_what_is_there_as_an_llm_is(
         result = await run(data, *arguments, server.base_url, MEMORYOS_EMBEDDING_API_KEY=KEY)
     found = checks(result)["embedding_model"]
     assert "has no such model or path" in found["found"]
-    assert found["fix"].endswith("models there: tiny-embed")
+    assert found["fix"].endswith("models of the server: tiny-embed")
     assert KEY not in result.output
     models, nothing = json_reply({"data": [{"id": "tiny"}]}), html("Not found", status=404)
     answering: Answering = lambda asked: models if asked.path == "/v1/models" else nothing  # noqa: E731
     async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
         found = checks(await run(data, *arguments, server.base_url.removesuffix("/v1")))["embedding_model"]
-        assert f"an API answers at {server.base_url}: set embedding_base_url to that" in found["fix"]
+        assert f"an API replies at {server.base_url}: set embedding_base_url to that address" in found["fix"]
 
 
 async def test_where_no_embeddings_api_answers_at_a_servers_own_port_it_is_said_how_it_is_started(
@@ -211,7 +211,7 @@ async def test_where_no_embeddings_api_answers_at_a_servers_own_port_it_is_said_
     async with asyncio.timeout(LIMIT_S):
         found = checks(await run(data, "--json", "--embedding-base-url", f"http://127.0.0.1:{port}/v1"))
     assert found["embedding_model"]["found"] == f"nothing answers at http://127.0.0.1:{port}/v1"
-    assert "llama.cpp is started with: llama-server -m MODEL.gguf --embeddings" in found["embedding_model"]["fix"]
+    assert "start llama.cpp with: llama-server -m MODEL.gguf --embeddings" in found["embedding_model"]["fix"]
 
 
 async def test_a_model_that_cannot_be_loaded_is_a_failed_check_that_says_what_to_do(
@@ -278,7 +278,7 @@ async def test_an_unknown_model_is_told_with_the_nearest_of_those_that_are_there
     answer = with_models(api_error(404, "model not found"), names)
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         found = await ask(server, data)
-    listed = found["llm"]["fix"].partition("models there: ")[2]
+    listed = found["llm"]["fix"].partition("models of the server: ")[2]
     assert listed.startswith("tiny-2, ")
     assert listed.count(",") == 9
     assert listed.endswith(" and 11 more")
@@ -289,7 +289,7 @@ async def test_an_unknown_model_is_told_with_the_nearest_of_those_that_are_there
 async def test_models_are_not_listed_where_the_model_is_one_of_them(data: Path) -> None:
     answer = with_models(api_error(402, "pay"), ["tiny", "huge"])
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
-        assert "models there" not in (await ask(server, data))["llm"]["fix"]
+        assert "models of the server" not in (await ask(server, data))["llm"]["fix"]
 
 
 async def test_an_address_that_lacks_v1_is_told_with_the_one_that_answers(data: Path) -> None:
@@ -297,7 +297,7 @@ async def test_an_address_that_lacks_v1_is_told_with_the_one_that_answers(data: 
     answering: Answering = lambda asked: models if asked.path == "/v1/models" else nothing  # noqa: E731
     async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
         found = await ask(server, data, "--openai-base-url", server.base_url.removesuffix("/v1") + "/")
-        assert f"an API answers at {server.base_url}: set openai_base_url to that" in found["llm"]["fix"]
+        assert f"an API replies at {server.base_url}: set openai_base_url to that address" in found["llm"]["fix"]
 
 
 @pytest.mark.parametrize("listing", [html("<p>"), json_reply({"data": "none"}), api_error(401), Hang()])
@@ -310,7 +310,7 @@ async def test_an_endpoint_that_does_not_list_models_is_no_further_failure(
     async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
         found = await ask(server, data)
     assert "no such model" in found["llm"]["found"]
-    assert "models there" not in found["llm"]["fix"]
+    assert "models of the server" not in found["llm"]["fix"]
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ async def test_silence_fails_after_the_time_limit_of_the_settings(data: Path) ->
     async with asyncio.timeout(LIMIT_S), llm_server(with_models(Hang(), ["tiny"])) as server:
         found = await ask(server, data, "--llm-timeout-s", "0.3")
         assert len(chats(server)) == 1
-    assert "no whole reply within 0.3 s" in found["llm"]["found"]
+    assert "gave no whole reply within 0.3 s" in found["llm"]["found"]
     assert "llm_timeout_s" in found["llm"]["fix"]
 
 
@@ -341,7 +341,7 @@ async def test_nobody_is_kept_waiting_as_long_as_the_settings_allow(
     async with asyncio.timeout(LIMIT_S), llm_server(Hang()) as server:
         found = await ask(server, data, "--llm-timeout-s", "3600")
         await server.hung_up.wait()
-    assert "no whole reply within 1 s" in found["llm"]["found"]
+    assert "did not finish its reply within 1 s" in found["llm"]["found"]
     assert "llm_timeout_s" not in found["llm"]["fix"]
 
 
@@ -351,7 +351,7 @@ async def test_nobody_is_kept_waiting_as_long_as_the_settings_allow(
         (completion("Certainly! It is done."), "fail", "the reply holds no JSON object"),
         (completion(""), "fail", "the reply is empty"),
         (completion('{"ok": tr', finish_reason="length"), "fail", "the reply was cut"),
-        (completion('{"okay": 1}'), "warn", "not the object that was asked for"),
+        (completion('{"okay": 1}'), "warn", "not the requested object"),
     ],
 )
 async def test_a_reply_that_is_not_as_asked_is_told_with_what_it_means(
@@ -371,7 +371,7 @@ async def test_a_provider_that_takes_no_form_is_said_to_be_asked_in_words(data: 
         found = await ask(server, data, "--llm-provider", "anthropic")
         assert '{"ok": true}' in server.bodies[0]["messages"][0]["content"]
     assert found["llm_reply"]["verdict"] == "ok"
-    assert "only the prompt asks" in found["llm_reply"]["found"]
+    assert "only the prompt demands" in found["llm_reply"]["found"]
 
 
 async def test_a_setting_that_cannot_be_used_is_a_failed_check_and_no_crash(data: Path, tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ async def test_a_python_that_the_packages_have_no_wheels_for_is_a_warning(
 async def test_the_users_memory_is_read_through_and_told_or_not_there_yet(data: Path) -> None:
     flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
     async with asyncio.timeout(LIMIT_S):
-        assert "has none yet, the first page makes it" in checks(await run(data, *flags))["memory"]["found"]
+        assert "has no memory yet, the first page creates it" in checks(await run(data, *flags))["memory"]["found"]
         async with memory(data, None) as ours:
             await ours.add([Said("I keep bees."), Said("And hens.")])
             in_use = checks(await run(data, *flags))["memory"]
@@ -486,7 +486,9 @@ async def test_the_users_memory_is_read_through_and_told_or_not_there_yet(data: 
     file = database_file(data, USER)
     for found in (in_use, at_rest):
         assert found["verdict"] == "ok"
-        assert re.fullmatch(rf"SQLite 3\.\d+\.\d+; {USER}: 2 pages in {re.escape(str(file))}, sound", found["found"])
+        assert re.fullmatch(
+            rf"SQLite 3\.\d+\.\d+; {USER}: 2 pages in {re.escape(str(file))}, no damage", found["found"]
+        )
 
 
 async def test_an_old_sqlite_is_a_failed_check(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -563,19 +565,25 @@ def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
 @pytest.mark.parametrize(
     ("name", "entry", "verdict", "told", "fix"),
     [
-        ("other", {"command": "npx"}, "ok", "not added in", "install --client cursor adds it"),
+        ("other", {"command": "npx"}, "ok", "not configured in", "install --client cursor adds the server"),
         ("memoryos", {"command": "/gone/memoryos-mcp", "args": ["serve"]}, "fail", "no longer exists", "install"),
         ("memoryos", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", "not an absolute path", "--client cursor"),
         ("mine", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", '"mine": its command', "--name mine"),
         ("memoryos", {"command": __file__, "args": ["-m", "memoryos_mcp"]}, "fail", "cannot be run", "install"),
-        ("memory", {"command": "uvx", "args": ["memoryos-mcp"]}, "warn", "starts another project", "take it out"),
-        ("memory", {"command": "/x/uv", "args": ["tool", "run", "memoryos-mcp==2"]}, "warn", "another project", "take"),
+        ("memory", {"command": "uvx", "args": ["memoryos-mcp"]}, "warn", "starts another project", "remove it"),
+        (
+            "memory",
+            {"command": "/x/uv", "args": ["tool", "run", "memoryos-mcp==2"]},
+            "warn",
+            "another project",
+            "remove",
+        ),
         ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "is not an entry of this program", "--force"),
         ("memoryos", {"url": "http://127.0.0.1:1/mcp"}, "fail", "no server answers at http://127.0.0.1:1/mcp", "start"),
         ("memoryos", {"url": "http://me:pw@127.0.0.1:1/mcp?k=pw"}, "fail", "at http://127.0.0.1:1/mcp", "--http"),
         ("memoryos", {"url": "no address"}, "fail", "its address is not valid", "--http URL"),
         ("memoryos", {"url": "http://[::1/mcp"}, "fail", "its address is not valid", "--http URL"),
-        ("memoryos", {"command": sys.executable, "args": ["-m", "memoryos_mcp", "serve"]}, "ok", "added in", None),
+        ("memoryos", {"command": sys.executable, "args": ["-m", "memoryos_mcp", "serve"]}, "ok", "configured in", None),
     ],
 )
 async def test_a_clients_entry_is_told_with_what_is_wrong_with_it(

@@ -22,7 +22,7 @@ from mcp.types import CallToolResult
 from memoryos_mcp.cli.commands.installing.outcomes import masked
 from memoryos_mcp.cli.installer import entries, files, jsonc, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS, Client
-from memoryos_mcp.cli.installer.places import Found, Machine, places_of
+from memoryos_mcp.cli.installer.places import Location, Machine, locations_of
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.errors import ClientFileError
 from tests.test_client_texts import FILES
@@ -64,7 +64,7 @@ def refused(*arguments: str, told: str) -> None:
 
 def file_of(client: Client, home: Path) -> Path:
     """Return the client's file of user scope, in a folder as the client makes it."""
-    (found,) = places_of(client, "user", Machine.this())
+    (found,) = locations_of(client, "user", Machine.this())
     found.file.parent.mkdir(parents=True, exist_ok=True)
     assert found.file.is_relative_to(home)
     return found.file
@@ -113,7 +113,7 @@ def test_a_real_file_is_changed_backed_up_and_given_back_byte_by_byte(client: Cl
     assert taken_out.exit_code == 0
     assert client.then in result.stdout
     assert client.then not in taken_out.stdout
-    assert f"if {client.title} runs" in taken_out.stdout
+    assert f"if {client.title} is running" in taken_out.stdout
     assert file.read_bytes() == before
 
 
@@ -281,7 +281,7 @@ def test_what_is_read_only_is_left(what: str, home: Path) -> None:
 
 def test_that_a_client_is_not_here_is_told(home: Path) -> None:
     shown = run("install", "--client", "zed").stdout
-    assert "Zed was not found on this machine; the file is where it would look" in shown
+    assert "Zed was not found on this machine; the file is in the place where it would look" in shown
     told = json.loads(run("install", "--client", "codex", "--json").stdout)
     assert [change["is_client_there"] for change in told["changes"]] == [False]
 
@@ -296,7 +296,9 @@ def test_a_path_that_is_no_text_is_refused(home: Path) -> None:
     file = real_file(client, home)
     before = file.read_bytes()
     server = entries.Local("/opt/\udcff/memoryos-mcp", ("serve",))
-    plan = planning.plan_install(Found(client, "user", file, is_client_there=True), server, "memoryos", is_forced=False)
+    plan = planning.plan_install(
+        Location(client, "user", file, is_client_there=True), server, "memoryos", is_forced=False
+    )
     with pytest.raises(ClientFileError, match="not valid Unicode"):
         plan.carry_out(NOW)
     assert (file.read_bytes(), beside(file)) == (before, [])
@@ -316,7 +318,9 @@ def test_permissions_and_owner_stay(home: Path) -> None:
 def test_a_file_that_changes_between_reading_and_writing_is_left(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = CLIENTS["cursor"]
     file = real_file(client, home)
-    plan = planning.plan_install(Found(client, "user", file, is_client_there=True), LOCAL, "memoryos", is_forced=False)
+    plan = planning.plan_install(
+        Location(client, "user", file, is_client_there=True), LOCAL, "memoryos", is_forced=False
+    )
     before = file.read_bytes()
     newer = before.replace(b"browser", b"browser2")
     file.write_bytes(newer)
@@ -373,7 +377,7 @@ def test_without_a_client_those_that_are_here_are_listed(home: Path) -> None:
     assert "No MCP client was found" in run("install").stdout
     real_file(CLIENTS["windsurf"], home)
     run("install", "--client", "windsurf")
-    assert "All of them have it" in run("install").stdout
+    assert "All of them have the server" in run("install").stdout
     file_of(CLIENTS["zed"], home).write_text("{", encoding="utf-8")
     shown = run("install").stdout
     assert [line.split()[:2] for line in shown.splitlines()[:2]] == [["windsurf", "added"], ["zed", "unreadable"]]
@@ -404,7 +408,7 @@ def test_what_a_client_cannot_do_is_refused_with_what_to_do_instead(home: Path) 
     refused("install", "--client", "claude-desktop", "--http", URL, told="Settings, Connectors")
     for name in ("cline", "zed"):
         arguments = ("install", "--client", name, "--http", URL, "--token-variable", "TOKEN")
-        refused(*arguments, told="does not fill in variables")
+        refused(*arguments, told="does not support environment variables")
     assert not list(home.iterdir())
 
 
@@ -414,11 +418,11 @@ def test_what_a_client_cannot_do_is_refused_with_what_to_do_instead(home: Path) 
         (("--http", "ftp://a"), "is not a valid address"),
         (("--http", "http://[::1"), "is not a valid address"),
         (("--http", "localhost:8000"), "is not a valid address"),
-        (("--http", "http://u:p@a/mcp"), "contains a login"),
+        (("--http", "http://u:p@a/mcp"), "contains a user name"),
         (("--http", URL, "--token", "a b"), "--token"),
         (("--http", URL, "--token", " "), "--token"),
         (("--http", URL, "--token", "a", "--token-variable", "B"), "one of them"),
-        (("--http", URL, "--token-variable", "a b"), "not a valid name of a variable"),
+        (("--http", URL, "--token-variable", "a b"), "not a valid name of an environment variable"),
         (("--http", URL, "--user-id", "ada"), "settings"),
         (("--token", "a"), "--http URL"),
         (("--name", "a b"), "--name"),
@@ -474,7 +478,7 @@ def test_a_token_on_the_command_line_is_taken_with_a_caution(home: Path) -> None
     result = run("install", "--client", "cursor", "--http", "http://far.example", "--token", TOKEN)
     assert result.exit_code == 0
     assert "other accounts on this machine can read a token" in result.stderr
-    assert "others can read the token on the network; give an address that begins with https" in result.stderr
+    assert "others on the network can read it; give an https" in result.stderr
     assert TOKEN not in result.output
 
 
@@ -555,7 +559,7 @@ def test_of_a_token_that_is_replaced_neither_is_shown(indent: int | None, home: 
 def test_variables_that_the_client_would_not_hand_on_are_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_USER_ID", "ada")
     result = run("install", "--client", "cursor", "--dry-run")
-    assert "MEMORYOS_USER_ID is set here, but a client starts the server without" in result.stderr
+    assert "MEMORYOS_USER_ID is set here, but not when a client starts the server" in result.stderr
 
 
 LINUX = {"XDG_CONFIG_HOME": "/x/config", "CODEX_HOME": "/x/codex", "CLAUDE_CONFIG_DIR": "/x/claude"}
@@ -588,7 +592,7 @@ def test_files_are_where_each_platform_has_them(
     platform: Any, environment: Mapping[str, str], name: str, expected: str
 ) -> None:
     machine = Machine(platform, Path("/u"), environment, Path("/p"))
-    (found,) = places_of(CLIENTS[name], "user", machine)
+    (found,) = locations_of(CLIENTS[name], "user", machine)
     assert (found.file.as_posix(), found.is_client_there) == (expected, False)
 
 
@@ -596,13 +600,13 @@ def test_a_packaged_claude_desktop_is_found_and_so_is_every_editor_with_cline(tm
     packaged = tmp_path / "AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"
     packaged.mkdir(parents=True)
     machine = Machine("windows", tmp_path, {}, tmp_path)
-    found = places_of(CLIENTS["claude-desktop"], "user", machine)
+    found = locations_of(CLIENTS["claude-desktop"], "user", machine)
     assert [each.file for each in found] == [packaged / "claude_desktop_config.json"]
     (tmp_path / "AppData/Roaming/Claude").mkdir(parents=True)
-    assert len(places_of(CLIENTS["claude-desktop"], "user", machine)) == 2
+    assert len(locations_of(CLIENTS["claude-desktop"], "user", machine)) == 2
     for editor in ("Code", "Cursor"):
         (tmp_path / f"AppData/Roaming/{editor}/User/globalStorage/saoudrizwan.claude-dev").mkdir(parents=True)
-    there = [each.file for each in places_of(CLIENTS["cline"], "user", machine)]
+    there = [each.file for each in locations_of(CLIENTS["cline"], "user", machine)]
     assert [file.parts[-6] for file in there] == ["Code", "Cursor"]
 
 
@@ -659,7 +663,7 @@ def test_what_claude_codes_command_says_against_it_is_told_and_a_token_never_goe
     claude: Path, home: Path
 ) -> None:
     arguments = ("install", "--client", "claude-code", "--http", URL)
-    refused(*arguments, "--token-variable", "MEM", told="refused (no stdio)")
+    refused(*arguments, "--token-variable", "MEM", told="failed (no stdio)")
     refused(*arguments, "--token", TOKEN, told="give --token-variable NAME")
     (line,) = claude.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)[-3:] == [URL, "--header", "Authorization: Bearer ${MEM}"]
@@ -682,13 +686,13 @@ def test_what_claude_codes_command_has_done_is_not_told_to_be_typed_again(claude
     run("install", "--client", "claude-code", "--http", URL)  # the stand-in refuses this one
     entry = {"type": "http", "url": f"{URL}2"}
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"memoryos": entry}}), encoding="utf-8")
-    refused("install", "--client", "claude-code", "--http", URL, told="type: claude mcp add --scope user")
+    refused("install", "--client", "claude-code", "--http", URL, told="run it yourself: claude mcp add --scope user")
     assert "memoryos" not in held(CLIENTS["claude-code"], home / ".claude.json")
 
 
 def test_without_claude_codes_command_it_is_said_what_to_type(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
-    refused("install", "--client", "claude-code", told="type where it is installed: claude mcp add --scope user")
+    refused("install", "--client", "claude-code", told="run it where it is installed: claude mcp add --scope user")
 
 
 def test_what_each_file_holds_is_started_as_its_client_does_and_answers(home: Path) -> None:

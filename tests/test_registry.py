@@ -172,7 +172,7 @@ def test_all_clients_means_those_that_take_links() -> None:
 def test_a_client_without_links_is_named() -> None:
     done = CliRunner().invoke(cli, ["install", "--client", "zed", "--link"])
     assert isinstance(done.exception, ArgumentError)
-    assert "Zed has no links, but cursor and vscode have" in str(done.exception)
+    assert "Zed does not support links, only cursor and vscode do" in str(done.exception)
 
 
 def test_a_link_that_holds_a_token_is_told_to_be_one() -> None:

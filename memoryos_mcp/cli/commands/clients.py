@@ -74,7 +74,7 @@ def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: b
     Prints the changes in the client's file. Without --client, lists the clients on this machine.
     """
     from memoryos_mcp.cli.commands import installing
-    from memoryos_mcp.cli.commands.installing.outcomes import Asked
+    from memoryos_mcp.cli.commands.installing.outcomes import Request
 
     local = [given.pop(name) for name in ("config_file", "user_id", "data_storage_path")]
     token, variable = given.pop("token"), given.pop("token_variable")
@@ -86,7 +86,7 @@ def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: b
         from memoryos_mcp.cli.commands.install_links import show_links
 
         show_links(clients, given["name"], server, as_json=as_json)
-    elif not installing.change_clients(Asked(clients, as_json=as_json, **given), server):
+    elif not installing.change_clients(Request(clients, as_json=as_json, **given), server):
         sys.exit(EXIT_FAILED)
 
 
@@ -101,9 +101,9 @@ def uninstall(clients: tuple[str, ...], as_json: bool, **given: Any) -> None:
     The rest of the client's file is not changed. Without --client, lists the clients on this machine.
     """
     from memoryos_mcp.cli.commands import installing
-    from memoryos_mcp.cli.commands.installing.outcomes import Asked
+    from memoryos_mcp.cli.commands.installing.outcomes import Request
 
     if not clients:
         installing.list_clients("uninstall", as_json=as_json)
-    elif not installing.change_clients(Asked(clients, as_json=as_json, **given), None):
+    elif not installing.change_clients(Request(clients, as_json=as_json, **given), None):
         sys.exit(EXIT_FAILED)
