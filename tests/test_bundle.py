@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from memoryos_mcp import __version__
 from memoryos_mcp.cli.commands.bundle import DEFAULT_NAME, DISTRIBUTION, archive, bundled_files
-from memoryos_mcp.cli.commands.bundle.manifest import ASKED, ENTRY_POINT, Asked
+from memoryos_mcp.cli.commands.bundle.manifest import ENTRY_POINT, USER_SETTINGS, UserSetting
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
@@ -172,7 +172,7 @@ def test_a_file_is_replaced_only_when_asked_to(tmp_path: Path) -> None:
     file.write_text("precious", encoding="utf-8")
     refused = bundle(str(file))
     assert refused.exit_code != 0
-    assert "exists already" in str(refused.exception)
+    assert "already exists" in str(refused.exception)
     assert file.read_text(encoding="utf-8") == "precious"
     assert bundle(str(file), "--force").exit_code == 0
     assert zipfile.is_zipfile(file)
@@ -194,8 +194,8 @@ def test_a_name_that_the_disk_refuses_is_told_and_nothing_is_left(tmp_path: Path
 # What it asks its user for
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked.name)
-def test_an_answer_becomes_a_setting_and_a_key_is_hidden(unpacked: Path, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", USER_SETTINGS, ids=lambda asked: asked.name)
+def test_an_answer_becomes_a_setting_and_a_key_is_hidden(unpacked: Path, asked: UserSetting) -> None:
     shown = manifest_of(unpacked)
     option = shown["user_config"][asked.name]
     assert shown["server"]["mcp_config"]["env"][asked.variable] == asked.template
@@ -208,7 +208,7 @@ def test_an_answer_becomes_a_setting_and_a_key_is_hidden(unpacked: Path, asked: 
 def test_what_was_not_answered_is_not_set(
     bare_environment: None, monkeypatch: pytest.MonkeyPatch, answer: str | None
 ) -> None:
-    for asked in ASKED:
+    for asked in USER_SETTINGS:
         monkeypatch.setenv(asked.variable, asked.template if answer is None else answer)
     assert load_settings(None, {}) == Settings()
 

@@ -18,7 +18,7 @@ from jsonschema import Draft7Validator
 from pydantic import SecretStr
 
 from memoryos_mcp import __version__
-from memoryos_mcp.cli.commands.bundle.manifest import ASKED
+from memoryos_mcp.cli.commands.bundle.manifest import USER_SETTINGS
 from memoryos_mcp.cli.commands.install_links import LINKS, cursor_link, vscode_link
 from memoryos_mcp.cli.commands.installing import server_of
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
@@ -91,7 +91,7 @@ def test_the_registrys_command_line_is_one_of_ours() -> None:
 
 
 def test_the_registry_asks_for_what_the_bundle_asks_for() -> None:
-    assert [each["name"] for each in VARIABLES] == [asked.variable for asked in ASKED]
+    assert [each["name"] for each in VARIABLES] == [asked.variable for asked in USER_SETTINGS]
 
 
 @pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable["name"])
