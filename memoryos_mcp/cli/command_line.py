@@ -79,11 +79,9 @@ class SettingOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help shows its own options first, then the most important settings, then examples.
+    """A command whose help shows its options, `SETTINGS_SHOWN` and ``shown_settings``, and then examples.
 
-    Args:
-        examples: Command lines, each with an explanation.
-        shown_settings: Settings that the help shows in addition to `SETTINGS_SHOWN`.
+    Each example is a command line with an explanation.
     """
 
     def __init__(
@@ -256,11 +254,8 @@ def chosen_settings(
 ) -> Settings:
     """Return a command's settings, and start logging to stderr.
 
-    Args:
-        config_file: The value of ``--config``.
-        flags: Settings from options, by name; None means that the option was not used.
-        makes_folder: Whether to create the data folder and check that it is writable.
-        is_server: Whether to log at the default level; other commands log only warnings unless a level is set.
+    ``flags`` are settings from options by name; None means that the option was not used. With ``makes_folder`` the data
+    folder is created and must be writable. Commands other than the server log only warnings unless a level is set.
     """
     settings = load_settings(config_file, {name: value for name, value in flags.items() if value is not None})
     if makes_folder:

@@ -11,20 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SecretStr, StrictBool, StrictFloat, StrictInt
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from memoryos_mcp.config.checks import (
-    api_url,
-    default_folder,
-    different_names,
-    dimension_name,
-    file_path,
-    folder_path,
-    is_placeholder,
-    json_object,
-    lower_or_none,
-    name_text,
-    upper,
-    zone_name,
-)
+from memoryos_mcp.config import checks
 from memoryos_mcp.config.http import HttpSettings
 from memoryos_mcp.config.masks import masked, path_text, without_credentials
 
@@ -41,8 +28,10 @@ _TOKENS_MAX = 1_000_000_000_000
 _DAYS_MAX = 36_500
 _YEAR_S = 365 * 86_400
 
-_Name = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(name_text)]
-_Dimension = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(dimension_name)]
+_Name = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(checks.name_text)]
+_Dimension = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(checks.dimension_name)]
+_Dimensions = Annotated[list[_Dimension], Field(max_length=100), AfterValidator(checks.different_names)]
+_LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(checks.upper)]
 
 
 class Settings(HttpSettings):
@@ -69,17 +58,17 @@ class Settings(HttpSettings):
         default="default_assistant_profile",
         description="Assistant to which the knowledge about the assistant belongs; any text.",
     )
-    data_storage_path: Annotated[Path, BeforeValidator(folder_path)] = Field(
-        default_factory=default_folder,
-        description="Folder that contains all memories. `~` means the home folder; a relative path starts at "
-        "the config file's folder. Default: the platform's user data folder.",
+    data_storage_path: Annotated[Path, BeforeValidator(checks.folder_path)] = Field(
+        default_factory=checks.default_folder,
+        description="Folder that contains all memories. `~` means the home folder; a relative path starts at the "
+        "config file's folder. Default: the platform's user data folder.",
     )
     short_term_capacity: StrictInt = Field(
         default=7,
         ge=0,
         le=_COUNT_MAX,
-        description="Number of newest pages in short-term memory. A retrieval returns the last two, and "
-        "others that are relevant to the query.",
+        description="Number of pages in short-term memory, which has the newest ones. A retrieval returns the last "
+        "two, and others that are relevant to the query.",
     )
     mid_term_capacity: StrictInt = Field(
         default=200,
@@ -91,16 +80,15 @@ class Settings(HttpSettings):
         default=3000,
         ge=1,
         le=_COUNT_MAX,
-        description="Maximum number of current facts about the user, and the same number about the "
-        "assistant. Beyond it, the facts that were not mentioned for the longest time are "
-        "archived; questions still find them.",
+        description="Maximum number of current facts about the user, and the same number about the assistant. Beyond "
+        "it, the facts that were not mentioned for the longest time are archived; questions still find them.",
     )
     retrieval_queue_capacity: StrictInt = Field(
         default=20,
         ge=1,
         le=100,
-        description="Maximum number of pages that a retrieval finds if the call does not set `max_results`. "
-        "Usually fewer are relevant, or fit into the reply.",
+        description="Maximum number of pages that a retrieval finds if the call does not set `max_results`. Usually "
+        "fewer are relevant, or fit into the reply.",
     )
     retrieval_max_tokens: StrictInt = Field(
         default=2000,
@@ -124,15 +112,15 @@ class Settings(HttpSettings):
     openai_api_key: SecretStr | None = Field(
         default=None, description="Key of the LLM's API. An empty text or a placeholder means no key."
     )
-    openai_base_url: Annotated[str | None, AfterValidator(api_url)] = Field(
+    openai_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
         repr=False,
         description="Address of an OpenAI-compatible API for the LLM. Default: the provider's address.",
     )
-    llm_provider: Annotated[LlmProvider | None, BeforeValidator(lower_or_none)] = Field(
+    llm_provider: Annotated[LlmProvider | None, BeforeValidator(checks.lower_or_none)] = Field(
         default=None,
-        description="Provider of the LLM, which sets the API's address and the environment variable of its "
-        "key. Null: OpenAI if `openai_api_key` is set, or the API at `openai_base_url`.",
+        description="Provider of the LLM, which sets the API's address and the environment variable of its key. Null: "
+        "OpenAI if `openai_api_key` is set, or the API at `openai_base_url`.",
     )
     llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM at its provider.")
     llm_timeout_s: StrictFloat = Field(
@@ -152,40 +140,40 @@ class Settings(HttpSettings):
         strict=True,
         ge=0,
         le=_TOKENS_MAX,
-        description="Tokens that may be spent on one user in a day. After that, the memory works without the "
-        "LLM until the next day. Null: no limit.",
+        description="Tokens that may be spent on one user in a day. After that, the memory works without the LLM until "
+        "the next day. Null: no limit.",
     )
     llm_log: StrictBool = Field(
         default=False,
-        description="Whether each request to the LLM and its reply are logged in the user's folder. "
-        "`memoryos-mcp llm-log` shows the log.",
+        description="Whether each request to the LLM and its reply are logged in the user's folder. `memoryos-mcp "
+        "llm-log` shows the log.",
     )
-    llm_replay_file: Annotated[Path | None, BeforeValidator(file_path)] = Field(
+    llm_replay_file: Annotated[Path | None, BeforeValidator(checks.file_path)] = Field(
         default=None,
-        description="File of logged or batch replies that are used instead of calling an LLM. Requests "
-        "without a reply are written to a batch file beside it.",
+        description="File of logged or batch replies that are used instead of calling an LLM. Requests without a reply "
+        "are written to a batch file beside it.",
     )
     max_topics: StrictInt = Field(
         default=6, ge=1, le=20, description="Maximum number of topics that the LLM may find in one batch of pages."
     )
-    profile_dimensions: Annotated[list[_Dimension], Field(max_length=100), AfterValidator(different_names)] = Field(
+    profile_dimensions: _Dimensions = Field(
         default=[], description="Your own dimensions of the profile, in addition to the 90 of the catalogue."
     )
     embedding_model_name: _Name = Field(
         default="all-MiniLM-L6-v2",
-        description="Name or folder of the embedding model. `all-MiniLM-L6-v2` is bundled; with `none`, "
-        "search uses only keywords.",
+        description="Name or folder of the embedding model. `all-MiniLM-L6-v2` is bundled; with `none`, search uses "
+        "only keywords.",
     )
-    embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(json_object)] = Field(
+    embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(checks.json_object)] = Field(
         default=None,
         repr=False,
         description="Additional arguments of the embedding model's constructor, as a JSON object.",
     )
-    embedding_base_url: Annotated[str | None, AfterValidator(api_url)] = Field(
+    embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
         repr=False,
-        description="Address of an OpenAI-compatible API with the embedding model. Empty: the model runs in "
-        "this process.",
+        description="Address of an OpenAI-compatible API with the embedding model. Empty: the model runs in this "
+        "process.",
     )
     embedding_api_key: SecretStr | None = Field(
         default=None,
@@ -201,7 +189,7 @@ class Settings(HttpSettings):
         le=_YEAR_S,
         description="Pause in a conversation after which a new session begins, in seconds.",
     )
-    timezone: Annotated[str, AfterValidator(zone_name)] = Field(
+    timezone: Annotated[str, AfterValidator(checks.zone_name)] = Field(
         default="",
         description="IANA time zone of times that have no zone, like Europe/Berlin. Empty: this machine's time zone.",
     )
@@ -210,16 +198,15 @@ class Settings(HttpSettings):
         strict=True,
         ge=1,
         le=100,
-        description="Number of waiting pages from which a batch is consolidated without a pause. An LLM gets "
-        "at most 20 pages at once. Null: 20 with an LLM, 10 without.",
+        description="Number of waiting pages from which a batch is consolidated without a pause. An LLM gets at most "
+        "20 pages at once. Null: 20 with an LLM, 10 without.",
     )
     consolidation_idle_s: StrictFloat = Field(
         default=60.0,
         ge=0,
         le=_YEAR_S,
-        description="Pause in a conversation after which a smaller batch is consolidated, in seconds. With "
-        "an LLM, the pause is multiplied by the batch's size and divided by the number of "
-        "waiting pages.",
+        description="Pause in a conversation after which a smaller batch is consolidated, in seconds. With an LLM, the "
+        "pause is multiplied by the batch's size and divided by the number of waiting pages.",
     )
     max_page_chars: StrictInt = Field(
         default=1_000_000,
@@ -229,28 +216,27 @@ class Settings(HttpSettings):
     )
     secret_policy: Literal["redact", "reject", "off"] = Field(
         default="redact",
-        description="How keys, passwords and card numbers in a page are handled: `redact` removes them "
-        "before the page is stored, `reject` refuses the page, and `off` stores them.",
+        description="How keys, passwords and card numbers in a page are handled: `redact` removes them before the page "
+        "is stored, `reject` refuses the page, and `off` stores them.",
     )
     retention_days: int | None = Field(
         default=None,
         strict=True,
         ge=1,
         le=_DAYS_MAX,
-        description="Days after which a page is forgotten, with everything that was learned only from it; "
-        "counted from the time it was said. If the clock may be wrong, it is forgotten only "
-        "after a second check a day later. Null: never.",
+        description="Days after which a page is forgotten, with everything that was learned only from it; counted from "
+        "the time it was said. If the clock may be wrong, it is forgotten only after a second check a day later. Null: "
+        "never.",
     )
     max_open_users: StrictInt = Field(
         default=200,
         ge=1,
         le=100_000,
-        description="Maximum number of users' memories that are open at the same time. Beyond it, the memory "
-        "that has been idle longest is closed. The number is lower if the system allows too few "
-        "open files.",
+        description="Maximum number of users' memories that are open at the same time. Beyond it, the memory that has "
+        "been idle longest is closed. The number is lower if the system allows too few open files.",
     )
     act_as: StrictBool = Field(default=False, description="Whether calls over stdio may name another user.")
-    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(upper)] = Field(
+    log_level: _LogLevel = Field(
         default="INFO", description="Lowest severity that is logged to stderr. DEBUG also logs the text of dialogues."
     )
 
@@ -315,4 +301,4 @@ class Settings(HttpSettings):
 def _usable(key: SecretStr | None) -> SecretStr | None:
     """Return a key without surrounding blanks; None if it is a placeholder or is not valid in an HTTP header."""
     text = "" if key is None else key.get_secret_value().strip()
-    return SecretStr(text) if text.isascii() and text.isprintable() and not is_placeholder(text) else None
+    return SecretStr(text) if text.isascii() and text.isprintable() and not checks.is_placeholder(text) else None

@@ -12,11 +12,7 @@ _NUMBER_MAX_DIGITS = 300  # a larger number does not fit into a float
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """Return the settings in a config file, not validated.
-
-    Raises:
-        ConfigError: The file cannot be read, or is not one JSON object; the message is one line.
-    """
+    """Return the settings in a config file, not validated; raise `ConfigError` if it is not one JSON object."""
     try:
         with path.open("rb") as file:
             data = file.read(_CONFIG_FILE_MAX_BYTES + 1)
@@ -42,11 +38,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:
-    """Return the parsed JSON.
-
-    Raises:
-        ValueError: The text is not JSON, has a key twice, or has too large a number; the message is for users.
-    """
+    """Return the parsed JSON; raise `ValueError` with a message for users if it is invalid or has a key twice."""
     try:
         return json.loads(
             text,

@@ -17,8 +17,8 @@ class HttpSettings(BaseSettings):
 
     transport: Annotated[Literal["stdio", "http", "sse", "all"], BeforeValidator(lower_or_none)] = Field(
         default="stdio",
-        description="How clients reach the server: `stdio` is stdin and stdout, `http` is Streamable HTTP, "
-        "and `all` is `http` and `sse`.",
+        description="How clients reach the server: `stdio` is stdin and stdout, `http` is Streamable HTTP, and `all` "
+        "is `http` and `sse`.",
     )
     host: str = Field(
         default="127.0.0.1",
@@ -28,8 +28,8 @@ class HttpSettings(BaseSettings):
     port: StrictInt = Field(default=8000, ge=0, le=_PORT_MAX, description="Port to listen on. 0 chooses a free port.")
     public_url: Annotated[str | None, AfterValidator(server_url)] = Field(
         default=None,
-        description="Address at which clients reach the server through a proxy, like "
-        "https://memory.example.org. Null: host and port.",
+        description="Address at which clients reach the server through a proxy, like https://memory.example.org. Null: "
+        "host and port.",
     )
     allowed_hosts: Annotated[list[str], AfterValidator(host_names)] = Field(
         default=[],
@@ -73,8 +73,8 @@ class HttpSettings(BaseSettings):
         default=64,
         ge=1,
         le=1_000_000,
-        description="Client sessions of one token that may be open at the same time. A further one ends the "
-        "session that has been idle longest.",
+        description="Client sessions of one token that may be open at the same time. A further one ends the session "
+        "that has been idle longest.",
     )
     session_idle_s: StrictFloat = Field(
         default=1800.0, gt=0, le=604_800, description="Idle time after which a client session ends, in seconds."

@@ -28,9 +28,7 @@ _OTLP, _NONE, _OVER_HTTP = "otlp", "none", "http/protobuf"
 class Tracing:
     """A tracer that is not registered globally, so that libraries do not add their own spans.
 
-    Attributes:
-        tracer: Creates spans, which another thread sends. Safe to share between tasks and threads.
-        shutdown: Sends the remaining spans and ends that thread.
+    Tasks and threads can share it. ``shutdown`` sends the remaining spans.
     """
 
     tracer: "Tracer"
@@ -96,12 +94,9 @@ def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
 
 
 def _otlp() -> Tracing:
-    """Return a tracer that sends spans in batches; the environment sets the destination and the sampling.
+    """Return a tracer that sends spans in batches to the destination in the environment.
 
-    Raises:
-        ImportError: The extra ``otel`` is not installed.
-        ValueError: The value of a variable is out of range.
-        OSError: A variable names a certificate that does not exist.
+    Raises `ImportError` without the extra ``otel``, and `ValueError` or `OSError` if a variable is invalid.
     """
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource

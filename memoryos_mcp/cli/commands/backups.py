@@ -23,10 +23,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
     """Copy the memory of the configured user or of all users, and print the copies.
 
     The target is a new file, or a folder, where files are named by user and time. For all users it must be a folder.
-
-    Raises:
-        ArgumentError: The file already exists, or its folder does not exist.
-        StorageError: A memory is missing or damaged, or cannot be copied; the other memories were copied.
+    If a memory is missing or damaged, or cannot be copied, the others are copied before `StorageError` is raised.
     """
     prepare_stdout()
     copies, problems = list[MemorySummary](), list[str]()
@@ -74,16 +71,7 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
 
 
 def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool) -> None:
-    """Replace the configured user's memory with a backup; without confirmation, only print what would change.
-
-    The backup is not changed. After an error the memory is not changed either.
-
-    Raises:
-        ArgumentError: The backup belongs to another user.
-        DamagedStoreError: The backup is damaged, or the file is not a backup.
-        NewerStoreError: The backup was written by a newer version.
-        StorageError: The memory is in use, or cannot be written.
-    """
+    """Replace the configured user's memory with a backup; without confirmation, only print what would change."""
     prepare_stdout()
     with closing(make_stores(settings, utc_now)) as stores:
         backups = _backups(stores)

@@ -1,7 +1,6 @@
 """The command ``memoryos-mcp demo``: a conversation with a real server, a restart, and some questions.
 
-The server runs as a client would run it: in another process, over stdio, with default settings and an empty folder. All
-results that the demo shows were returned by the server.
+The server runs as a client would run it: in another process, over stdio, with default settings and an empty folder.
 """
 
 import json

@@ -62,14 +62,9 @@ class SkippedItems(BaseModel, frozen=True):
 
 
 class ImportReport(BaseModel, frozen=True):
-    """The result of an import.
+    """The result of an import, with the numbers of items in the file and of new ones by kind.
 
-    Attributes:
-        found: Number of items in the file that can be imported, by kind.
-        new: Number of these items that were not in the memory, by kind; a dry run counts only pages.
-        redacted: Number of secrets removed from these items, by kind.
-        pages_waiting: Number of pages in the memory that are not organised yet.
-        archived_facts: Number of facts beyond ``long_term_knowledge_capacity``, which were archived.
+    A dry run counts new items only for pages. ``archived_facts`` are those beyond ``long_term_knowledge_capacity``.
     """
 
     format: str
@@ -83,13 +78,9 @@ class ImportReport(BaseModel, frozen=True):
 
 
 async def export_memory(settings: Settings, target: str, *, as_json: bool = False) -> None:
-    """Write the configured user's memory to a file, with progress on stderr.
+    """Write the configured user's memory to a file or ``-`` for stdout, with progress on stderr.
 
-    Args:
-        settings: The settings, which select the user.
-        target: A file, compressed if its name ends in ``.gz``, or ``-`` for stdout. An existing export is replaced when
-            the new one is complete.
-        as_json: Whether to print the counts as one JSON object; not with stdout.
+    A file is compressed if its name ends in ``.gz``. An existing export is replaced when the new one is complete.
     """
     if as_json and target == STDOUT:
         raise ArgumentError(

@@ -24,14 +24,7 @@ from memoryos_mcp.storage.paths import database_file
 
 
 def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:
-    """Print the log of the configured user to stdout.
-
-    Args:
-        settings: The settings, which select the user and the zone of times.
-        last: Number of calls to list, the newest last; at least 1.
-        number: Number of a line, from 1; its call is printed in full, instead of a list.
-        as_json: Whether to print the lines of the log unchanged.
-    """
+    """List the last calls in the configured user's log, or print the call at a line number (from 1) in full."""
     prepare_stdout()
     path = database_file(settings.data_storage_path, settings.user_id).with_name(LOG_NAME)
     lines = _chosen(path, last, number)

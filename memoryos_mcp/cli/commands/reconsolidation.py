@@ -13,16 +13,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel
 
-from memoryos_mcp.cli.commands.common import (
-    FAILURES_IN_A_ROW,
-    Show,
-    gave_up,
-    has_memory_or_note,
-    note_if_stopped,
-    open_memory,
-    open_store,
-    watch,
-)
+from memoryos_mcp.cli.commands import common
 from memoryos_mcp.cli.terminal import print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
@@ -55,14 +46,7 @@ class Ending(StrEnum):
 
 
 class Outcome(BaseModel, frozen=True):
-    """The result of the command.
-
-    Attributes:
-        pages: Number of pages to redo.
-        left: Number of these pages that the LLM has not organised yet.
-        calls: Number of calls to the LLM, including failed ones.
-        error: Text of the last failure; None if everything was done.
-    """
+    """The result of the command: pages to redo, those that are left, and calls including failed ones."""
 
     ended: Ending = Ending.DONE
     pages: int = 0
@@ -75,14 +59,7 @@ class Outcome(BaseModel, frozen=True):
 
 
 class Forecast(BaseModel, frozen=True):
-    """An estimate of the work.
-
-    Attributes:
-        pages: Number of pages to redo.
-        batches: Number of batches in which they are organised, with one call each.
-        calls: Number of all calls, including those that learn from the organised pages.
-        prompt_tokens: Tokens of all prompts. Replies are not included; they are much shorter.
-    """
+    """An estimate of the work. There is one call for each batch; further calls learn from the organised pages."""
 
     pages: int
     batches: int
@@ -104,22 +81,22 @@ async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
     """Have the LLM redo all work of the fallback for the configured user, and print the outcome to stdout."""
     check_llm(settings, os.environ)
     outcome = Outcome()
-    if await has_memory_or_note(settings):
-        with note_if_stopped(_HINT):
-            async with open_memory(settings) as (_, engine):
+    if await common.has_memory_or_note(settings):
+        with common.note_if_stopped(_HINT):
+            async with common.open_memory(settings) as (_, engine):
                 outcome = await _until_done(engine, settings)
     print_report(outcome, [_summary(outcome)], as_json=as_json)
     if outcome.ended is Ending.BUDGET_SPENT:
         msg = f"{outcome.error}; {_HINT}"
         raise BudgetSpentError(msg)
     if outcome.ended is Ending.FAILED:
-        raise MemoryOSError(gave_up(str(outcome.error), _HINT))
+        raise MemoryOSError(common.gave_up(str(outcome.error), _HINT))
 
 
 async def forecast(settings: Settings, *, as_json: bool) -> None:
     """Print an estimate of the work to stdout. No LLM is called and nothing is changed."""
     check_llm(settings, os.environ)
-    estimate = _estimate(await _pages_to_redo(settings) if await has_memory_or_note(settings) else [], settings)
+    estimate = _estimate(await _pages_to_redo(settings) if await common.has_memory_or_note(settings) else [], settings)
     line = (
         f"{estimate.pages:,} pages would be redone in {estimate.batches:,} batches with about {estimate.calls:,} calls "
         f"and {estimate.prompt_tokens:,} tokens of prompts. Pages that were never organised are not included. No LLM "
@@ -132,13 +109,13 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
-    """Mark the pages to redo, and watch the engine's background work until it is finished or blocked."""
+    """Mark the pages to redo, and common.watch the engine's background work until it is finished or blocked."""
     before = _spent(await engine.stats())
     pages = await engine.reconsolidate()
     blockage = _Blockage(settings.llm_daily_token_limit)
     was_done, blocked_at = False, None
 
-    def look(stats: Stats, show: Show) -> Outcome | None:
+    def look(stats: Stats, show: common.Show) -> Outcome | None:
         nonlocal pages, was_done, blocked_at
         left = stats.counts.degraded
         pages = max(pages, left)
@@ -155,7 +132,7 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
         was_done, blocked_at = is_done, None if reason is None else left
         return None
 
-    return await watch(engine, look)
+    return await common.watch(engine, look)
 
 
 class _Blockage:
@@ -180,7 +157,7 @@ class _Blockage:
         for name, health in stats.health.items():
             # After a success a loop counts its failures from 0.
             forgiven = min(self._forgiven.get(name, 0), failed[name])
-            if failed[name] - forgiven >= FAILURES_IN_A_ROW:
+            if failed[name] - forgiven >= common.FAILURES_IN_A_ROW:
                 error = health.last_error or "unknown"
                 # Running calls reserve tokens, so a call may be refused before the budget is spent.
                 return (Ending.BUDGET_SPENT if _LIMIT in error else Ending.FAILED), error
@@ -211,13 +188,7 @@ def _summary(outcome: Outcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RedoPage:
-    """A page to redo.
-
-    Attributes:
-        tokens: Estimated length in a prompt.
-        is_organised: Whether the fallback organised the page, so that the LLM will.
-        is_learned: Whether the fallback learned from the page, so that the LLM will learn from its segment.
-    """
+    """A page to redo: whether the fallback organised it or learned from it, and its tokens in a prompt."""
 
     seq: int
     segment: int
@@ -231,7 +202,7 @@ async def _pages_to_redo(settings: Settings) -> list[_RedoPage]:
     found: list[_RedoPage] = []
     worker = ExtractiveAnalyst().name
     query = PageQuery(done_by=worker, after_seq=0, limit=_PAGES_AT_ONCE)
-    async with open_store(settings) as store:
+    async with common.open_store(settings) as store:
         while done := await store.pages(replace(query, after_seq=found[-1].seq if found else 0)):
             found += [
                 _RedoPage(

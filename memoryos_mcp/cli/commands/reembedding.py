@@ -5,16 +5,7 @@ A running server re-embeds in the background; ``reembed`` does it now, or shows 
 
 from collections.abc import Iterator
 
-from memoryos_mcp.cli.commands.common import (
-    FAILURES_IN_A_ROW,
-    Show,
-    gave_up,
-    has_memory_or_note,
-    note_if_stopped,
-    open_memory,
-    try_model,
-    watch,
-)
+from memoryos_mcp.cli.commands import common
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
 from memoryos_mcp.cli.terminal import print_report
 from memoryos_mcp.config import Settings
@@ -28,20 +19,20 @@ _HINT = "finished work is kept, and the next server continues"
 
 async def show_status(settings: Settings, *, as_json: bool) -> None:
     """Print the progress of embedding for the configured user. No model is loaded and nothing is changed."""
-    await has_memory_or_note(settings)
+    await common.has_memory_or_note(settings)
     await _print_status(settings, as_json=as_json)
 
 
 async def reembed(settings: Settings, *, as_json: bool) -> None:
     """Embed all pages of the configured user with the configured model, with progress on stderr."""
     model = _model(settings, "embed with")
-    if await has_memory_or_note(settings):
+    if await common.has_memory_or_note(settings):
         embedder = make_embedder(model, settings)
         try:
-            with note_if_stopped(_HINT):
+            with common.note_if_stopped(_HINT):
                 await embedder.load()  # an invalid model is an error at once, without retries
-                async with open_memory(settings, embedder=embedder) as (_, engine):
-                    await watch(engine, _is_finished)
+                async with common.open_memory(settings, embedder=embedder) as (_, engine):
+                    await common.watch(engine, _is_finished)
         finally:
             await embedder.aclose()
     await _print_status(settings, as_json=as_json)
@@ -50,7 +41,7 @@ async def reembed(settings: Settings, *, as_json: bool) -> None:
 async def warm_up(settings: Settings, *, as_json: bool) -> None:
     """Load the configured model, downloading it if necessary, and print its properties."""
     model = _model(settings, "load")
-    tried = await try_model(model, settings)
+    tried = await common.try_model(model, settings)
     result = {"model": model.name, "space": tried.space, "dimension": tried.dimension, "loaded_s": tried.load_s}
     line = f"{model.name} is ready: loaded in {tried.load_s:.1f} s, {tried.dimension:,} dimensions."
     print_report(result, [line], as_json=as_json)
@@ -80,11 +71,11 @@ def _lines(status: EmbeddingStatus) -> Iterator[str]:
         yield "A running server embeds the rest in the background; memoryos-mcp reembed does it now."
 
 
-def _is_finished(stats: Stats, show: Show) -> bool | None:
+def _is_finished(stats: Stats, show: common.Show) -> bool | None:
     """Return True when all pages have vectors of the model, else None; raise `ModelError` after repeated failures."""
     health = stats.health["embedding"]
-    if health.failed_attempts >= FAILURES_IN_A_ROW:
-        raise ModelError(gave_up(str(health.last_error), _HINT))
+    if health.failed_attempts >= common.FAILURES_IN_A_ROW:
+        raise ModelError(common.gave_up(str(health.last_error), _HINT))
     left = stats.counts.unembedded if stats.move is None else stats.move.pages_left
     show("embedding", stats.counts.pages - left, stats.counts.pages)
     return True if stats.is_semantic and not left and stats.move is None else None

@@ -51,13 +51,7 @@ async def search_memory(
 ) -> None:
     """Print the pages, facts and traits that a query finds in the configured user's memory, which is not changed.
 
-    Args:
-        settings: The settings, which select the user and the embedding model.
-        query: A question or a few words.
-        max_results: Maximum number of older pages, in addition to the most recent ones; None means the setting.
-        is_full: Whether to print the full text of pages, not one line of each.
-        is_explained: Whether to print how the query was understood, and the score of each page.
-        as_json: Whether to print the result of the tool ``retrieve_memory``.
+    The JSON output is the result of the tool ``retrieve_memory``.
     """
     given = {"query": query, "max_results": max_results, "explain": is_explained}
     arguments = check(RetrieveMemoryArguments, {name: value for name, value in given.items() if value is not None})

@@ -12,13 +12,7 @@ from memoryos_mcp.storage.values import Space
 
 
 class SpaceStatus(BaseModel, frozen=True):
-    """The progress of one model.
-
-    Attributes:
-        space: Identity of the model's vectors; None if there are none yet.
-        pages_left: Number of pages without vectors of the model.
-        used_at: Time of the last use, accurate to about a day; None if the model was never used.
-    """
+    """The progress of one model; ``space`` is the identity of its vectors, ``used_at`` is accurate to about a day."""
 
     model: str
     is_configured: bool

@@ -39,13 +39,7 @@ Row = Sequence[RenderableType]
 
 
 class Overview(BaseModel, frozen=True):
-    """An overview of a memory.
-
-    Attributes:
-        file_bytes: Size on disk, including the journal.
-        text_bytes: Total size of the pages' texts in UTF-8, by tier.
-        last_errors: Last error of each kind of background work, in any process; the newest first.
-    """
+    """An overview of a memory; ``last_errors`` has the last error of each kind of background work in any process."""
 
     file: str
     file_bytes: int

@@ -141,16 +141,9 @@ def revoke(settings: Settings, token_id: str, as_json: bool) -> None:
 
 
 def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
-    """Return the time at which a token expires.
+    """Return the time at which a token expires, from ``12h``, ``30d``, ``4w`` or the last valid day ``2027-01-31``.
 
-    Args:
-        text: A number of hours, days or weeks, like ``12h``, ``30d`` or ``4w``, or the last valid day, like
-            ``2027-01-31``.
-        now: The current time, with a zone.
-        zone: The zone of the last valid day; None means this machine's.
-
-    Raises:
-        click.BadParameter: The text is not valid, or the time is in the past or too far in the future.
+    ``zone`` is the zone of the day; None means this machine's.
     """
     text = text.strip().lower()
     msg = "is not a valid time; write it like 12h, 30d, 4w or 2027-01-31"

@@ -18,13 +18,7 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """A file that was read.
-
-    Attributes:
-        path: Path that the client uses; may be a link.
-        target: The path after following links.
-        content: Bytes of the file; None if it does not exist.
-    """
+    """A file that was read. ``target`` is its path after following links; ``content`` is None if it does not exist."""
 
     path: Path
     target: Path

@@ -78,7 +78,7 @@ def server_of(
     user_id: str | None,
     data_folder: str | None,
 ) -> Local | Remote:
-    """Return the server at an address, or the server of this installation if there is none."""
+    """Return the server at an address; without an address, the server of this installation."""
     if url is not None:
         if config_file or user_id or data_folder:
             problem = "cannot be combined with settings, because the server has its own; leave them out"

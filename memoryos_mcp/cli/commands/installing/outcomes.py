@@ -35,14 +35,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The arguments of install and uninstall.
-
-    Attributes:
-        clients: Names of clients; `ALL` means all clients on this machine.
-        scope: None means the user's scope.
-        name: Name of the entry.
-        is_forced: Whether to change an entry of another program with this name.
-    """
+    """The arguments of install and uninstall; a scope of None means the user's."""
 
     clients: Sequence[str]
     scope: Scope | None = None
@@ -54,12 +47,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for one file.
+    """The result for one file; ``action`` is None after an error.
 
-    Attributes:
-        action: The change, which is not made in a dry run; None after an error.
-        change: A diff, or the command that makes the change; without tokens.
-        problem: The error, if any.
+    ``change`` is a diff, or the command that makes the change; without tokens.
     """
 
     client: Client
