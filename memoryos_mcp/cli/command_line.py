@@ -85,11 +85,7 @@ class Command(click.Command):
     """
 
     def __init__(
-        self,
-        *args: Any,
-        examples: Sequence[tuple[str, str]] = (),
-        shown_settings: Sequence[str] = (),
-        **more: Any,
+        self, *args: Any, examples: Sequence[tuple[str, str]] = (), shown_settings: Sequence[str] = (), **more: Any
     ) -> None:
         super().__init__(*args, **more)
         self.examples = examples

@@ -114,7 +114,7 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
     examples=[
         ("memoryos-mcp stats", "the memory of the configured user"),
         ("memoryos-mcp stats --user-id ada --all", "the memory of another user, with all topics, traits and facts"),
-    ],
+    ]
 )
 @click.option("--all", "is_whole", is_flag=True, help="Show all topics, traits and facts, not only the first few.")
 @json_option
@@ -133,7 +133,7 @@ async def stats(settings: Settings, **given: Any) -> None:
     examples=[
         ('memoryos-mcp search "what did I say about the trip to Lisbon"', "find pages and facts, best first"),
         ('memoryos-mcp search "my sister" --explain', "also show why each page was found"),
-    ],
+    ]
 )
 @click.argument("query")
 @click.option(
@@ -162,7 +162,7 @@ async def search(settings: Settings, **given: Any) -> None:
     examples=[
         ("memoryos-mcp show k12", "a fact, with its evidence and its history"),
         ("memoryos-mcp show s3 c1 'trait:Openness'", "a topic, a chain of pages, a trait"),
-    ],
+    ]
 )
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @json_option
@@ -394,8 +394,7 @@ cli.add_command(token)
 
 
 @cli.command(
-    "bundle",
-    examples=[("memoryos-mcp bundle memoryos.mcpb", "Claude Desktop installs the file when you open it")],
+    "bundle", examples=[("memoryos-mcp bundle memoryos.mcpb", "Claude Desktop installs the file when you open it")]
 )
 @click.argument("target", metavar="[FILE_OR_FOLDER]", default=".", type=click.Path(path_type=Path))
 @click.option("--force", "is_forced", is_flag=True, help="Replace an existing file.")
@@ -412,7 +411,7 @@ def bundle_command(target: Path, is_forced: bool, as_json: bool) -> None:
         ("memoryos-mcp completion bash > ~/.local/share/bash-completion/completions/memoryos-mcp", "for bash"),
         ("memoryos-mcp completion zsh > ~/.zfunc/_memoryos-mcp", "for zsh, with ~/.zfunc in fpath"),
         ("memoryos-mcp completion fish > ~/.config/fish/completions/memoryos-mcp.fish", "for fish"),
-    ],
+    ]
 )
 @click.argument("shell", type=Choice(SHELLS), required=False)
 def completion(shell: str | None) -> None:

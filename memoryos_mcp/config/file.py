@@ -41,11 +41,7 @@ def parse_json(text: str) -> Any:
     """Return the parsed JSON; raise `ValueError` with a message for users if it is invalid or has a key twice."""
     try:
         return json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_json_int,
-            parse_float=_json_float,
-            parse_constant=_json_constant,
+            text, object_pairs_hook=_object, parse_int=_json_int, parse_float=_json_float, parse_constant=_json_constant
         )
     except json.JSONDecodeError as error:
         hint = "; write a backslash twice" if "escape" in error.msg else ""

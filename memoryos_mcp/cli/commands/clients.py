@@ -91,8 +91,7 @@ def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: b
 
 
 @click.command(
-    cls=ClientCommand,
-    examples=[("memoryos-mcp uninstall --client cursor", "remove the server from Cursor's file")],
+    cls=ClientCommand, examples=[("memoryos-mcp uninstall --client cursor", "remove the server from Cursor's file")]
 )
 @client_options
 def uninstall(clients: tuple[str, ...], as_json: bool, **given: Any) -> None:

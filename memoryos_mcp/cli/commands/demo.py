@@ -224,11 +224,7 @@ class _Demo:
         learned = f"{amount(stats.traits, 'trait')} and {amount(stats.user_knowledge, 'fact')}"
         tiers = (
             ("short-term", Look.SHORT_TERM, f"the last {stats.short_term_pages} pages, word for word"),
-            (
-                "backlog",
-                None,
-                f"{backlog} to be organised, found already" if stats.backlog_pages else "",
-            ),
+            ("backlog", None, f"{backlog} to be organised, found already" if stats.backlog_pages else ""),
             ("mid-term", Look.MID_TERM, f"{pages} in {amount(stats.segments, 'topic')}: {topics}"),
             ("long-term", Look.PROFILE, f"{learned}, learned from topics that reached heat {stats.heat_threshold:g}"),
         )
