@@ -401,40 +401,31 @@ def test_a_value_out_of_range_is_refused_with_the_range(
     assert shown in line
 
 
-@pytest.mark.parametrize("text", ["true", "seven", "7.5", "nan", "inf", "[7]", "null"])
-def test_a_variable_that_is_not_a_whole_number_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_SHORT_TERM_CAPACITY", text)
-    assert refusal().startswith("MEMORYOS_SHORT_TERM_CAPACITY must be a whole number from 0 ")
+INVALID_VARIABLES = {
+    "SHORT_TERM_CAPACITY": (["true", "seven", "7.5", "nan", "inf", "[7]", "null"], "must be a whole number from 0 "),
+    "HEAT_MU_S": (["nan", "inf", "-inf", "1e999", "true"], "must be a number above 0, not "),
+    "EMBEDDING_MODEL_KWARGS": (
+        ["{", "[1]", "7", '{"a": 1, "a": 2}', '{"a": NaN}'],
+        "must be a JSON object or null, not ",
+    ),
+    "PROFILE_DIMENSIONS": (
+        ["{", '{"Tea": 1}', "7", "null", "Tea, Sailing", '["Tea"', "[NaN]", " "],
+        f"{DIMENSIONS}, not ",
+    ),
+    "LLM_LOG": (["2", "-1", "1.0", "y", "truefalse", "null", " "], "must be true or false, not a text"),
+    "LLM_DAILY_TOKEN_LIMIT": (
+        ["none", "NULL", "7.5", "inf", "-1", " ", "[7]"],
+        "must be a whole number from 0 to 1,000,000,000,000 or ",
+    ),
+}
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "true"])
-def test_a_variable_that_is_not_finite_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_HEAT_MU_S", text)
-    assert refusal().startswith("MEMORYOS_HEAT_MU_S must be a number above 0, not ")
-
-
-@pytest.mark.parametrize("text", ["{", "[1]", "7", '{"a": 1, "a": 2}', '{"a": NaN}'])
-def test_a_variable_that_is_not_a_json_object_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_EMBEDDING_MODEL_KWARGS", text)
-    assert refusal().startswith("MEMORYOS_EMBEDDING_MODEL_KWARGS must be a JSON object or null, not ")
-
-
-@pytest.mark.parametrize("text", ["{", '{"Tea": 1}', "7", "null", "Tea, Sailing", '["Tea"', "[NaN]", " "])
-def test_a_variable_that_is_not_a_json_list_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_PROFILE_DIMENSIONS", text)
-    assert refusal().startswith(f"MEMORYOS_PROFILE_DIMENSIONS {DIMENSIONS}, not ")
-
-
-@pytest.mark.parametrize("text", ["2", "-1", "1.0", "y", "truefalse", "null", " "])
-def test_a_variable_that_is_not_a_boolean_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_LLM_LOG", text)
-    assert refusal() == "MEMORYOS_LLM_LOG must be true or false, not a text"
-
-
-@pytest.mark.parametrize("text", ["none", "NULL", "7.5", "inf", "-1", " ", "[7]"])
-def test_a_variable_that_is_not_a_number_or_null_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_LLM_DAILY_TOKEN_LIMIT", text)
-    assert refusal().startswith("MEMORYOS_LLM_DAILY_TOKEN_LIMIT must be a whole number from 0 to 1,000,000,000,000 or ")
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, (texts, _) in INVALID_VARIABLES.items() for text in texts]
+)
+def test_an_invalid_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    monkeypatch.setenv(f"MEMORYOS_{name}", text)
+    assert refusal().startswith(f"MEMORYOS_{name} {INVALID_VARIABLES[name][1]}")
 
 
 def test_the_maximum_of_dimensions_is_accepted(config: ConfigWriter) -> None:

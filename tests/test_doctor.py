@@ -170,7 +170,7 @@ async def test_an_embeddings_api_gets_a_probe_and_a_query(data: Path) -> None:
     assert (found["verdict"], found["fix"]) == ("ok", None)
     assert found["found"].startswith(f"tiny at the embeddings API {server.base_url} works, 2 dimensions")
     assert query.body["input"] != probe.body["input"]
-    assert query.headers["authorization"].startswith("Basic ")  # the address goes before the key
+    assert query.headers["authorization"].startswith("Basic ")  # the login in the address takes precedence over the key
     assert KEY not in result.output
     assert PASSWORD not in result.output
     assert files_in(data) == []

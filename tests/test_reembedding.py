@@ -286,7 +286,7 @@ async def test_no_secret_of_the_model_is_printed_or_stored(data: Path) -> None:
             assert result.exit_code == 0, result.output
             assert KEY not in result.output
             assert PASSWORD not in result.output
-        assert server.asked[0].headers["authorization"].startswith("Basic ")  # the address is checked before the key
+        assert server.asked[0].headers["authorization"].startswith("Basic ")  # takes precedence over the key
     stored = b"".join(file.read_bytes() for file in database_file(data, USER).parent.iterdir())
     assert KEY.encode() not in stored
     assert PASSWORD.encode() not in stored
