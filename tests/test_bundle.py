@@ -48,11 +48,7 @@ def bundle(*arguments: str) -> Result:
 def mcpb(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the official tool."""
     return subprocess.run(
-        [program(NODE), program(MCPB), *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=LIMIT_S,
-        check=False,
+        [program(NODE), program(MCPB), *arguments], capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False
     )
 
 

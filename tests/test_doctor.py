@@ -67,7 +67,8 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def run(data: Path, *arguments: str, **environment: str) -> Result:
     command = ["doctor", "--data-storage-path", str(data), *arguments]
-    return await asyncio.to_thread(CliRunner().invoke, cli, command, env=environment)
+    async with asyncio.timeout(LIMIT_S):
+        return await asyncio.to_thread(CliRunner().invoke, cli, command, env=environment)
 
 
 async def ask(server: LlmServer, data: Path, *arguments: str, **environment: str) -> dict[str, dict[str, Any]]:
@@ -103,22 +104,20 @@ def chats(server: LlmServer) -> list[Asked]:
 
 
 async def test_without_an_llm_the_check_passes_and_explains_how(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        found = checks(await run(data, "--json"))
+    found = checks(await run(data, "--json"))
     assert {check["verdict"] for check in found.values()} == {"ok"}
     assert "the memory works without an LLM" in found["llm"]["found"]
     assert "llm_provider" in found["llm"]["fix"]
 
 
 async def test_a_key_in_the_environment_alone_enables_no_llm(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        found = checks(await run(data, "--json", DASHSCOPE_API_KEY=KEY))
+    found = checks(await run(data, "--json", DASHSCOPE_API_KEY=KEY))
     assert "set llm_provider to qwen" in found["llm"]["fix"]
     assert "DASHSCOPE_API_KEY alone does not enable an LLM" in found["llm"]["fix"]
 
 
 async def test_the_llm_gets_one_small_request_without_memory_text(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+    async with llm_server(WELL) as server:
         found = await ask(server, data, "--embedding-model-name", "all-MiniLM-L6-v2")
         (asked,) = server.asked
     assert [check["verdict"] for check in found.values()] == ["ok"] * 8
@@ -131,7 +130,7 @@ async def test_the_llm_gets_one_small_request_without_memory_text(data: Path) ->
 
 
 async def test_each_check_is_printed_on_one_line_in_order(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(completion("Certainly!")) as server:
+    async with llm_server(completion("Certainly!")) as server:
         result = await run(data, "--openai-base-url", server.base_url, "--embedding-model-name", "none")
     assert (result.exit_code, result.stderr) == (1, "")
     lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
@@ -151,17 +150,16 @@ async def test_each_check_is_printed_on_one_line_in_order(data: Path) -> None:
 
 async def test_the_bundled_model_passes_with_its_dimension(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "SLOW_LOAD_S", 1000.0)
-    async with asyncio.timeout(LIMIT_S):
-        quick = checks(await run(data, "--json"))["embedding_model"]
-        monkeypatch.setattr(models, "SLOW_LOAD_S", 0.0)
-        slow = checks(await run(data, "--json"))["embedding_model"]
+    quick = checks(await run(data, "--json"))["embedding_model"]
+    monkeypatch.setattr(models, "SLOW_LOAD_S", 0.0)
+    slow = checks(await run(data, "--json"))["embedding_model"]
     assert (quick["verdict"], quick["fix"]) == ("ok", None)
     assert quick["found"] == "all-MiniLM-L6-v2 on this machine works, 384 dimensions"
     assert re.fullmatch(re.escape(quick["found"]) + r", loaded in \d+\.\d s", slow["found"])
 
 
 async def test_an_embeddings_api_gets_a_probe_and_a_query(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(embeddings([[3.0, 4.0]])) as server:
+    async with llm_server(embeddings([[3.0, 4.0]])) as server:
         url = server.base_url.replace("//", f"//user:{PASSWORD}@")
         arguments = ("--json", "--embedding-base-url", url, "--embedding-model-name", "tiny")
         result = await run(data, *arguments, MEMORYOS_EMBEDDING_API_KEY=KEY)
@@ -177,7 +175,7 @@ async def test_an_embeddings_api_gets_a_probe_and_a_query(data: Path) -> None:
 
 
 async def test_a_refusing_embeddings_api_fails_with_what_to_set(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(api_error(401)) as server:
+    async with llm_server(api_error(401)) as server:
         found = checks(await run(data, "--json", "--embedding-base-url", server.base_url))
     assert found["embedding_model"]["verdict"] == "fail"
     assert found["embedding_model"]["fix"] == "set embedding_api_key"
@@ -186,7 +184,7 @@ async def test_a_refusing_embeddings_api_fails_with_what_to_set(data: Path) -> N
 async def test_a_failing_embeddings_api_is_shown_with_its_models(data: Path) -> None:
     answer = with_models(api_error(404, "model not found"), ["tiny-embed", f"leaked-{KEY}"])
     arguments = ("--json", "--embedding-model-name", "tiny", "--embedding-base-url")
-    async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
+    async with llm_server(answer) as server:
         result = await run(data, *arguments, server.base_url, MEMORYOS_EMBEDDING_API_KEY=KEY)
     found = checks(result)["embedding_model"]
     assert "has no such model or path" in found["found"]
@@ -194,7 +192,7 @@ async def test_a_failing_embeddings_api_is_shown_with_its_models(data: Path) -> 
     assert KEY not in result.output
     models, nothing = json_reply({"data": [{"id": "tiny"}]}), html("Not found", status=404)
     answering: Answering = lambda asked: models if asked.path == "/v1/models" else nothing  # noqa: E731
-    async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
+    async with llm_server(answering) as server:
         found = checks(await run(data, *arguments, server.base_url.removesuffix("/v1")))["embedding_model"]
         assert f"an API replies at {server.base_url}: set embedding_base_url to that address" in found["fix"]
 
@@ -204,16 +202,14 @@ async def test_a_silent_local_embeddings_api_gets_a_start_command(data: Path, mo
     port = free_port()
     preset = Preset(base_url=f"http://localhost:{port}/v1")
     monkeypatch.setattr(models, "PRESETS", {**PRESETS, "llama.cpp": preset})
-    async with asyncio.timeout(LIMIT_S):
-        found = checks(await run(data, "--json", "--embedding-base-url", f"http://127.0.0.1:{port}/v1"))
+    found = checks(await run(data, "--json", "--embedding-base-url", f"http://127.0.0.1:{port}/v1"))
     assert found["embedding_model"]["found"] == f"nothing answers at http://127.0.0.1:{port}/v1"
     assert "start llama.cpp with: llama-server -m MODEL.gguf --embeddings" in found["embedding_model"]["fix"]
 
 
 async def test_a_model_that_cannot_be_loaded_fails_with_the_fix(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    async with asyncio.timeout(LIMIT_S):
-        found = checks(await run(data, "--json", "--embedding-model-name", "maker/model"))["embedding_model"]
+    found = checks(await run(data, "--json", "--embedding-model-name", "maker/model"))["embedding_model"]
     assert found["verdict"] == "fail"
     assert found["found"] == "the embedding model maker/model cannot be loaded: that needs an extra"
     assert "pip install '.[sentence-transformers]'" in found["fix"]
@@ -230,7 +226,7 @@ async def test_a_model_that_cannot_be_loaded_fails_with_the_fix(data: Path, monk
 async def test_the_settings_check_names_the_source_of_the_key(
     key_arguments: tuple[str, ...], environment: dict[str, str], told: str, data: Path
 ) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+    async with llm_server(WELL) as server:
         url = server.base_url.replace("//", f"//user:{PASSWORD}@") + "?token=t0k3n"
         result = await run(data, "--json", "--openai-base-url", url, *key_arguments, **environment)
         settings = checks(result)["settings"]["found"]
@@ -256,7 +252,7 @@ async def test_the_settings_check_names_the_source_of_the_key(
     ],
 )
 async def test_an_api_error_fails_with_problem_and_fix(answer: Answer, problem: str, fix: str, data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
+    async with llm_server(answer) as server:
         found = await ask(server, data)
         assert server.base_url in found["llm"]["found"]
     assert found["llm"]["verdict"] == "fail"
@@ -268,7 +264,7 @@ async def test_an_api_error_fails_with_problem_and_fix(answer: Answer, problem: 
 async def test_an_unknown_model_gets_similar_models_as_a_hint(data: Path) -> None:
     names = [*(f"embedding-{number}" for number in range(20)), f"leaked-{KEY}", "odd\x1b[2J", "", "tiny-2"]
     answer = with_models(api_error(404, "model not found"), names)
-    async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
+    async with llm_server(answer) as server:
         found = await ask(server, data)
     listed = found["llm"]["fix"].partition("models of the server: ")[2]
     assert listed.startswith("tiny-2, ")
@@ -280,14 +276,14 @@ async def test_an_unknown_model_gets_similar_models_as_a_hint(data: Path) -> Non
 
 async def test_models_are_not_listed_if_the_model_exists(data: Path) -> None:
     answer = with_models(api_error(402, "pay"), ["tiny", "huge"])
-    async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
+    async with llm_server(answer) as server:
         assert "models of the server" not in (await ask(server, data))["llm"]["fix"]
 
 
 async def test_an_address_without_v1_gets_the_correct_one_as_a_hint(data: Path) -> None:
     models, nothing = json_reply({"data": [{"id": "tiny"}]}), html("Not found", status=404)
     answering: Answering = lambda asked: models if asked.path == "/v1/models" else nothing  # noqa: E731
-    async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
+    async with llm_server(answering) as server:
         found = await ask(server, data, "--openai-base-url", server.base_url.removesuffix("/v1") + "/")
         assert f"an API replies at {server.base_url}: set openai_base_url to that address" in found["llm"]["fix"]
 
@@ -299,7 +295,7 @@ async def test_an_endpoint_without_a_list_of_models_is_no_failure(
     monkeypatch.setattr(models, "PROBE_TIMEOUT_S", 0.5)
     refused = api_error(404, "model not found")
     answering: Answering = lambda asked: listing if asked.path.endswith("/models") else refused  # noqa: E731
-    async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
+    async with llm_server(answering) as server:
         found = await ask(server, data)
     assert "no such model" in found["llm"]["found"]
     assert "models of the server" not in found["llm"]["fix"]
@@ -312,14 +308,13 @@ async def test_a_silent_local_llm_gets_a_start_command(
     provider: str, started_with: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}/v1"
-    async with asyncio.timeout(LIMIT_S):
-        found = checks(await run(data, "--json", "--llm-provider", provider, "--openai-base-url", url))
+    found = checks(await run(data, "--json", "--llm-provider", provider, "--openai-base-url", url))
     assert found["llm"]["found"] == f"nothing answers at {url}"
     assert started_with in found["llm"]["fix"]
 
 
 async def test_silence_fails_after_the_time_limit_of_the_settings(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(with_models(Hang(), ["tiny"])) as server:
+    async with llm_server(with_models(Hang(), ["tiny"])) as server:
         found = await ask(server, data, "--llm-timeout-s", "0.3")
         assert len(chats(server)) == 1
     assert "gave no whole reply within 0.3 s" in found["llm"]["found"]
@@ -347,7 +342,7 @@ async def test_the_doctor_waits_less_than_the_configured_timeout(data: Path, mon
 async def test_an_invalid_reply_is_reported_with_its_consequence(
     reply: Answer, verdict: str, problem: str, data: Path
 ) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(reply) as server:
+    async with llm_server(reply) as server:
         found = await ask(server, data)
     assert found["llm"]["verdict"] == "ok"
     assert found["llm_reply"]["verdict"] == verdict
@@ -357,7 +352,7 @@ async def test_an_invalid_reply_is_reported_with_its_consequence(
 
 async def test_a_provider_without_response_format_gets_a_prompt(data: Path) -> None:
     fenced = completion('Here it is:\n```json\n{"ok": true}\n```')
-    async with asyncio.timeout(LIMIT_S), llm_server(fenced) as server:
+    async with llm_server(fenced) as server:
         found = await ask(server, data, "--llm-provider", "anthropic")
         assert '{"ok": true}' in server.bodies[0]["messages"][0]["content"]
     assert found["llm_reply"]["verdict"] == "ok"
@@ -367,9 +362,8 @@ async def test_a_provider_without_response_format_gets_a_prompt(data: Path) -> N
 async def test_an_invalid_setting_is_a_failed_check(data: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text('{"llm_modle": "x"}', encoding="utf-8")
-    async with asyncio.timeout(LIMIT_S):
-        unknown = checks(await run(data, "--json", "--config", str(config)))
-        keyless = checks(await run(data, "--json", "--llm-provider", "openai"))
+    unknown = checks(await run(data, "--json", "--config", str(config)))
+    keyless = checks(await run(data, "--json", "--llm-provider", "openai"))
     assert list(unknown) == ["python", "settings", "clients"]
     assert "llm_modle" in unknown["settings"]["found"]
     assert keyless["settings"]["verdict"] == "fail"
@@ -380,7 +374,7 @@ async def test_an_invalid_setting_is_a_failed_check(data: Path, tmp_path: Path) 
 
 async def test_an_unwritable_folder_fails_and_other_checks_run(data: Path) -> None:
     taken = data / "file"
-    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+    async with llm_server(WELL) as server:
         await anyio.Path(data).write_text("a file", encoding="utf-8")
         found = await ask(server, taken)
     assert found["data_folder"]["verdict"] == "fail"
@@ -390,7 +384,7 @@ async def test_an_unwritable_folder_fails_and_other_checks_run(data: Path) -> No
 
 async def test_a_replay_file_means_no_call_and_no_new_file(data: Path, tmp_path: Path) -> None:
     replies = tmp_path / "replies.jsonl"
-    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+    async with llm_server(WELL) as server:
         found = await ask(server, data, "--llm-replay-file", str(replies))
         assert server.asked == []
     assert str(replies) in found["llm"]["found"]
@@ -413,7 +407,7 @@ async def test_a_replay_file_means_no_call_and_no_new_file(data: Path, tmp_path:
 )
 async def test_the_key_is_in_no_output(answer: Answer, as_json: tuple[str, ...], data: Path) -> None:
     models = with_models(answer, [KEY, f"x{KEY}x", "other"])
-    async with asyncio.timeout(LIMIT_S), llm_server(models) as server:
+    async with llm_server(models) as server:
         url = server.base_url.replace("//", f"//user:{PASSWORD}@")
         arguments = ["--openai-base-url", url, "--embedding-model-name", "none", "--log-level", "DEBUG", *as_json]
         result = await run(data, *arguments, MEMORYOS_OPENAI_API_KEY=KEY)
@@ -424,7 +418,7 @@ async def test_the_key_is_in_no_output(answer: Answer, as_json: tuple[str, ...],
 
 
 async def test_json_output_and_exit_code_show_a_failure(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(api_error(401)) as server:
+    async with llm_server(api_error(401)) as server:
         environment = clean_environment({"MEMORYOS_OPENAI_API_KEY": KEY, "MEMORYOS_OPENAI_BASE_URL": server.base_url})
         command = [sys.executable, "-m", "memoryos_mcp", "doctor", "--json", "--data-storage-path", str(data)]
         done = await asyncio.to_thread(
@@ -442,7 +436,7 @@ async def test_placeholders_and_mistyped_providers_are_reported(data: Path) -> N
 
 
 async def test_an_address_with_the_path_of_chats_is_accepted(data: Path) -> None:
-    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+    async with llm_server(WELL) as server:
         result = await run(data, "--openai-base-url", f"{server.base_url}/chat/completions/", "--llm-model", "tiny")
     assert result.exit_code == 0, result.stdout
 
@@ -465,12 +459,11 @@ async def test_an_unsupported_python_is_a_warning(data: Path, monkeypatch: pytes
 
 async def test_the_memory_check_reads_the_memory_if_it_exists(data: Path) -> None:
     flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
-    async with asyncio.timeout(LIMIT_S):
-        assert "has no memory yet, the first page creates it" in checks(await run(data, *flags))["memory"]["found"]
-        async with memory(data, None) as ours:
-            await ours.add([Said("I keep bees."), Said("And hens.")])
-            in_use = checks(await run(data, *flags))["memory"]
-        at_rest = checks(await run(data, *flags))["memory"]
+    assert "has no memory yet, the first page creates it" in checks(await run(data, *flags))["memory"]["found"]
+    async with memory(data, None) as ours:
+        await ours.add([Said("I keep bees."), Said("And hens.")])
+        in_use = checks(await run(data, *flags))["memory"]
+    at_rest = checks(await run(data, *flags))["memory"]
     file = database_file(data, USER)
     for found in (in_use, at_rest):
         assert found["verdict"] == "ok"
@@ -490,31 +483,29 @@ async def test_an_old_sqlite_is_a_failed_check(data: Path, monkeypatch: pytest.M
 async def test_a_damaged_memory_fails_and_is_not_changed(data: Path) -> None:
     flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
     file = database_file(data, USER)
-    async with asyncio.timeout(LIMIT_S):
-        async with memory(data, None) as ours:
-            await ours.add([Said("I keep bees.")])
-        for content in (b"not a memory" * 1000, file.read_bytes()[:8192] + b"\xff" * 8192, b""):
-            file.write_bytes(content)
-            found = checks(await run(data, *flags))["memory"]
-            assert (found["verdict"], file.read_bytes()) == ("fail", content)
-            assert found["fix"]
+    async with memory(data, None) as ours:
+        await ours.add([Said("I keep bees.")])
+    for content in (b"not a memory" * 1000, file.read_bytes()[:8192] + b"\xff" * 8192, b""):
+        file.write_bytes(content)
+        found = checks(await run(data, *flags))["memory"]
+        assert (found["verdict"], file.read_bytes()) == ("fail", content)
+        assert found["fix"]
 
 
 async def test_an_index_that_differs_from_its_table_fails(data: Path) -> None:
     flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
     file = database_file(data, USER)
-    async with asyncio.timeout(LIMIT_S):
-        async with memory(data, None) as ours:
-            await ours.add([Said("I keep bees.")])
-        with closing(apsw.Connection(str(file))) as connection:
-            connection.pragma("writable_schema", True)
-            row = connection.execute("SELECT * FROM sqlite_schema WHERE name = 'pages_outline'").get
-            connection.execute("DELETE FROM sqlite_schema WHERE name = 'pages_outline'")
-        with closing(apsw.Connection(str(file))) as connection:
-            connection.execute("UPDATE pages SET session = session + 1")
-            connection.pragma("writable_schema", True)
-            connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
-        found = checks(await run(data, *flags))["memory"]
+    async with memory(data, None) as ours:
+        await ours.add([Said("I keep bees.")])
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.pragma("writable_schema", True)
+        row = connection.execute("SELECT * FROM sqlite_schema WHERE name = 'pages_outline'").get
+        connection.execute("DELETE FROM sqlite_schema WHERE name = 'pages_outline'")
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.execute("UPDATE pages SET session = session + 1")
+        connection.pragma("writable_schema", True)
+        connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
+    found = checks(await run(data, *flags))["memory"]
     assert found["verdict"] == "fail"
     assert "is damaged" in found["found"]
 
@@ -529,15 +520,14 @@ async def test_an_index_that_differs_from_its_table_fails(data: Path) -> None:
 async def test_the_doctor_fails_where_a_server_fails(data: Path, change: str, told: str) -> None:
     flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
     file = database_file(data, USER)
-    async with asyncio.timeout(LIMIT_S):
-        async with memory(data, None) as ours:
-            await ours.add([Said("I keep bees.")])
-        with closing(apsw.Connection(str(file))) as connection:
-            connection.pragma("ignore_check_constraints", True)
-            connection.execute(f"UPDATE pages SET {change}, checksum = checksum + 1")  # noqa: S608 - constant
-        before = file.read_bytes()
-        found = checks(await run(data, *flags))["memory"]
-        assert (found["verdict"], file.read_bytes()) == ("fail", before)
+    async with memory(data, None) as ours:
+        await ours.add([Said("I keep bees.")])
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.pragma("ignore_check_constraints", True)
+        connection.execute(f"UPDATE pages SET {change}, checksum = checksum + 1")  # noqa: S608 - constant
+    before = file.read_bytes()
+    found = checks(await run(data, *flags))["memory"]
+    assert (found["verdict"], file.read_bytes()) == ("fail", before)
     assert told in found["found"]
     assert "backup" in found["fix"].lower()
     assert "export" not in found["fix"]
@@ -579,8 +569,7 @@ async def test_a_clients_entry_is_checked(
 ) -> None:
     file = client_file(home, entry, name)
     before = file.read_bytes()
-    async with asyncio.timeout(LIMIT_S):
-        found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
+    found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
     assert (found["verdict"], file.read_bytes()) == (verdict, before)
     assert told in found["found"]
     assert found["fix"] is None if fix is None else fix in found["fix"]
@@ -594,34 +583,32 @@ async def test_the_server_of_an_entry_gets_the_token_of_the_entry(
         return checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
 
     monkeypatch.delenv("TEAM_TOKEN", raising=False)
-    async with asyncio.timeout(LIMIT_S):
-        with HttpServer(home / "served") as server:
-            token = server.add_token("ada")
-            for path in ("/mcp", "/sse"):
-                url = f"{server.url}{path}"
-                bearer = {"Authorization": f"Bearer {token}"}
-                assert (await found({"url": url, "headers": bearer}))["verdict"] == "ok"
-                refused = await found({"url": url, "headers": {"Authorization": f"Bearer {token}x"}})
-                assert (refused["verdict"], "does not accept" in refused["found"]) == ("fail", True)
-                assert token not in json.dumps(refused)
-                assert "token add USER" in refused["fix"]
-                by_variable = {"url": url, "headers": {"Authorization": "Bearer ${env:TEAM_TOKEN}"}}
-                unset = await found(by_variable)
-                assert (unset["verdict"], "set TEAM_TOKEN" in unset["fix"]) == ("warn", True)
-                asked_for = await found({"url": url, "headers": {"Authorization": "Bearer ${input:token}"}})
-                assert (asked_for["verdict"], "input:token" in asked_for["found"]) == ("warn", True)
-                with monkeypatch.context() as patch:
-                    patch.setenv("TEAM_TOKEN", token)
-                    assert (await found(by_variable))["verdict"] == "ok"
-            elsewhere = await found({"url": f"{server.url}/health/live"})
-            assert (elsewhere["verdict"], "not an MCP server" in elsewhere["found"]) == ("fail", True)
+    with HttpServer(home / "served") as server:
+        token = server.add_token("ada")
+        for path in ("/mcp", "/sse"):
+            url = f"{server.url}{path}"
+            bearer = {"Authorization": f"Bearer {token}"}
+            assert (await found({"url": url, "headers": bearer}))["verdict"] == "ok"
+            refused = await found({"url": url, "headers": {"Authorization": f"Bearer {token}x"}})
+            assert (refused["verdict"], "does not accept" in refused["found"]) == ("fail", True)
+            assert token not in json.dumps(refused)
+            assert "token add USER" in refused["fix"]
+            by_variable = {"url": url, "headers": {"Authorization": "Bearer ${env:TEAM_TOKEN}"}}
+            unset = await found(by_variable)
+            assert (unset["verdict"], "set TEAM_TOKEN" in unset["fix"]) == ("warn", True)
+            asked_for = await found({"url": url, "headers": {"Authorization": "Bearer ${input:token}"}})
+            assert (asked_for["verdict"], "input:token" in asked_for["found"]) == ("warn", True)
+            with monkeypatch.context() as patch:
+                patch.setenv("TEAM_TOKEN", token)
+                assert (await found(by_variable))["verdict"] == "ok"
+        elsewhere = await found({"url": f"{server.url}/health/live"})
+        assert (elsewhere["verdict"], "not an MCP server" in elsewhere["found"]) == ("fail", True)
 
 
 async def test_an_unreadable_client_file_is_a_failed_check(data: Path, home: Path) -> None:
     file = client_file(home, {})
     file.write_text("{", encoding="utf-8")
-    async with asyncio.timeout(LIMIT_S):
-        found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
+    found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
     assert found["verdict"] == "fail"
     assert str(file) in found["found"]
     assert "correct it there" in found["fix"]
@@ -633,8 +620,7 @@ async def test_an_account_without_a_home_folder_is_only_a_warning(data: Path, ho
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "home", homeless)
-        async with asyncio.timeout(LIMIT_S):
-            found = checks(await run(data, "--json", "--embedding-model-name", "none"))["clients"]
+        found = checks(await run(data, "--json", "--embedding-model-name", "none"))["clients"]
         listed = CliRunner().invoke(cli, ["install"])
     assert (found["verdict"], "no home folder" in found["found"]) == ("warn", True)
     assert "set HOME" in str(listed.exception)
@@ -643,6 +629,5 @@ async def test_an_account_without_a_home_folder_is_only_a_warning(data: Path, ho
 async def test_an_entry_of_install_passes(data: Path, home: Path) -> None:
     client_file(home, {"command": "/gone/memoryos-mcp", "args": ["serve"]})
     assert CliRunner().invoke(cli, ["install", "--client", "cursor"]).exit_code == 0
-    async with asyncio.timeout(LIMIT_S):
-        found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
+    found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
     assert (found["verdict"], found["fix"]) == ("ok", None)
