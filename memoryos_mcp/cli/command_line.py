@@ -95,7 +95,8 @@ class Command(click.Command):
         """Write the options, then the settings in another section."""
         parameters = self.get_params(ctx)
         own = [each for each in parameters if not isinstance(each, SettingOption)]
-        settings = [each for each in parameters if isinstance(each, SettingOption) and self._is_shown(each)]
+        hidden = Settings.model_fields.keys() - {*self.shown_settings}
+        settings = [each for each in parameters if isinstance(each, SettingOption) and each.name not in hidden]
         _write_section(formatter, "Options", _records(own, ctx))
         _write_section(formatter, "Settings", _records(settings, ctx))
 
@@ -122,9 +123,6 @@ class Command(click.Command):
             for word, here in _WORDS_HERE.items():
                 problem = problem.replace(word, here)
             raise ArgumentError(argument=name, problem=problem) from error
-
-    def _is_shown(self, option: SettingOption) -> bool:
-        return option.name not in Settings.model_fields or option.name in self.shown_settings
 
 
 class _OutputClosedError(Exception):

@@ -1,13 +1,10 @@
 """The commands ``memoryos-mcp backup`` and ``memoryos-mcp restore``."""
 
-import json
 from contextlib import closing
 from pathlib import Path
 
-import click
-
 from memoryos_mcp.cli.commands.common import progress_on_stderr
-from memoryos_mcp.cli.terminal import one_line, prepare_stdout
+from memoryos_mcp.cli.terminal import one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.model.pages import utc_now
@@ -25,7 +22,6 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
     The target is a new file, or a folder, where files are named by user and time. For all users it must be a folder.
     If a memory is missing or damaged, or cannot be copied, the others are copied before `StorageError` is raised.
     """
-    prepare_stdout()
     copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:
         backups = _backups(stores)
@@ -48,12 +44,9 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
                     problems.append(
                         f"memory of {copy.user_id}: {damage_told(copy.damaged)}, also in the copy; {DAMAGE_FIX}"
                     )
-    if as_json:
-        copied = [{"file": copy.place, **_described(copy)} for copy in copies]
-        click.echo(json.dumps({"copies": copied, "problems": problems}))
-    else:
-        for copy in copies:
-            click.echo(f"{copy.place}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, verified")
+    copied = [{"file": copy.place, **_described(copy)} for copy in copies]
+    lines = [f"{copy.place}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, verified" for copy in copies]
+    print_report({"copies": copied, "problems": problems}, lines, as_json=as_json)
     if problems:
         raise StorageError("; ".join(problems))
 
@@ -72,28 +65,31 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
 
 def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool) -> None:
     """Replace the configured user's memory with a backup; without confirmation, only print what would change."""
-    prepare_stdout()
     with closing(make_stores(settings, utc_now)) as stores:
         backups = _backups(stores)
         plan = backups.plan_restore(settings.user_id, copy)
         if is_confirmed:
             with progress_on_stderr("parts") as show:
                 backups.restore(plan, lambda done, total: show("copying", done, total))
-    if as_json:
-        replaced = None if plan.replaced is None else _described(plan.replaced)
-        result = {"is_done": is_confirmed, "backup": _described(plan.backup), "replaced": replaced}
-        click.echo(json.dumps({**result, "kept_as": str(plan.kept) if is_confirmed and plan.kept else None}))
-        return
-    click.echo(f"Backup: {_in_words(plan.backup)}")
+    result = {
+        "is_done": is_confirmed,
+        "backup": _described(plan.backup),
+        "replaced": None if plan.replaced is None else _described(plan.replaced),
+        "kept_as": str(plan.kept) if is_confirmed and plan.kept else None,
+    }
     verb = "Replaced" if is_confirmed else "Would replace"
-    click.echo(f"{verb}: {_in_words(plan.replaced) if plan.kept else 'nothing'}")
+    lines = [
+        f"Backup: {_in_words(plan.backup)}",
+        f"{verb}: {_in_words(plan.replaced) if plan.kept else 'nothing'}",
+    ]
     if not is_confirmed:
-        click.echo("Nothing was changed. Stop the servers of this memory, and run the command again with --yes.")
+        lines.append("Nothing was changed. Stop the servers of this memory, and run the command again with --yes.")
     elif plan.kept:
-        click.echo(
+        lines.append(
             f"The previous memory is kept as {plan.kept}. Delete it when you no longer need it; it is "
             "deleted automatically only when everything is forgotten."
         )
+    print_report(result, lines, as_json=as_json)
 
 
 def _backups(stores: Stores) -> Backups:
