@@ -37,7 +37,7 @@ EXIT_CODES: Mapping[int, str] = {
     EXIT_INTERRUPTED: "Stopped with Ctrl-C; finished work is kept.",
     EXIT_OUTPUT_CLOSED: "The reader of the output has closed it, as `| head` does.",
 }
-# In the order in which people need them; a command that is missing here is listed at the end.
+# The commands of each section, in the order of use. Other commands are listed at the end.
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Begin": ("demo", "install", "doctor", "serve", "uninstall"),
     "Look into a memory": ("stats", "search", "show"),
@@ -46,7 +46,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Connect and set up": ("token", "completion", "bundle"),
 }
 OTHER_COMMANDS = "More"
-# Destructive commands, which are suggested only for a nearly equal name.
+# Destructive commands, which are suggested only if the mistyped name is nearly equal.
 DESTRUCTIVE = frozenset({"forget", "restore", "uninstall", "revoke"})
 _NEARLY_EQUAL = 0.85
 # A key on a command line is visible in every list of processes.
@@ -114,7 +114,7 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except ArgumentError as error:
-            argument = error.argument.partition("[")[0]  # without the index in a list
+            argument = error.argument.partition("[")[0]  # an error about ``ids[0]`` is about ``ids``
             named = next((each for each in self.params if each.name == argument), None)
             if named is None:
                 raise

@@ -58,7 +58,7 @@ def cli() -> None:
 def serve(config_file: Path | None, **flags: str | None) -> None:
     """Serve the memory to MCP clients.
 
-    The server uses stdin and stdout, or with --transport HTTP. Settings are read from the config file, then from
+    The server uses stdin and stdout, or HTTP with --transport http. Settings are read from the config file, then from
     MEMORYOS_* environment variables, then from options; later ones override earlier ones.
     """
     # Until the server runs, there is nothing to close.

@@ -35,7 +35,7 @@ class _StdoutConsole(Console):
 
 
 def prepare_stdout() -> None:
-    """Have characters that the encoding of stdout lacks replaced, instead of an error."""
+    """Make stdout replace characters that its encoding lacks, instead of raising an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 

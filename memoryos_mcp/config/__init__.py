@@ -97,13 +97,13 @@ class Settings(HttpSettings):
         description="Maximum length of a reply if the call does not set `max_tokens`, in tokens.",
     )
     mid_term_heat_threshold: StrictFloat = Field(
-        default=5.0, gt=0, description="Heat from which the profile and the knowledge are updated from a segment."
+        default=5.0, gt=0, description="Heat at which a segment is used to update the profile and the knowledge."
     )
     mid_term_similarity_threshold: StrictFloat = Field(
         default=0.6,
         ge=0,
         le=2,
-        description="Similarity (cosine plus keyword overlap) from which a page joins a segment.",
+        description="Similarity (cosine plus keyword overlap) at which a page joins a segment.",
     )
     heat_alpha: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's visits in its heat.")
     heat_beta: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's pages in its heat.")
@@ -133,7 +133,7 @@ class Settings(HttpSettings):
         default=24_000,
         ge=1000,
         le=1_000_000,
-        description="Maximum length of one prompt, in tokens. Of longer pages, the LLM sees only parts.",
+        description="Maximum length of one prompt, in tokens. The LLM sees only parts of longer pages.",
     )
     llm_daily_token_limit: int | None = Field(
         default=None,
@@ -198,8 +198,8 @@ class Settings(HttpSettings):
         strict=True,
         ge=1,
         le=100,
-        description="Number of waiting pages from which a batch is consolidated without a pause. An LLM gets at most "
-        "20 pages at once. Null: 20 with an LLM, 10 without.",
+        description="Number of waiting pages at which a batch is consolidated at once. With an LLM, a batch has at "
+        "most 20 pages. Null: 20 with an LLM, 10 without.",
     )
     consolidation_idle_s: StrictFloat = Field(
         default=60.0,

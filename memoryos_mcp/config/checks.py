@@ -63,7 +63,7 @@ def dimension_name(name: str) -> str:
 
 
 def different_names(names: list[str]) -> list[str]:
-    """Return the names if they are all different even if case is ignored."""
+    """Return the names if no two are equal when case is ignored."""
     numbers: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         first = numbers.setdefault(name.casefold(), number)

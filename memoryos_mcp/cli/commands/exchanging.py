@@ -152,8 +152,8 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         hint = f"; did you mean {close}?" if close else ""
         raise ArgumentError(argument="--format", problem=f"is not one of {', '.join(names)}{hint}")
     if not path.exists():
-        if address := _ADDRESS.match(str(path)):  # `Path` removes one of the slashes
-            msg = f"{address[1]}://{address[2]} is an address; download the file and import the download"
+        if address := _ADDRESS.match(str(path)):  # `Path` removes one slash of ``//``
+            msg = f"{address[1]}://{address[2]} is an address; download the file, then import it"
         else:
             msg = f"{path} does not exist; name another file"
         raise ImportFormatError(msg)

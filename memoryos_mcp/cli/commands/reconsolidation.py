@@ -109,7 +109,7 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
-    """Mark the pages to redo, and common.watch the engine's background work until it is finished or blocked."""
+    """Mark the pages to redo, and watch the engine's background work until it is finished or blocked."""
     before = _spent(await engine.stats())
     pages = await engine.reconsolidate()
     blockage = _Blockage(settings.llm_daily_token_limit)

@@ -207,7 +207,7 @@ def _models(overview: Overview) -> Iterator[str]:
         done = f"{embedding.pages - space.pages_left:,} of {amount(embedding.pages, 'page')} have vectors"
         yield f"Embedding: {plain(space.model)}{place}: {done}"
     if stats.llm is None:
-        yield "LLM: none is needed, and none is configured; memoryos-mcp doctor shows how to use one"
+        yield "LLM: not configured (it is optional); memoryos-mcp doctor shows how to use one"
         return
     limit = f" of {stats.llm.daily_token_limit:,}" if stats.llm.daily_token_limit is not None else ""
     yield f"LLM: {plain(stats.llm.model)}, {stats.llm.tokens_today:,}{limit} tokens today"

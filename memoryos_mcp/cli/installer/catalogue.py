@@ -18,8 +18,8 @@ class Place:
     """A possible place of a client's file.
 
     Attributes:
-        folder: Exists if the client is installed. Begins with a base folder of `Machine.base`, in braces; may contain
-            ``*``.
+        folder: A folder that exists if the client is installed; a base folder of `Machine.base` in braces comes first,
+            and ``*`` is a wildcard.
         file: Path of the file in the folder.
     """
 

@@ -124,7 +124,7 @@ def _check_unchanged(file: ClientFile) -> None:
 
 
 def _check_writable(file: ClientFile) -> None:
-    """Raise `ClientFileError` for a read-only file, which could be replaced nevertheless."""
+    """Raise `ClientFileError` if a file is read-only; replacing it would ignore that."""
     for path, what in ((file.target, "is"), (file.target.parent, "is in a folder that is")):
         with suppress(FileNotFoundError):
             if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):

@@ -102,7 +102,7 @@ def _checked(text: str, expected: Mapping[str, Any]) -> str:
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table without its empty tables, which a change of the last header may add or remove."""
+    """Return a table without its empty inner tables, which the comparison ignores."""
     return {key: value for key, value in table.items() if value != {}}
 
 

@@ -121,7 +121,7 @@ async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[s
             "start it there with memoryos-mcp serve --transport http, or correct the address with --http URL",
         )
     if status in {401, 403} and missing:
-        # The client may run with other variables.
+        # The client may be started with other environment variables.
         return _Problem(
             f"the server at {address} requires a token, and its variable {missing[0]} is not set here",
             f"set {missing[0]} where the client is started",

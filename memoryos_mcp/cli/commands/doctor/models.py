@@ -32,7 +32,7 @@ from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, FormRung
 from memoryos_mcp.llm.replies import json_object
 
-# Seconds that a person would wait.
+# Time limits in seconds; a person waits for the result.
 LONGEST_WAIT_S = 30.0
 LONGEST_PAUSE_S = 1.0
 PROBE_TIMEOUT_S = 5.0
