@@ -63,47 +63,33 @@ class Settings(HttpSettings):
         description="Folder that contains all memories. `~` means the home folder; a relative path starts at the "
         "config file's folder. Default: the platform's user data folder.",
     )
-    short_term_capacity: StrictInt = Field(
+    short_term_capacity: Annotated[StrictInt, Field(ge=0, le=_COUNT_MAX)] = Field(
         default=7,
-        ge=0,
-        le=_COUNT_MAX,
         description="Number of pages in short-term memory, which has the newest ones. A retrieval returns the last "
         "two, and others that are relevant to the query.",
     )
-    mid_term_capacity: StrictInt = Field(
+    mid_term_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=200,
-        ge=1,
-        le=_COUNT_MAX,
         description="Maximum number of topic segments. Beyond it, the segments with the lowest heat are archived.",
     )
-    long_term_knowledge_capacity: StrictInt = Field(
+    long_term_knowledge_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=3000,
-        ge=1,
-        le=_COUNT_MAX,
         description="Maximum number of current facts about the user, and the same number about the assistant. Beyond "
         "it, the facts that were not mentioned for the longest time are archived; questions still find them.",
     )
-    retrieval_queue_capacity: StrictInt = Field(
+    retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
-        ge=1,
-        le=100,
         description="Maximum number of pages that a retrieval finds if the call does not set `max_results`. Usually "
         "fewer are relevant, or fit into the reply.",
     )
-    retrieval_max_tokens: StrictInt = Field(
-        default=2000,
-        ge=100,
-        le=1_000_000,
-        description="Maximum length of a reply if the call does not set `max_tokens`, in tokens.",
+    retrieval_max_tokens: Annotated[StrictInt, Field(ge=100, le=1_000_000)] = Field(
+        default=2000, description="Maximum length of a reply if the call does not set `max_tokens`, in tokens."
     )
     mid_term_heat_threshold: StrictFloat = Field(
         default=5.0, gt=0, description="Heat at which a segment is used to update the profile and the knowledge."
     )
-    mid_term_similarity_threshold: StrictFloat = Field(
-        default=0.6,
-        ge=0,
-        le=2,
-        description="Similarity (cosine plus keyword overlap) at which a page joins a segment.",
+    mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
+        default=0.6, description="Similarity (cosine plus keyword overlap) at which a page joins a segment."
     )
     heat_alpha: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's visits in its heat.")
     heat_beta: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's pages in its heat.")
@@ -129,17 +115,11 @@ class Settings(HttpSettings):
     llm_max_concurrent_calls: StrictInt = Field(
         default=16, ge=1, le=1000, description="Calls to the LLM that may run at the same time in this process."
     )
-    llm_max_prompt_tokens: StrictInt = Field(
-        default=24_000,
-        ge=1000,
-        le=1_000_000,
-        description="Maximum length of one prompt, in tokens. The LLM sees only parts of longer pages.",
+    llm_max_prompt_tokens: Annotated[StrictInt, Field(ge=1000, le=1_000_000)] = Field(
+        default=24_000, description="Maximum length of one prompt, in tokens. The LLM sees only parts of longer pages."
     )
-    llm_daily_token_limit: int | None = Field(
+    llm_daily_token_limit: Annotated[int | None, Field(strict=True, ge=0, le=_TOKENS_MAX)] = Field(
         default=None,
-        strict=True,
-        ge=0,
-        le=_TOKENS_MAX,
         description="Tokens that may be spent on one user in a day. After that, the memory works without the LLM until "
         "the next day. Null: no limit.",
     )
@@ -183,35 +163,25 @@ class Settings(HttpSettings):
     embedding_timeout_s: StrictFloat = Field(
         default=60.0, gt=0, le=3600, description="Longest wait for one reply of the embedding model's API, in seconds."
     )
-    session_gap_s: StrictFloat = Field(
-        default=1800.0,
-        ge=0,
-        le=_YEAR_S,
-        description="Pause in a conversation after which a new session begins, in seconds.",
+    session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
+        default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."
     )
     timezone: Annotated[str, AfterValidator(checks.zone_name)] = Field(
         default="",
         description="IANA time zone of times that have no zone, like Europe/Berlin. Empty: this machine's time zone.",
     )
-    consolidation_batch_pages: int | None = Field(
+    consolidation_batch_pages: Annotated[int | None, Field(strict=True, ge=1, le=100)] = Field(
         default=None,
-        strict=True,
-        ge=1,
-        le=100,
         description="Number of waiting pages at which a batch is consolidated at once. With an LLM, a batch has at "
         "most 20 pages. Null: 20 with an LLM, 10 without.",
     )
-    consolidation_idle_s: StrictFloat = Field(
+    consolidation_idle_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=60.0,
-        ge=0,
-        le=_YEAR_S,
         description="Pause in a conversation after which a smaller batch is consolidated, in seconds. With an LLM, the "
         "pause is multiplied by the batch's size and divided by the number of waiting pages.",
     )
-    max_page_chars: StrictInt = Field(
+    max_page_chars: Annotated[StrictInt, Field(ge=1, le=10_000_000)] = Field(
         default=1_000_000,
-        ge=1,
-        le=10_000_000,
         description="Maximum length of one page, the user's and the assistant's text together, in characters.",
     )
     secret_policy: Literal["redact", "reject", "off"] = Field(
@@ -219,19 +189,14 @@ class Settings(HttpSettings):
         description="How keys, passwords and card numbers in a page are handled: `redact` removes them before the page "
         "is stored, `reject` refuses the page, and `off` stores them.",
     )
-    retention_days: int | None = Field(
+    retention_days: Annotated[int | None, Field(strict=True, ge=1, le=_DAYS_MAX)] = Field(
         default=None,
-        strict=True,
-        ge=1,
-        le=_DAYS_MAX,
         description="Days after which a page is forgotten, with everything that was learned only from it; counted from "
         "the time it was said. If the clock may be wrong, it is forgotten only after a second check a day later. Null: "
         "never.",
     )
-    max_open_users: StrictInt = Field(
+    max_open_users: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
         default=200,
-        ge=1,
-        le=100_000,
         description="Maximum number of users' memories that are open at the same time. Beyond it, the memory that has "
         "been idle longest is closed. The number is lower if the system allows too few open files.",
     )

@@ -51,28 +51,18 @@ class HttpSettings(BaseSettings):
     max_body_bytes: StrictInt = Field(
         default=4_194_304, ge=1024, le=1_000_000_000, description="Largest body of a request, in bytes."
     )
-    requests_per_second: StrictFloat = Field(
+    requests_per_second: Annotated[StrictFloat, Field(gt=0, le=1_000_000)] = Field(
         default=50.0,
-        gt=0,
-        le=1_000_000,
         description="Average number of requests per second that one token may send. A burst may have twice as many.",
     )
-    max_requests_at_once: StrictInt = Field(
-        default=256,
-        ge=1,
-        le=100_000,
-        description="Requests that the server handles at the same time, for all clients together.",
+    max_requests_at_once: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
+        default=256, description="Requests that the server handles at the same time, for all clients together."
     )
-    max_sessions: StrictInt = Field(
-        default=2000,
-        ge=1,
-        le=1_000_000,
-        description="Client sessions that may be open at the same time, for all tokens together.",
+    max_sessions: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = Field(
+        default=2000, description="Client sessions that may be open at the same time, for all tokens together."
     )
-    max_sessions_per_token: StrictInt = Field(
+    max_sessions_per_token: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = Field(
         default=64,
-        ge=1,
-        le=1_000_000,
         description="Client sessions of one token that may be open at the same time. A further one ends the session "
         "that has been idle longest.",
     )
