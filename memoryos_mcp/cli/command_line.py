@@ -251,7 +251,7 @@ def chosen_settings(
     ``flags`` are settings from options by name; None means that the option was not used. With ``makes_folder`` the data
     folder is created and must be writable. Commands other than the server log only warnings unless a level is set.
     """
-    settings = load_settings(config_file, {name: value for name, value in flags.items() if value is not None})
+    settings = load_settings(config_file, flags)
     if makes_folder:
         check_data_folder(settings, may_only_read=True)
     uses_log_level = is_server or "log_level" in settings.model_fields_set

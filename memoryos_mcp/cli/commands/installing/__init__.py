@@ -28,8 +28,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
     """Return the server of this installation, with the settings in its command line."""
-    given = {"user_id": user_id, "data_storage_path": data_folder}
-    settings = load_settings(config_file, {name: value for name, value in given.items() if value is not None})
+    settings = load_settings(config_file, {"user_id": user_id, "data_storage_path": data_folder})
     args = ["serve"]
     if config_file is not None:
         args += ["--config", str(config_file.expanduser().absolute())]
