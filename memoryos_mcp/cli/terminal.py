@@ -74,9 +74,9 @@ def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bo
         console.file.write("\n".join(lines if console.is_terminal else (line.rstrip() for line in lines)))
 
 
-def heading(title: str, beside: str = "") -> Text:
+def heading(title: str, remark: str = "") -> Text:
     """Return the title of a section, with a dim note beside it."""
-    return Text.assemble((f"\n{title}", "bold"), (f"  {beside}" if beside else "", "dim"))
+    return Text.assemble((f"\n{title}", "bold"), (f"  {remark}" if remark else "", "dim"))
 
 
 def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 2) -> Padding:
@@ -91,11 +91,11 @@ def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 
 
 
 def section(
-    title: str, beside: str, rows: Iterable[Sequence[RenderableType]], *styles: str
+    title: str, remark: str, rows: Iterable[Sequence[RenderableType]], *styles: str
 ) -> Iterator[RenderableType]:
     """Yield a heading and a table; nothing if there are no rows."""
     if filled := list(rows):
-        yield heading(title, beside)
+        yield heading(title, remark)
         yield table(filled, *styles)
 
 

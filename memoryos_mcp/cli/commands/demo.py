@@ -200,13 +200,13 @@ class _Demo:
         found.add_column()
         for label, text in _shown(result, question.look):
             found.add_row(label, text)
-        beside = (
+        remark = (
             f"The reply contains {amount(result.short_term_count, 'recent page')}, "
             f"{amount(result.total_pages_found, 'older page')} and "
             f"{amount(result.total_user_knowledge_found, 'fact')}: about {result.token_estimate} tokens."
         )
         if question is QUESTIONS[0]:
-            found.add_row("", Text(beside, style="dim"))
+            found.add_row("", Text(remark, style="dim"))
         self._console.print(
             Panel(
                 found,

@@ -144,11 +144,11 @@ def _tiers(overview: Overview, settings: Settings) -> Iterator[Row]:
 def _topics(stats: GetMemoryStatsResult) -> Iterator[RenderableType]:
     # Consoles with another encoding show question marks instead of blocks.
     cells = "█░" if make_console().encoding.lower().startswith("utf") else "#."
-    beside = (
+    remark = (
         f"the main topics first; with a full bar (heat {stats.heat_threshold:g}), the profile is updated from new pages"
     )
     rows = (_topic(segment, stats.heat_threshold, cells) for segment in stats.top_segments)
-    yield from section("Topics", beside, rows, "cyan", "", "", "dim", "")
+    yield from section("Topics", remark, rows, "cyan", "", "", "dim", "")
     yield from _more(stats.segments - len(stats.top_segments), "topic")
 
 

@@ -98,8 +98,8 @@ def _text_before_install(location: Location, file: files.ClientFile, present: An
         try:
             copy = files.read(backup)
             if entries_of(client, copy).get(name) is None:
-                again = _EDITORS[client.form].with_member(copy.text, path, present)
-                if copy.encoded(again) == file.content:
+                reinstalled = _EDITORS[client.form].with_member(copy.text, path, present)
+                if copy.encoded(reinstalled) == file.content:
                     return copy.text
         except ClientFileError:
             continue

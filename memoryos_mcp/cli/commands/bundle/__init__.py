@@ -137,9 +137,9 @@ def _write(file: Path, data: bytes, *, is_forced: bool) -> None:
         raise ArgumentError(argument=str(file), problem="the folder does not exist; create it or name another")
     if file.exists() and not is_forced:
         raise ArgumentError(argument=str(file), problem="already exists; name a new file, or give --force")
-    beside = file.with_name(f".{secrets.token_hex(8)}.mcpb")
+    unfinished = file.with_name(f".{secrets.token_hex(8)}.mcpb")
     try:
-        beside.write_bytes(data)
-        beside.replace(file)
+        unfinished.write_bytes(data)
+        unfinished.replace(file)
     finally:
-        beside.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
