@@ -34,7 +34,7 @@ from memoryos_mcp.cli.commands.installing import local_server
 from memoryos_mcp.cli.installer import files, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.installer.entries import NAME
-from memoryos_mcp.cli.installer.places import Found
+from memoryos_mcp.cli.installer.places import Location
 from memoryos_mcp.cli.main import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import BundledEmbedder
@@ -106,7 +106,7 @@ def _command_of_a_client(folder: Path) -> list[str]:
     """Add the server to a client's file with ``memoryos-mcp install``, and return the command line in it."""
     client, file = CLIENTS["claude-desktop"], folder / "claude_desktop_config.json"
     folder.mkdir(parents=True, exist_ok=True)
-    found = Found(client, "user", file, is_client_there=True)
+    found = Location(client, "user", file, is_client_there=True)
     server = local_server(None, USER_ID, str(folder))
     planning.plan_install(found, server, NAME, is_forced=False).carry_out(utc_now())
     entry = planning.entries_of(client, files.read(file))[NAME]

@@ -98,7 +98,7 @@ async def test_all_users_are_copied_into_a_folder_and_a_damaged_one_is_told(memo
 async def test_the_name_of_a_user_is_not_obeyed_by_the_terminal(memory: Path, tmp_path: Path) -> None:
     await make_memory(memory, 1, user="eve\x1b[2J")
     shown = run(memory, "backup", tmp_path / "copies", "--all-users").stdout
-    assert "1 page of eve␛[2J, checked" in shown.decode()
+    assert "1 page of eve␛[2J, verified" in shown.decode()
     (copy,) = (tmp_path / "copies").glob("eve*")
     refused = run(memory, "restore", copy, code=2).stderr
     assert "is the memory of eve␛[2J" in refused.decode()
@@ -116,7 +116,7 @@ def test_a_backup_into_a_folder_is_named_by_user_and_time(memory: Path, tmp_path
 
 def test_a_backup_replaces_no_file_and_needs_a_memory(memory: Path, copy: Path, data: Path, tmp_path: Path) -> None:
     before = copy.read_bytes()
-    assert "is there already" in run(memory, "backup", copy, code=2).stderr.decode()
+    assert "already exists" in run(memory, "backup", copy, code=2).stderr.decode()
     assert copy.read_bytes() == before
     assert "no memory" in run(data, "backup", tmp_path / "none.db", code=1).stderr.decode()
     assert not (tmp_path / "none.db").exists()
@@ -179,7 +179,7 @@ def test_forgetting_tells_of_what_a_restore_kept_and_forgetting_everything_remov
     assert {path.name for path in kept[0].parent.iterdir()} <= {"memory.db", "llm-log.jsonl"}
     run(memory, "restore", copy, "--yes")
     told = run(memory, "forget", "--after", "2000-01-01", "--yes").stdout.decode()
-    assert "copies that a restore kept beside the memory: memory-before-" in told
+    assert "copies of earlier memories that restores have kept: memory-before-" in told
     told = json.loads(run(memory, "forget", "--everything", "--yes", "--json").stdout)
     assert told["kept_copies"] == []
 
@@ -322,5 +322,5 @@ def test_a_store_without_backups_names_other_ways(
     monkeypatch.setattr(SqliteStores, "backups", None)
     done = CliRunner().invoke(cli, [*command, "--data-storage-path", str(data)])
     assert isinstance(done.exception, StorageError)
-    assert "backed up with its own tools" in str(done.exception)
+    assert "backed up with the tools of SQLite" in str(done.exception)
     assert "memoryos-mcp export FILE" in str(done.exception)

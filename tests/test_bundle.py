@@ -1,4 +1,4 @@
-"""The MCP bundle: its official tool takes it, and a client that knows nothing else of us starts the server in it."""
+"""The MCP bundle: the official tool accepts it, and a client can start its server."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from memoryos_mcp import __version__
 from memoryos_mcp.cli.commands.bundle import DEFAULT_NAME, DISTRIBUTION, archive, bundled_files
-from memoryos_mcp.cli.commands.bundle.manifest import ASKED, ENTRY_POINT, Asked
+from memoryos_mcp.cli.commands.bundle.manifest import ENTRY_POINT, USER_SETTINGS, UserSetting
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parent.parent
 HOST = ROOT / "tests" / "clients" / "mcpb_host.mjs"
 UV = Path(sys.executable).parent / "uv"
 LIMIT_S = 120
-# The first start fetches what the server needs.
+# The first start downloads the server's requirements.
 FIRST_START_LIMIT_S = 300.0
 
 
@@ -48,17 +48,13 @@ def bundle(*arguments: str) -> Result:
 def mcpb(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the official tool."""
     return subprocess.run(
-        [program(NODE), program(MCPB), *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=LIMIT_S,
-        check=False,
+        [program(NODE), program(MCPB), *arguments], capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False
     )
 
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle, written by the command and unpacked by the official tool."""
+    """Return the folder of a bundle that the command wrote and the official tool unpacked."""
     folder = tmp_path_factory.mktemp("bundle")
     assert bundle(str(folder)).exit_code == 0
     done = mcpb("unpack", folder / DEFAULT_NAME, folder / "unpacked")
@@ -71,10 +67,10 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     return loaded
 
 
-# What it is
+# Contents
 
 
-def test_the_official_validator_takes_the_bundle_and_its_icon(unpacked: Path) -> None:
+def test_the_official_validator_accepts_the_bundle(unpacked: Path) -> None:
     done = mcpb("validate", unpacked)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Manifest schema validation passes!" in done.stdout
@@ -83,7 +79,7 @@ def test_the_official_validator_takes_the_bundle_and_its_icon(unpacked: Path) ->
 
 
 @pytest.mark.parametrize("missing", ["name", "author", "server"])
-def test_the_official_validator_refuses_one_that_lacks_something(unpacked: Path, tmp_path: Path, missing: str) -> None:
+def test_the_official_validator_refuses_an_incomplete_bundle(unpacked: Path, tmp_path: Path, missing: str) -> None:
     broken = shutil.copytree(unpacked, tmp_path / "broken", ignore=shutil.ignore_patterns(".venv"))
     shown = manifest_of(unpacked)
     del shown[missing]
@@ -93,7 +89,7 @@ def test_the_official_validator_refuses_one_that_lacks_something(unpacked: Path,
     assert missing in done.stdout
 
 
-async def test_its_tools_and_prompts_are_the_servers(unpacked: Path, data: Path) -> None:
+async def test_the_manifest_has_the_servers_tools_and_prompts(unpacked: Path, data: Path) -> None:
     shown = manifest_of(unpacked)
     async with sdk_client(data, "auto") as client:
         tools = (await client.list_tools()).tools
@@ -109,7 +105,7 @@ async def test_its_tools_and_prompts_are_the_servers(unpacked: Path, data: Path)
             assert message.content.model_dump()["text"] == text
 
 
-def test_it_is_told_from_the_project_itself(unpacked: Path) -> None:
+def test_the_manifest_agrees_with_the_project(unpacked: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     shown = manifest_of(unpacked)
     assert (shown["name"], shown["version"]) == (project["name"], project["version"]) == (DISTRIBUTION, __version__)
@@ -122,7 +118,7 @@ def test_it_is_told_from_the_project_itself(unpacked: Path) -> None:
     assert (unpacked / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_it_asks_uv_for_what_the_project_needs_and_for_nothing_else(unpacked: Path) -> None:
+def test_the_bundle_requires_the_projects_dependencies(unpacked: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     bundled = tomllib.loads((unpacked / "pyproject.toml").read_text(encoding="utf-8"))
     assert bundled["tool"]["uv"] == {"package": False}
@@ -131,7 +127,7 @@ def test_it_asks_uv_for_what_the_project_needs_and_for_nothing_else(unpacked: Pa
     assert {Requirement(each) for each in bundled["project"]["dependencies"]} == needed
 
 
-def test_every_file_of_the_package_is_in_it_and_no_other(unpacked: Path) -> None:
+def test_the_bundle_contains_the_files_of_the_package(unpacked: Path) -> None:
     package = ROOT / "memoryos_mcp"
     listed = subprocess.run(["git", "ls-files", "memoryos_mcp"], cwd=ROOT, capture_output=True, check=True)
     tracked = {Path(name) for name in listed.stdout.decode().splitlines()}
@@ -143,7 +139,7 @@ def test_every_file_of_the_package_is_in_it_and_no_other(unpacked: Path) -> None
     assert not [name for name in names if "__pycache__" in name or "/." in name]
 
 
-def test_the_same_files_are_packed_to_the_same_bytes() -> None:
+def test_the_same_files_make_the_same_bundle() -> None:
     files = bundled_files()
     backwards = dict(reversed(files.items()))
     assert list(backwards) != list(files)
@@ -153,7 +149,7 @@ def test_the_same_files_are_packed_to_the_same_bytes() -> None:
 # The command
 
 
-def test_the_command_tells_what_a_registry_asks_for(tmp_path: Path) -> None:
+def test_the_command_prints_the_data_for_a_registry(tmp_path: Path) -> None:
     done = bundle(str(tmp_path / "memory.mcpb"), "--json")
     told = json.loads(done.stdout)
     data = (tmp_path / "memory.mcpb").read_bytes()
@@ -167,35 +163,35 @@ def test_the_command_tells_what_a_registry_asks_for(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["memory.mcpb"]
 
 
-def test_a_file_is_replaced_only_when_asked_to(tmp_path: Path) -> None:
+def test_a_file_is_replaced_only_with_force(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("precious", encoding="utf-8")
     refused = bundle(str(file))
     assert refused.exit_code != 0
-    assert "exists already" in str(refused.exception)
+    assert "already exists" in str(refused.exception)
     assert file.read_text(encoding="utf-8") == "precious"
     assert bundle(str(file), "--force").exit_code == 0
     assert zipfile.is_zipfile(file)
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     refused = bundle(str(tmp_path / "nowhere" / "memory.mcpb"))
     assert "the folder does not exist" in str(refused.exception)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_name_that_the_disk_refuses_is_told_and_nothing_is_left(tmp_path: Path) -> None:
+def test_an_invalid_file_name_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
     refused = bundle(str(tmp_path / ("x" * 300)))
     assert isinstance(refused.exception, StorageError)
     assert "cannot be written" in str(refused.exception)
     assert not list(tmp_path.iterdir())
 
 
-# What it asks its user for
+# Fields
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked.name)
-def test_an_answer_becomes_a_setting_and_a_key_is_hidden(unpacked: Path, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", USER_SETTINGS, ids=lambda asked: asked.name)
+def test_each_field_sets_a_setting_and_keys_are_hidden(unpacked: Path, asked: UserSetting) -> None:
     shown = manifest_of(unpacked)
     option = shown["user_config"][asked.name]
     assert shown["server"]["mcp_config"]["env"][asked.variable] == asked.template
@@ -205,16 +201,16 @@ def test_an_answer_becomes_a_setting_and_a_key_is_hidden(unpacked: Path, asked: 
 
 
 @pytest.mark.parametrize("answer", ["", None], ids=["empty", "template"])
-def test_what_was_not_answered_is_not_set(
+def test_an_empty_field_sets_nothing(
     bare_environment: None, monkeypatch: pytest.MonkeyPatch, answer: str | None
 ) -> None:
-    for asked in ASKED:
+    for asked in USER_SETTINGS:
         monkeypatch.setenv(asked.variable, asked.template if answer is None else answer)
     assert load_settings(None, {}) == Settings()
 
 
 def config_of_host(folder: Path, answers: Mapping[str, str]) -> dict[str, Any]:
-    """Return the command, arguments and environment that a client makes of a bundle and its user's answers."""
+    """Return the command, arguments and environment of a client, from a bundle and its user's values."""
     module = Path(program(NODE_PACKAGES)) / "node_modules" / "@anthropic-ai" / "mcpb" / "dist" / "index.js"
     done = subprocess.run(
         [program(NODE), HOST, module, folder, json.dumps(answers)],
@@ -228,7 +224,7 @@ def config_of_host(folder: Path, answers: Mapping[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("how", ["nothing answered", "answers left as templates", "all answered"])
-async def test_a_client_starts_the_server_in_it(unpacked: Path, tmp_path: Path, data: Path, how: str) -> None:
+async def test_a_client_starts_the_server_of_the_bundle(unpacked: Path, tmp_path: Path, data: Path, how: str) -> None:
     answers = {"data_folder": str(data), "user_id": "ada", "llm_model": "none", "llm_api_key": "sk-..."}
     config = config_of_host(unpacked, answers if how == "all answered" else {})
     environment = config["env"]
@@ -236,7 +232,7 @@ async def test_a_client_starts_the_server_in_it(unpacked: Path, tmp_path: Path, 
         environment = manifest_of(unpacked)["server"]["mcp_config"]["env"]
     home = tmp_path / "home"
     folder, user = (data, "ada") if how == "all answered" else (home / "share" / "memoryos-mcp", USER)
-    # As a desktop client does it: a bare environment, and a working folder that tells nothing.
+    # A desktop client starts it with an almost empty environment, in another working folder.
     bare = {
         "HOME": str(home),
         "XDG_DATA_HOME": str(home / "share"),

@@ -30,12 +30,12 @@ def listed(text: str) -> list[str]:
     return [name for line in text.splitlines() for name in line.partition(": ")[2].split(", ")]
 
 
-def test_there_are_90_dimensions_and_none_is_another_in_other_letters() -> None:
+def test_the_90_dimensions_have_different_names() -> None:
     assert len(NAMES) == 90
     assert [find(name) for name in NAMES] == NAMES
 
 
-def test_the_51_of_the_reference_are_there_by_group_and_in_its_order() -> None:
+def test_the_51_dimensions_of_the_reference_are_in_its_order() -> None:
     found: dict[str, list[str]] = {}
     for dimension in dimensions():
         if dimension.source.startswith("MemoryOS; "):
@@ -44,13 +44,13 @@ def test_the_51_of_the_reference_are_there_by_group_and_in_its_order() -> None:
     assert found == REFERENCE
 
 
-def test_a_group_stands_together() -> None:
+def test_dimensions_of_a_group_are_adjacent() -> None:
     groups = [dimension.group for dimension in dimensions()]
     assert groups == sorted(groups, key=list(REFERENCE).index)
 
 
 @each_dimension
-def test_a_dimension_is_complete_and_its_name_fits_a_list_in_a_prompt(dimension: Dimension) -> None:
+def test_a_dimension_is_complete_and_its_name_fits_a_prompt(dimension: Dimension) -> None:
     assert dimension.name.isascii()
     assert "," not in dimension.name
     assert 1 <= len(dimension.name.split()) <= 3
@@ -59,7 +59,7 @@ def test_a_dimension_is_complete_and_its_name_fits_a_list_in_a_prompt(dimension:
     assert any(char.isdigit() for char in dimension.source), "a source has a year or a version"
 
 
-def test_every_dimension_that_is_learned_without_an_llm_is_in_the_catalogue() -> None:
+def test_dimensions_learned_without_an_llm_are_in_the_catalogue() -> None:
     learned = {style.dimension for style in traits._STYLES}.union(*traits._cues().values())
     assert learned
     assert learned <= set(NAMES)
@@ -75,14 +75,14 @@ def test_every_dimension_that_is_learned_without_an_llm_is_in_the_catalogue() ->
         "**`Need for Self-Esteem`**",
     ],
 )
-def test_a_name_is_found_whatever_its_case_spaces_and_punctuation(written: str) -> None:
+def test_lookup_ignores_case_spaces_and_punctuation(written: str) -> None:
     assert find(written) == "Need for Self-Esteem"
 
 
 @given(
     st.sampled_from(NAMES), st.sampled_from([str.upper, str.lower, str.swapcase]), st.text(" \t-_.,:*`'", max_size=5)
 )
-def test_decoration_never_hides_a_name(name: str, in_case: Callable[[str], str], decoration: str) -> None:
+def test_lookup_ignores_decoration(name: str, in_case: Callable[[str], str], decoration: str) -> None:
     assert find(decoration + decoration.join(in_case(name)) + decoration) == name
 
 
@@ -91,7 +91,7 @@ def test_an_unknown_name_is_not_found(written: str) -> None:
     assert find(written, ["Chess", "???"]) is None
 
 
-def test_the_users_own_dimension_is_found_in_their_spelling() -> None:
+def test_a_users_dimension_keeps_the_users_spelling() -> None:
     own = ["Chess", "Любовь к чаю", "茶道"]
     assert find("chess", own) == "Chess"
     assert find("ЛЮБОВЬ К ЧАЮ", own) == "Любовь к чаю"
@@ -103,17 +103,17 @@ def test_names_that_differ_only_in_a_vowel_sign_stay_apart() -> None:
     assert find("की", ["का", "की"]) == "की"
 
 
-def test_a_users_own_dimension_that_the_catalogue_has_goes_by_the_catalogues_spelling() -> None:
+def test_a_dimension_of_the_catalogue_keeps_its_spelling() -> None:
     assert find("music", ["MUSIC"]) == "Music"
     assert as_text(["MUSIC"]) == as_text()
 
 
-def test_the_text_for_a_prompt_holds_every_name_once_and_is_short() -> None:
+def test_the_prompt_text_contains_every_name_once() -> None:
     text = as_text()
     assert listed(text) == NAMES
     assert [line.partition(":")[0].partition(" (")[0] for line in text.splitlines()] == list(REFERENCE)
     assert len(text) < 2000
 
 
-def test_the_text_for_a_prompt_ends_with_the_users_own_dimensions_each_once_and_in_one_line() -> None:
+def test_the_prompt_text_ends_with_the_users_dimensions() -> None:
     assert as_text(["Chess", "CHESS", "Tea\n\nceremony", "!!!"]) == f"{as_text()}\nOwn: Chess, Tea ceremony"

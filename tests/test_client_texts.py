@@ -1,4 +1,4 @@
-"""Clients' texts: what is put in is there, what is taken out is gone, and every other byte is as it was."""
+"""Editing the texts of clients' files: entries are added and removed, and no other byte changes."""
 
 import json
 import re
@@ -31,14 +31,14 @@ def with_line_ends(text: str, newline: str) -> str:
 
 
 def is_grown_only(before: str, after: str) -> bool:
-    """Return whether every character of the one stands in the other, in order."""
+    """Return whether ``after`` contains all characters of ``before`` in order."""
     rest = iter(after)
     return all(char in rest for char in before)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_real_file_gets_the_entry_and_gets_back_what_it_was(name: str, newline: str) -> None:
+def test_removing_an_added_entry_restores_a_real_file(name: str, newline: str) -> None:
     client = CLIENTS[name]
     text, path = with_line_ends(real(name), newline), (*client.path, "memoryos")
     editor: Any = toml if client.form == "toml" else jsonc
@@ -50,11 +50,11 @@ def test_a_real_file_gets_the_entry_and_gets_back_what_it_was(name: str, newline
     assert after.count("\n") == after.count(newline)
     if path[0] in held and held[path[0]]:
         assert editor.without_member(after, path) == text
-    else:  # what was empty, or not there, is empty afterwards
+    else:  # a missing object is empty afterwards
         assert editor.read(editor.without_member(after, path)) == {**held, path[0]: {}}
 
 
-def test_an_entry_is_set_in_as_its_neighbours_are() -> None:
+def test_an_entry_is_indented_like_its_neighbours() -> None:
     after = jsonc.with_member(real("vscode"), ("servers", "memoryos"), ENTRY)
     assert '\t\t}, // the last one\n\t\t"memoryos": {\n\t\t\t"command": "/opt' in after
     assert after.endswith("\t\t},\n\t},\n}\n")
@@ -62,7 +62,7 @@ def test_an_entry_is_set_in_as_its_neighbours_are() -> None:
     assert "\n" not in minified
 
 
-def test_an_entry_in_the_midst_is_replaced_and_taken_out_without_its_neighbours() -> None:
+def test_changing_a_middle_entry_keeps_its_neighbours() -> None:
     text = '{\n  "mcpServers": {\n    "a": {},\n    "memoryos": {"command": "old"}, // ours\n    "b": {}\n  }\n}\n'
     replaced = jsonc.with_member(text, PATH, ENTRY)
     assert json.loads(replaced.replace("// ours", ""))["mcpServers"] == {"a": {}, "memoryos": ENTRY, "b": {}}
@@ -96,17 +96,17 @@ def test_an_empty_text_gets_the_entry(text: str) -> None:
         ('{"a": "\\x"}', "not valid JSON"),
         ("{,}", "not valid JSON"),
         ('{"a": 1 /* not ended', "not valid JSON"),
-        ('{"a": ' + "[" * 5000 + "]" * 5000 + "}", "levels deep"),
+        ('{"a": ' + "[" * 5000 + "]" * 5000 + "}", "nested levels"),
     ],
 )
-def test_what_cannot_be_changed_is_told(text: str, told: str) -> None:
+def test_a_text_that_cannot_be_changed_is_an_error(text: str, told: str) -> None:
     with pytest.raises(ClientFileError, match=re.escape(told)):
         jsonc.with_member(text, PATH, ENTRY)
     with pytest.raises(ClientFileError, match=re.escape(told)):
         jsonc.without_member(text, PATH)
 
 
-def test_a_long_text_takes_little_more_room_than_itself() -> None:
+def test_parsing_a_long_text_needs_little_memory() -> None:
     text = json.dumps({"a": "x" * 1_000_000, "b": "\\" * 500_000}).replace("}", ",}")
     tracemalloc.start()
     try:
@@ -118,7 +118,7 @@ def test_a_long_text_takes_little_more_room_than_itself() -> None:
     assert most < 20 * len(text)
 
 
-def test_keys_that_stand_twice_elsewhere_are_nobodys_business() -> None:
+def test_duplicate_keys_elsewhere_are_ignored() -> None:
     text = '{"theme": 1, "theme": 2, "mcpServers": {"a": {"x": 1, "x": 2}}}'
     after = jsonc.with_member(text, PATH, ENTRY)
     assert is_grown_only(text, after)
@@ -134,7 +134,7 @@ def test_keys_that_stand_twice_elsewhere_are_nobodys_business() -> None:
         '[mcp_servers.memoryos]\ncommand = "x"\n[tui]\na = 1\n[mcp_servers.memoryos.env]\nA = "b"\n',
     ],
 )
-def test_toml_in_a_form_that_no_table_is_is_left(text: str) -> None:
+def test_toml_without_a_table_header_is_not_changed(text: str) -> None:
     path = ("mcp_servers", "memoryos")
     with pytest.raises(ClientFileError, match="not written as one table"):
         toml.with_member(text, path, ENTRY)
@@ -151,12 +151,12 @@ def test_toml_in_a_form_that_no_table_is_is_left(text: str) -> None:
         ("a = 1\na = 2\n", "not valid TOML"),
     ],
 )
-def test_toml_that_cannot_be_changed_is_told(text: str, told: str) -> None:
+def test_toml_that_cannot_be_changed_is_an_error(text: str, told: str) -> None:
     with pytest.raises(ClientFileError, match=told):
         toml.with_member(text, ("mcp_servers", "memoryos"), ENTRY)
 
 
-def test_a_table_of_toml_goes_with_its_own_tables_and_without_what_follows() -> None:
+def test_a_toml_table_is_removed_with_its_inner_tables() -> None:
     text = (
         'a = 1\n\n[mcp_servers.memoryos]\ncommand = "x"\n\n[mcp_servers.memoryos.env]\nA = "b"\n\n# of the next\n[b]\n'
     )
@@ -166,7 +166,7 @@ def test_a_table_of_toml_goes_with_its_own_tables_and_without_what_follows() -> 
     assert after == 'a = 1\n\n[mcp_servers.memoryos]\ncommand = "y"\nenv = { C = "d" }\n\n# of the next\n[b]\n'
 
 
-def test_a_table_of_toml_may_hold_times_that_its_user_has_added() -> None:
+def test_a_toml_table_may_contain_times() -> None:
     times = "at = 2026-05-08T07:32:00.5Z\nday = 2026-05-08\nhour = 07:32:00\n"
     path = ("mcp_servers", "memoryos")
     entry = toml.read(times)
@@ -187,7 +187,7 @@ scalars = st.one_of(
 
 @st.composite
 def json_text(draw: st.DrawFn, depth: int = 3) -> str:
-    """Return an object or other value as people write it."""
+    """Return a value as JSON in the style of people."""
 
     def gap() -> str:
         return draw(spaces)
@@ -212,7 +212,7 @@ entries = st.fixed_dictionaries(
 
 @calm
 @given(before=spaces, text=json_text(), after=spaces, entry=entries)
-def test_any_json_text_holds_the_entry_afterwards_and_every_other_byte(
+def test_adding_to_any_json_text_keeps_other_bytes(
     before: str, text: str, after: str, entry: Mapping[str, Any]
 ) -> None:
     text = before + text + after
@@ -248,7 +248,7 @@ lines = st.sampled_from(
 
 @calm
 @given(parts=st.lists(lines, max_size=8), entry=entries, newline=st.sampled_from(["\n", "\r\n"]), ends=st.booleans())
-def test_any_toml_text_holds_the_entry_afterwards_and_gets_back_what_it_was(
+def test_removing_from_any_toml_text_restores_it(
     parts: Sequence[str], entry: Mapping[str, Any], newline: str, ends: bool
 ) -> None:
     text = with_line_ends("\n".join(parts) + ("\n" if ends else ""), newline)
@@ -262,7 +262,7 @@ def test_any_toml_text_holds_the_entry_afterwards_and_gets_back_what_it_was(
     assert toml.without_member(grown, ("mcp_servers", "memoryos")) == text
 
 
-def test_taking_out_what_is_not_there_changes_nothing() -> None:
+def test_removing_a_missing_entry_changes_nothing() -> None:
     changes: list[tuple[Callable[..., str], str, tuple[str, ...]]] = [
         (jsonc.without_member, '{ "a": 1, }', PATH),
         (jsonc.without_member, "", PATH),

@@ -1,7 +1,7 @@
-"""The memory as other people's clients use it, each over every transport, with and without a token.
+"""Clients of other projects use the memory over every transport, with and without a token.
 
-The SDK's own client does the same in `test_http` and `test_server_stdio`. What a script is given and prints stands in
-`tests.clients`.
+`test_http` and `test_server_stdio` do the same with the client of the SDK. `tests.clients` describes the input and the
+output of the scripts.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ COMMANDS: dict[str, Callable[[], list[str]]] = {
 }
 PATHS = {"http": "/mcp", "sse": "/sse"}
 HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
-# The version of the protocol that each has to agree upon with the server; the inspector does not tell.
+# The protocol version that each client has to negotiate; the inspector does not print it.
 PROTOCOLS: dict[str, str | None] = {
     "old-sdk": HANDSHAKE,
     "fastmcp": STATELESS,
@@ -43,9 +43,9 @@ PROTOCOLS: dict[str, str | None] = {
     "typescript-1": HANDSHAKE,
     "typescript-2": STATELESS,
 }
-# Over the older transport this client does not ask for more.
+# Over SSE this client requests nothing else.
 OTHER_PROTOCOLS = {("fastmcp", "sse"): HANDSHAKE}
-# Some clients show what the server says, some only the status that it says it with.
+# Some clients show the server's message, others only the HTTP status.
 REASON = re.compile(r"send a valid token as `Authorization: Bearer \.\.\.`|\b401\b")
 TOOLS = [
     "add_memory",
@@ -69,7 +69,7 @@ def script(name: str) -> str:
 
 
 def run(client: str, home: Path, **job: Any) -> dict[str, Any]:
-    """Return what a client printed, which has to be one line of JSON and nothing else."""
+    """Run a client, and return its output, which must be one line of JSON."""
     job = {"token": None, "say": SAID, "ask": ASKED, "read": STATUS, "calls": []} | job
     done = subprocess.run(
         [*COMMANDS[client](), json.dumps(job)],
@@ -91,7 +91,7 @@ def run_over_http(client: str, server: HttpServer, transport: str, token: str | 
 
 
 def check(answer: Mapping[str, Any], client: str, transport: str, folder: Path, user_id: str) -> None:
-    """Check that a client did all it was to do, and that it met the memory of this user and of nobody else."""
+    """Check that a client did all its steps, and saw only the memory of this user."""
     assert answer.keys() == {"protocol", "tools", "receipt", "found", "resource", "results", "complaints"}, answer
     assert answer["complaints"] == []
     assert answer["protocol"] == OTHER_PROTOCOLS.get((client, transport), PROTOCOLS[client])
@@ -113,8 +113,8 @@ def test_over_stdio_a_client_lists_stores_finds_and_reads(client: str, data: Pat
 
 
 @every_client
-def test_a_client_takes_every_result_and_may_send_null(client: str, data: Path) -> None:
-    """Each client holds results against the schemas that are listed, and fails over one that does not fit."""
+def test_clients_accept_every_result_and_may_send_null(client: str, data: Path) -> None:
+    """Each client validates results against the listed schemas."""
     with PipeServer(data, BUSY_BACKGROUND) as server:
         page, *_ = [server.add(f"I keep bees on roof number {number}.") for number in range(6)]
         server.wait_until_settled()
@@ -137,8 +137,8 @@ def test_a_client_takes_every_result_and_may_send_null(client: str, data: Path) 
 
 
 @every_client
-def test_over_stdio_tokens_change_nothing_for_whoever_starts_the_server(client: str, data: Path) -> None:
-    """A client over stdio has no place for a token, and its server's user is the settings' alone."""
+def test_tokens_have_no_effect_over_stdio(client: str, data: Path) -> None:
+    """Over stdio there is no token; the settings select the user."""
     tokens = TokenStore(token_file(data), clock=utc_now)
     tokens.add("eve", {Scope.WRITE})
     tokens.close()
@@ -149,7 +149,7 @@ def test_over_stdio_tokens_change_nothing_for_whoever_starts_the_server(client: 
 
 @pytest.mark.parametrize("transport", PATHS)
 @every_client
-def test_over_http_a_client_needs_no_token_before_there_is_one(client: str, transport: str, data: Path) -> None:
+def test_over_http_no_token_is_needed_before_one_exists(client: str, transport: str, data: Path) -> None:
     with HttpServer(data, transport=transport) as server:
         answer = run_over_http(client, server, transport, None)
         check(answer, client, transport, data, USER)
@@ -157,9 +157,7 @@ def test_over_http_a_client_needs_no_token_before_there_is_one(client: str, tran
 
 @pytest.mark.parametrize("transport", PATHS)
 @every_client
-async def test_over_http_a_client_with_a_token_meets_its_users_memory_and_without_one_is_told_why_not(
-    client: str, transport: str, data: Path
-) -> None:
+async def test_over_http_a_token_selects_the_users_memory(client: str, transport: str, data: Path) -> None:
     with HttpServer(data) as server:
         ada, eve = server.add_token("ada"), server.add_token("eve")
         async with asyncio.timeout(LIMIT_S), asker(server, eve) as other:

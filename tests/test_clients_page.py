@@ -1,4 +1,4 @@
-"""docs/clients.md says what the program does: its blocks, files and command lines are those of the code."""
+"""docs/clients.md agrees with the code: blocks, files and command lines."""
 
 import re
 import shlex
@@ -39,7 +39,7 @@ def page() -> str:
 
 
 def section(title: str) -> str:
-    """Return the text under a heading, down to the next one of any level."""
+    """Return the text between a heading and the next heading of any level."""
     found = re.search(rf"^##+ {re.escape(title)}\n(.*?)(?=^##|\Z)", page(), re.MULTILINE | re.DOTALL)
     assert found is not None, f"no heading {title!r}"
     return found[1]
@@ -60,7 +60,7 @@ def test_the_blocks_of_a_client_are_those_that_install_writes(client: Client) ->
 
 
 @BY_NAME
-def test_the_files_of_a_client_are_where_the_table_says(client: Client) -> None:
+def test_the_table_has_the_places_of_clients_files(client: Client) -> None:
     (row,) = [line for line in section("Where the files are").splitlines() if line.startswith(f"| {client.title} |")]
     cells = [cell.strip() for cell in row.strip("| ").split(" | ")]
     for cell, platform in zip(cells[1:4], ("macos", "windows", "linux"), strict=True):
@@ -75,20 +75,20 @@ def shown(place: Place, platform: Platform) -> str:
     return path.replace("/", "\\") if platform == "windows" else path
 
 
-def test_every_client_is_named_where_the_names_are() -> None:
+def test_the_page_names_every_client() -> None:
     assert re.findall(r"`([a-z-]+)`", section("In one command").split("The names are")[1].split(".")[0]) == list(
         CLIENTS
     )
 
 
-def test_who_takes_a_token_from_a_variable_is_told() -> None:
+def test_the_page_names_clients_with_token_variables() -> None:
     able = [c.title for c in CLIENTS.values() if c.http and (c.http.reference or c.http.variable_key)]
     told = section("A server at an address").replace("\n", " ")
     assert f"{', '.join(able[:-1])} and {able[-1]} can do that" in told
 
 
 @pytest.mark.parametrize("line", command_lines())
-def test_every_command_line_does_what_it_says(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_line_of_the_page_works(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -99,5 +99,5 @@ def test_every_command_line_does_what_it_says(line: str, tmp_path: Path, monkeyp
     assert result.exit_code == 0, result.output
 
 
-def test_the_page_tells_nobody_to_install_the_package_of_somebody_else() -> None:
+def test_the_page_never_installs_the_other_project() -> None:
     assert not re.search(r"(?:pip install|uvx|pipx run) [^\n`]*\bmemoryos-mcp\b(?!-server)", page())

@@ -1,4 +1,4 @@
-"""The command line as people and their shells meet it: help, mistakes, exit codes, completion."""
+"""The command line: help, mistakes, exit codes and completion."""
 
 import os
 import pty
@@ -36,7 +36,7 @@ from tests.servers import clean_environment, wait_until
 
 LIMIT_S = 60
 ROOT = Path(__file__).parent.parent
-# What they do is not a report: a conversation, a protocol, a script.
+# Commands whose output is not a report: a protocol, a conversation, a script.
 WITHOUT_JSON = {"serve", "demo", "completion"}
 HEAVY = {"rich", "mcp", "openai", "numpy", "apsw", "faiss", "onnxruntime", "starlette", "httpx2"}
 
@@ -54,7 +54,7 @@ def in_process(*args: object, env: dict[str, str] | None = None) -> subprocess.C
 
 
 def paths(group: click.Group = cli, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command with its words."""
+    """Yield each command with its words on the command line."""
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
             yield from paths(command, (*before, name))
@@ -65,7 +65,7 @@ def paths(group: click.Group = cli, before: tuple[str, ...] = ()) -> Iterator[tu
 # Help -----------------------------------------------------------------------------------------------------------------
 
 
-def test_help_lists_every_command_once_in_a_section_with_a_whole_line() -> None:
+def test_help_lists_every_command_once_with_its_summary() -> None:
     shown = run_here("--help").stdout
     for name, command in cli.commands.items():
         (line,) = re.findall(rf"^  {name} +(\S.*)$", shown, re.MULTILINE)
@@ -75,7 +75,7 @@ def test_help_lists_every_command_once_in_a_section_with_a_whole_line() -> None:
     assert titles == [*SECTIONS, "Options", "Exit codes"]
 
 
-def test_help_of_a_group_tells_of_its_commands_in_whole_lines() -> None:
+def test_help_of_a_group_lists_its_commands() -> None:
     shown = run_here("token", "--help").stdout
     assert re.findall(r"^  (add|list|revoke) +\S.*\.$", shown, re.MULTILINE) == ["add", "list", "revoke"]
 
@@ -86,7 +86,7 @@ def test_help_ends_with_the_exit_codes() -> None:
 
 
 @pytest.mark.parametrize("words", [words for words, _ in paths()], ids=" ".join)
-def test_a_commands_help_is_short_enough_to_be_read(words: Sequence[str]) -> None:
+def test_help_of_a_command_is_short(words: Sequence[str]) -> None:
     done = run_here(*words, "--help")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) < 60
@@ -95,7 +95,7 @@ def test_a_commands_help_is_short_enough_to_be_read(words: Sequence[str]) -> Non
     assert settings <= {name.replace("_", "-") for name in own} | {"expires"}
 
 
-def test_help_settings_tells_every_setting() -> None:
+def test_help_settings_lists_every_setting() -> None:
     shown = run_here("stats", "--help-settings").stdout
     for name in Settings.model_fields:
         word = name if name in NOT_AS_FLAGS else f"--{name.replace('_', '-')}"
@@ -103,7 +103,7 @@ def test_help_settings_tells_every_setting() -> None:
     assert "default 8000" in shown
 
 
-def test_every_example_of_a_commands_help_is_a_command_line_that_can_be_used() -> None:
+def test_every_example_in_a_help_text_can_be_parsed() -> None:
     examples = [line for _, command in paths() if isinstance(command, Command) for line, _ in command.examples]
     assert len(examples) > 10
     for line in examples:
@@ -118,7 +118,7 @@ def test_every_example_of_a_commands_help_is_a_command_line_that_can_be_used() -
         assert group.make_context(words[0], args) is not None
 
 
-def test_every_command_that_the_programs_words_name_is_there() -> None:
+def test_every_command_in_a_message_exists() -> None:
     named = set()
     for file in sorted((ROOT / "memoryos_mcp").rglob("*.py")):
         text = file.read_text(encoding="utf-8")
@@ -131,13 +131,13 @@ def test_every_command_that_the_programs_words_name_is_there() -> None:
             assert second in command.commands, f"{PROGRAM} {name} {second}"
 
 
-def test_without_arguments_the_help_goes_to_stderr_and_the_exit_code_says_that_nothing_was_done() -> None:
+def test_without_arguments_help_goes_to_stderr_with_exit_code_2() -> None:
     done = run_here()
     assert (done.returncode, done.stdout) == (2, "")
     assert "serve" in done.stderr
 
 
-def test_every_command_that_reports_can_do_so_in_json() -> None:
+def test_every_command_with_a_report_has_a_json_option() -> None:
     without = {words[0] for words, command in paths() if not any(o.name == "as_json" for o in command.params)}
     assert without <= WITHOUT_JSON
 
@@ -160,7 +160,7 @@ def test_every_command_that_reports_can_do_so_in_json() -> None:
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
-def test_a_mistyped_word_is_told_what_was_likely_meant(args: list[str], meant: str, tmp_path: Path) -> None:
+def test_a_mistyped_word_gets_a_suggestion(args: list[str], meant: str, tmp_path: Path) -> None:
     done = run_here(*args, env={"MEMORYOS_DATA_STORAGE_PATH": str(tmp_path)})
     assert done.returncode == 2
     assert done.stdout == ""
@@ -168,7 +168,7 @@ def test_a_mistyped_word_is_told_what_was_likely_meant(args: list[str], meant: s
     assert "Traceback" not in done.stderr
 
 
-def test_a_config_file_that_cannot_be_read_is_a_wrong_setting(tmp_path: Path) -> None:
+def test_an_unreadable_config_file_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "config.json").mkdir()
     for path in (tmp_path / "config.json", tmp_path / "missing.json", Path("/proc/self/mem")):
         done = run_here("stats", "--config", path)
@@ -177,7 +177,7 @@ def test_a_config_file_that_cannot_be_read_is_a_wrong_setting(tmp_path: Path) ->
         assert "Traceback" not in done.stderr
 
 
-def test_a_full_disk_under_the_output_is_told_in_one_line() -> None:
+def test_a_full_disk_is_reported_in_one_line() -> None:
     for args in (["--help"], ["token", "list", "--json"]):
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run(
@@ -202,7 +202,7 @@ def test_a_full_disk_under_the_output_is_told_in_one_line() -> None:
     ],
     ids=["system", "defect", "interrupt", "escapes"],
 )
-def test_what_nobody_foresaw_is_one_line_too(
+def test_an_unexpected_error_is_one_line(
     error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     group = Group(PROGRAM)
@@ -224,14 +224,14 @@ def test_what_nobody_foresaw_is_one_line_too(
 # Exit codes -----------------------------------------------------------------------------------------------------------
 
 
-def test_done_failed_and_unusable_have_their_codes(tmp_path: Path) -> None:
+def test_success_failure_and_misuse_have_exit_codes(tmp_path: Path) -> None:
     assert in_process("token", "list", "--data-storage-path", tmp_path).returncode == 0
     assert in_process("stats", "--data-storage-path", tmp_path).returncode == 1
     assert in_process("stats", "--port", "no", "--data-storage-path", tmp_path).returncode == 2
 
 
-def test_ctrl_c_while_the_program_is_loading_ends_it_in_one_line(tmp_path: Path) -> None:
-    # The first library that is loaded is one at which somebody presses Ctrl-C.
+def test_ctrl_c_during_imports_ends_with_one_line(tmp_path: Path) -> None:
+    # A module that sends SIGINT replaces the first library that is imported.
     pressed = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
     (tmp_path / "click.py").write_text(pressed, encoding="utf-8")
     path = os.pathsep.join((str(tmp_path), *sys.path))
@@ -240,7 +240,7 @@ def test_ctrl_c_while_the_program_is_loading_ends_it_in_one_line(tmp_path: Path)
     assert done.stderr == "\nmemoryos-mcp: interrupted\n"
 
 
-def test_ctrl_c_ends_a_question_at_once_with_a_code_of_its_own(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_demo_with_exit_code_130(tmp_path: Path) -> None:
     in_terminal = InTerminal("demo")
     in_terminal.read_until("A real server")
     in_terminal.send("\x03")
@@ -250,7 +250,7 @@ def test_ctrl_c_ends_a_question_at_once_with_a_code_of_its_own(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("args", [["--help"], ["serve", "--help-settings"], ["completion", "bash"]], ids=" ".join)
-def test_a_reader_who_has_gone_ends_a_command_quietly(args: list[str]) -> None:
+def test_a_closed_output_ends_a_command_quietly(args: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -268,12 +268,12 @@ def test_a_reader_who_has_gone_ends_a_command_quietly(args: list[str]) -> None:
 
 
 class InTerminal:
-    """A command in a pseudo-terminal; ``shown`` is what a person sees of it."""
+    """A command in a pseudo-terminal; ``shown`` is its output so far."""
 
     def __init__(self, *args: object, columns: int = 80, env: dict[str, str] | None = None) -> None:
         self.shown = ""
         environment = clean_environment({"TERM": "xterm", "COLUMNS": str(columns), **(env or {})})
-        # The last one has Python warn of what libraries do; stderr is shown here too.
+        # The last variable causes warnings of Python on stderr, which is part of the output here.
         for name in ("NO_COLOR", "FORCE_COLOR", "PYTHONWARNDEFAULTENCODING"):
             if name not in (env or {}):
                 environment.pop(name, None)
@@ -301,10 +301,10 @@ class InTerminal:
         return os.waitstatus_to_exitcode(status)
 
     def _read(self) -> bool:
-        """Read what is there; return whether there may be more."""
+        """Read available output; return False at its end."""
         try:
             data = os.read(self._terminal, 65_536)
-        except OSError:  # the other end is closed
+        except OSError:  # the process has closed the terminal
             return False
         self.shown += data.decode("utf-8", "replace")
         return bool(data)
@@ -315,7 +315,7 @@ class InTerminal:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the command as a shell finds it."""
+    """Return a folder with the command, for PATH."""
     folder = tmp_path_factory.mktemp("bin")
     program = folder / PROGRAM
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m memoryos_mcp "$@"\n', encoding="utf-8")
@@ -324,7 +324,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def completed(programs: Path, *words: str) -> list[str]:
-    """Return what bash proposes for the last of some words, having sourced the script."""
+    """Return the completions of bash for the last word, with the script sourced."""
     line = f"""
         source <({PROGRAM} completion bash)
         complete -p {PROGRAM} >&2
@@ -350,7 +350,7 @@ def test_bash_completes_commands_and_options(programs: Path) -> None:
     assert completed(programs, "search", "--exp") == ["--explain"]
 
 
-def test_bash_is_given_commands_options_and_values() -> None:
+def test_bash_completion_returns_commands_options_and_values() -> None:
     def given(*words: str) -> list[str]:
         words_of_line = shlex.join([PROGRAM, *words])
         environment = {VARIABLE: "bash_complete", "COMP_WORDS": words_of_line, "COMP_CWORD": str(len(words))}
@@ -366,16 +366,16 @@ def test_bash_is_given_commands_options_and_values() -> None:
 @pytest.mark.parametrize(
     ("shell", "words", "cword", "proposed"),
     [
-        ("zsh", f"{PROGRAM} sea", "1", "plain\nsearch\nLook something up, as an assistant would."),
-        ("fish", f"{PROGRAM} sea", "sea", "plain,search\tLook something up, as an assistant would."),
+        ("zsh", f"{PROGRAM} sea", "1", "plain\nsearch\nSearch a memory as an assistant would."),
+        ("fish", f"{PROGRAM} sea", "sea", "plain,search\tSearch a memory as an assistant would."),
     ],
 )
-def test_zsh_and_fish_are_given_what_they_ask_for(shell: str, words: str, cword: str, proposed: str) -> None:
+def test_zsh_and_fish_get_commands_with_their_help(shell: str, words: str, cword: str, proposed: str) -> None:
     environment = {VARIABLE: f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": cword}
     assert proposed in run_here(env=environment).stdout
 
 
-def test_each_script_is_for_its_shell_and_asks_this_program() -> None:
+def test_each_completion_script_is_for_its_shell() -> None:
     scripts = {shell: run_here("completion", shell).stdout for shell in SHELLS}
     assert scripts["zsh"].startswith(f"#compdef {PROGRAM}\n")
     assert f"complete -o nosort -F _memoryos_mcp_completion {PROGRAM}" in scripts["bash"]
@@ -387,13 +387,13 @@ def test_each_script_is_for_its_shell_and_asks_this_program() -> None:
     assert (unknown.returncode, "bash, zsh, fish" in unknown.stderr) == (2, True)
 
 
-def test_a_terminal_is_told_where_the_script_belongs() -> None:
+def test_a_terminal_shows_where_to_install_the_script() -> None:
     in_terminal = InTerminal("completion", "fish")
     assert in_terminal.ended() == 0
     assert "~/.config/fish/completions/memoryos-mcp.fish" in in_terminal.shown
 
 
-def test_completing_loads_no_library_that_takes_long() -> None:
+def test_completion_imports_no_slow_library() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "memoryos_mcp"],
         capture_output=True,
@@ -414,26 +414,26 @@ def document() -> str:
     return (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 
 
-def test_the_document_tells_of_every_command_in_its_section_and_of_no_other() -> None:
+def test_the_document_lists_all_commands_by_section() -> None:
     told = re.findall(r"^\| `memoryos-mcp ([a-z-]+)[^`]*` \|", document(), re.MULTILINE)
     in_order = [name for names in SECTIONS.values() for name in names if name in cli.commands]
     assert told == in_order
     assert all(f"\n### {title}\n" in document() for title in SECTIONS)
 
 
-def test_the_documents_exit_codes_are_those_of_the_program() -> None:
+def test_the_document_has_the_exit_codes_of_the_program() -> None:
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", document(), re.MULTILINE)
     assert {int(code): meaning for code, meaning in rows} == EXIT_CODES
 
 
 @pytest.mark.parametrize("name", ["correct", "store", "install", "instal", "delete", "forgive", "reset"])
-def test_no_suggestion_leads_to_what_destroys(name: str) -> None:
+def test_no_destructive_command_is_suggested(name: str) -> None:
     told = run_here(name, "k4").stderr
     assert not any(f"'{command}'" in told.partition("Did you mean")[2] for command in DESTRUCTIVE)
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("forgt", "forget"), ("forgett", "forget"), ("restor", "restore")])
-def test_a_mistyped_command_that_destroys_is_named(typed: str, meant: str) -> None:
+def test_a_mistyped_destructive_command_is_suggested(typed: str, meant: str) -> None:
     assert f"Did you mean {meant!r}?" in run_here(typed).stderr
 
 
@@ -453,7 +453,7 @@ def test_a_command_names_its_own_options_in_errors(tmp_path: Path) -> None:
         assert (refused.returncode, option in refused.stderr, "ids" in refused.stderr.split(":")[1]) == (2, True, False)
 
 
-def test_files_that_a_command_cannot_use_are_told_as_what_they_are(tmp_path: Path) -> None:
+def test_errors_name_the_kind_of_an_unusable_file(tmp_path: Path) -> None:
     data = ("--data-storage-path", str(tmp_path / "data"))
     address = run_here("import", "https://example.org/memory.jsonl", *data)
     assert (address.returncode, "https://example.org/memory.jsonl is an address" in address.stderr) == (1, True)

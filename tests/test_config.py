@@ -1,4 +1,4 @@
-"""Settings: where they come from, what is refused and how it is said, what is never shown."""
+"""Settings: sources, errors, and secrets that are never shown."""
 
 import json
 import logging
@@ -23,11 +23,12 @@ from memoryos_mcp.config.values import describe_values, value_type
 from memoryos_mcp.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
-SECRET = "sk-proj-4fQ9zT7mW2xB8kL1"  # noqa: S105  # made up; what must never be shown
+SECRET = "sk-proj-4fQ9zT7mW2xB8kL1"  # noqa: S105  # made up; must never be shown
 NAMES = list(Settings.model_fields)
 NUMBERS = [name for name in NAMES if value_type(name) in (int, float)]
 DIMENSIONS = (
-    "must be a JSON list of up to 100 texts of 1 to 60 characters without control characters, no two equal but for case"
+    "must be a JSON list of up to 100 texts of 1 to 60 characters without control characters, "
+    "all different even if case is ignored"
 )
 REFERENCE_CONFIG = {
     "user_id": "test_user",
@@ -71,10 +72,10 @@ def refusal(config_file: Path | None = None, **overrides: Any) -> str:
     return line
 
 
-# Where settings come from
+# Sources
 
 
-def test_without_any_source_the_defaults_are_the_papers() -> None:
+def test_the_defaults_are_those_of_the_paper() -> None:
     settings = load_settings(None, {})
     assert settings.short_term_capacity == 7
     assert settings.mid_term_capacity == 200
@@ -85,7 +86,7 @@ def test_without_any_source_the_defaults_are_the_papers() -> None:
     assert (settings.heat_alpha, settings.heat_beta, settings.heat_gamma, settings.heat_mu_s) == (1.0, 1.0, 1.0, 1e7)
 
 
-def test_the_environment_outweighs_the_file_and_a_flag_outweighs_both(
+def test_the_environment_overrides_the_file_and_a_flag_both(
     config: ConfigWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = config({"short_term_capacity": 1, "mid_term_capacity": 1, "retrieval_queue_capacity": 1})
@@ -97,11 +98,11 @@ def test_the_environment_outweighs_the_file_and_a_flag_outweighs_both(
     assert settings.retrieval_queue_capacity == 3
 
 
-def test_a_flag_that_was_not_given_leaves_the_file_in_force(config: ConfigWriter) -> None:
+def test_an_unused_flag_does_not_override_the_file(config: ConfigWriter) -> None:
     assert load_settings(config({"user_id": "ada"}), {"user_id": None}).user_id == "ada"
 
 
-def test_the_references_config_loads_unchanged(config: ConfigWriter, tmp_path: Path) -> None:
+def test_a_config_of_the_reference_loads_unchanged(config: ConfigWriter, tmp_path: Path) -> None:
     settings = load_settings(config(REFERENCE_CONFIG), {})
     assert settings.mid_term_capacity == 2000
     assert settings.retrieval_queue_capacity == 7
@@ -121,7 +122,7 @@ def test_null_means_the_default_for_every_key(config: ConfigWriter) -> None:
     assert load_settings(config(dict.fromkeys(NAMES)), {}) == load_settings(None, {})
 
 
-def test_an_empty_variable_counts_as_not_set(config: ConfigWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_is_ignored(config: ConfigWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     path = config({"short_term_capacity": 3, "user_id": "ada"})
     for name in NAMES:
         monkeypatch.setenv(f"MEMORYOS_{name.upper()}", "")
@@ -129,7 +130,7 @@ def test_an_empty_variable_counts_as_not_set(config: ConfigWriter, monkeypatch: 
     assert (settings.short_term_capacity, settings.user_id) == (3, "ada")
 
 
-def test_a_variable_names_the_config_file_unless_a_flag_does(
+def test_a_variable_can_name_the_config_file(
     config: ConfigWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMORYOS_CONFIG", str(config({"user_id": "from the variable"})))
@@ -168,7 +169,7 @@ def test_a_variable_names_the_config_file_unless_a_flag_does(
         ("profile_dimensions", '["Tea", " Sailing at night "]', ["Tea", "Sailing at night"]),
     ],
 )
-def test_the_text_of_a_variable_or_flag_is_parsed(
+def test_texts_of_variables_and_flags_are_parsed(
     monkeypatch: pytest.MonkeyPatch, name: str, text: str, value: object
 ) -> None:
     assert getattr(load_settings(None, {name: text}), name) == value
@@ -185,7 +186,7 @@ def test_the_text_of_a_variable_or_flag_is_parsed(
         ("embedding_model_kwargs", {"device": "cpu"}),
     ],
 )
-def test_the_text_null_of_a_variable_or_flag_undoes_what_the_file_says(
+def test_null_in_a_variable_or_flag_overrides_the_file(
     config: ConfigWriter, monkeypatch: pytest.MonkeyPatch, name: str, value: object
 ) -> None:
     path = config({name: value})
@@ -196,13 +197,13 @@ def test_the_text_null_of_a_variable_or_flag_undoes_what_the_file_says(
     assert getattr(load_settings(path, {}), name) is None
 
 
-def test_a_flag_that_says_no_outweighs_a_file_that_says_yes(config: ConfigWriter) -> None:
+def test_a_false_flag_overrides_a_true_setting_in_the_file(config: ConfigWriter) -> None:
     path = config({"llm_log": True})
     assert load_settings(path, {}).llm_log
     assert not load_settings(path, {"llm_log": "off"}).llm_log
 
 
-def test_settings_are_read_only_and_made_from_their_arguments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_read_only_and_use_only_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_USER_ID", "from the environment")
     settings = Settings(short_term_capacity=3)
     assert (settings.short_term_capacity, settings.user_id) == (3, "default_user")
@@ -210,12 +211,10 @@ def test_settings_are_read_only_and_made_from_their_arguments_alone(monkeypatch:
         settings.user_id = "other"
 
 
-# The paths of the data folder and of the replay file
+# Paths
 
 
-def test_the_default_folder_is_the_platforms_and_never_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_folder_is_the_platforms_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = load_settings(None, {}).data_storage_path
     assert folder.is_absolute()
@@ -224,7 +223,7 @@ def test_the_default_folder_is_the_platforms_and_never_the_working_directory(
 
 
 @pytest.mark.parametrize("answer", [Path("~/.local/share/memoryos-mcp"), RuntimeError("no home")])
-def test_an_account_without_a_home_is_asked_for_a_folder(
+def test_without_a_home_folder_a_data_folder_is_required(
     monkeypatch: pytest.MonkeyPatch, answer: Path | RuntimeError
 ) -> None:
     def user_data_path(*args: object, **options: object) -> Path:
@@ -250,7 +249,7 @@ def test_a_tilde_is_expanded_from_every_source(
     assert load_settings(None, {}).data_storage_path == home / "memory"
 
 
-def test_a_relative_folder_starts_at_the_config_file_whoever_names_it(
+def test_a_relative_folder_starts_at_the_config_files_folder(
     config: ConfigWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = config({"data_storage_path": "memory"})
@@ -264,14 +263,12 @@ def test_a_relative_folder_starts_at_the_config_file_whoever_names_it(
     assert load_settings(path, {}).data_storage_path == tmp_path / "variable"
 
 
-def test_a_relative_folder_starts_at_the_working_directory_without_a_config_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_config_file_a_folder_starts_at_the_cwd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert load_settings(None, {"data_storage_path": "flag"}).data_storage_path == tmp_path / "flag"
 
 
-def test_a_relative_replay_file_starts_at_the_config_files_folder_whoever_names_it(
+def test_a_relative_replay_file_starts_at_the_config_file(
     config: ConfigWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = config({"llm_replay_file": "file.jsonl"})
@@ -287,12 +284,12 @@ def test_a_relative_replay_file_starts_at_the_config_files_folder_whoever_names_
 
 
 @pytest.mark.parametrize("path", ["", "  ", "C:\new", "a\x00b", "\ud800", "~nobody-of-this-name/x"])
-def test_a_folder_that_cannot_be_one_is_refused(config: ConfigWriter, path: str) -> None:
+def test_an_invalid_folder_is_refused(config: ConfigWriter, path: str) -> None:
     assert "config.json: data_storage_path" in refusal(config({"data_storage_path": path}))
 
 
 @pytest.mark.parametrize("path", ["C:\new", "a\x00b", "\ud800", "~nobody-of-this-name/x"])
-def test_a_replay_file_that_cannot_be_one_is_refused(config: ConfigWriter, path: str) -> None:
+def test_an_invalid_replay_file_is_refused(config: ConfigWriter, path: str) -> None:
     assert "config.json: llm_replay_file" in refusal(config({"llm_replay_file": path}))
 
 
@@ -301,27 +298,27 @@ def test_a_blank_replay_file_is_none(config: ConfigWriter, path: str | None) -> 
     assert load_settings(config({"llm_replay_file": path}), {}).llm_replay_file is None
 
 
-# What is refused, and how it is said
+# Errors
 
 
-def test_an_unknown_key_is_refused_with_the_nearest_known_name(config: ConfigWriter) -> None:
+def test_an_unknown_key_is_refused_with_a_suggestion(config: ConfigWriter) -> None:
     path = config({"short_term_capasity": 3})
-    assert refusal(path) == f"{path}: short_term_capasity is no setting; did you mean short_term_capacity?"
+    assert refusal(path) == f"{path}: short_term_capasity is not a setting; did you mean short_term_capacity?"
     assert "did you mean openai_api_key?" in refusal(config({"api-key": "x"}))
-    assert refusal(config({"qqq": 1})).endswith("qqq is no setting")
-    assert "no setting" in refusal(config({"qqq": None}))
+    assert refusal(config({"qqq": 1})).endswith("qqq is not a setting")
+    assert "not a setting" in refusal(config({"qqq": None}))
 
 
 @pytest.mark.parametrize("key", ["_env_file", "_secrets_dir", "self", "model_config", "__init__", "", "\ud800", SECRET])
-def test_no_key_reaches_the_settings_machinery(config: ConfigWriter, key: str) -> None:
+def test_no_key_becomes_an_option_of_the_settings_class(config: ConfigWriter, key: str) -> None:
     line = refusal(config({key: "x", "max_open_users": 0}))
-    assert "is no setting" in line
+    assert "is not a setting" in line
     assert "max_open_users must be" in line
-    assert "is no setting" in refusal(config({key: "x"}))
+    assert "is not a setting" in refusal(config({key: "x"}))
 
 
 def test_an_unknown_flag_is_refused() -> None:
-    assert refusal(user="ada") == "user is no setting; did you mean user_id?"
+    assert refusal(user="ada") == "user is not a setting; did you mean user_id?"
 
 
 @pytest.mark.parametrize(
@@ -331,7 +328,7 @@ def test_an_unknown_flag_is_refused() -> None:
         ("short_term_capacity", "7", "must be a whole number from 0 to 1,000,000,000, not a text"),
         ("short_term_capacity", 7.0, "must be a whole number from 0 to 1,000,000,000, not 7.0"),
         ("short_term_capacity", True, "must be a whole number from 0 to 1,000,000,000, not true"),
-        ("short_term_capacity", 10**30, "not a number of over 15 digits"),
+        ("short_term_capacity", 10**30, "not a number with more than 15 digits"),
         ("mid_term_capacity", 0, "must be a whole number from 1"),
         ("long_term_knowledge_capacity", 0, "must be a whole number from 1"),
         ("retrieval_queue_capacity", 101, "must be a whole number from 1 to 100, not 101"),
@@ -352,17 +349,17 @@ def test_an_unknown_flag_is_refused() -> None:
         ("user_id", "\ud800", "surrogate"),
         ("llm_model", " ", "is blank"),
         ("openai_api_key", 5, "must be a text, not 5"),
-        ("openai_base_url", "api.openai.com", "is no address"),
-        ("openai_base_url", "ftp://x/y", "is no address"),
-        ("openai_base_url", "http://x:99999", "is no address"),
-        ("openai_base_url", "http://[::1", "is no address"),
+        ("openai_base_url", "api.openai.com", "is not a valid address"),
+        ("openai_base_url", "ftp://x/y", "is not a valid address"),
+        ("openai_base_url", "http://x:99999", "is not a valid address"),
+        ("openai_base_url", "http://[::1", "is not a valid address"),
         ("embedding_model_kwargs", [1], "must be a JSON object or null, not a list"),
         ("embedding_model_kwargs", {"a": "\ud800"}, "is not plain JSON"),
-        ("timezone", "Europe/Berln", "is no IANA time zone; did you mean Europe/Berlin?"),
+        ("timezone", "Europe/Berln", "is not an IANA time zone; did you mean Europe/Berlin?"),
         ("timezone", "europe-berlin", "did you mean Europe/Berlin?"),
-        ("timezone", "/etc/passwd", "is no IANA time zone"),
-        ("timezone", "Europe", "is no IANA time zone"),
-        ("timezone", "x" * 5000, "is no IANA time zone"),
+        ("timezone", "/etc/passwd", "is not an IANA time zone"),
+        ("timezone", "Europe", "is not an IANA time zone"),
+        ("timezone", "x" * 5000, "is not an IANA time zone"),
         ("log_level", "LOUD", "must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
         ("llm_provider", "mistral", "must be one of openai, anthropic, deepseek, "),
         ("llm_provider", 7, "llama-factory, ollama, llama.cpp or null"),
@@ -388,11 +385,11 @@ def test_an_unknown_flag_is_refused() -> None:
         ("profile_dimensions", [""], f"{DIMENSIONS}, not an empty text (item 1)"),
         ("profile_dimensions", ["x" * 61], f"{DIMENSIONS}, not a text of 61 characters (item 1)"),
         ("profile_dimensions", ["Tea", " "], "is blank; give it a text or leave it out (item 2)"),
-        ("profile_dimensions", ["Tea\n# Rules"], "holds a control character; write each name on one line (item 1)"),
-        ("profile_dimensions", ["Tea\x00"], "holds a control character"),
-        ("profile_dimensions", ["Tea\u2028"], "holds a control character"),
+        ("profile_dimensions", ["Tea\n# Rules"], "contains a control character; write each name on one line (item 1)"),
+        ("profile_dimensions", ["Tea\x00"], "contains a control character"),
+        ("profile_dimensions", ["Tea\u2028"], "contains a control character"),
         ("profile_dimensions", ["\ud800"], "surrogate pair; write it in plain Unicode (item 1)"),
-        ("profile_dimensions", ["Tea", "Straße", "STRASSE "], "holds one name twice, as items 2 and 3; keep one"),
+        ("profile_dimensions", ["Tea", "Straße", "STRASSE "], "contains the same name twice (items 2 and 3); keep one"),
     ],
 )
 def test_a_value_out_of_range_is_refused_with_the_range(
@@ -404,69 +401,54 @@ def test_a_value_out_of_range_is_refused_with_the_range(
     assert shown in line
 
 
-@pytest.mark.parametrize("text", ["true", "seven", "7.5", "nan", "inf", "[7]", "null"])
-def test_a_variable_that_is_no_whole_number_is_refused_by_its_own_name(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setenv("MEMORYOS_SHORT_TERM_CAPACITY", text)
-    assert refusal().startswith("MEMORYOS_SHORT_TERM_CAPACITY must be a whole number from 0 ")
+INVALID_VARIABLES = {
+    "SHORT_TERM_CAPACITY": (["true", "seven", "7.5", "nan", "inf", "[7]", "null"], "must be a whole number from 0 "),
+    "HEAT_MU_S": (["nan", "inf", "-inf", "1e999", "true"], "must be a number above 0, not "),
+    "EMBEDDING_MODEL_KWARGS": (
+        ["{", "[1]", "7", '{"a": 1, "a": 2}', '{"a": NaN}'],
+        "must be a JSON object or null, not ",
+    ),
+    "PROFILE_DIMENSIONS": (
+        ["{", '{"Tea": 1}', "7", "null", "Tea, Sailing", '["Tea"', "[NaN]", " "],
+        f"{DIMENSIONS}, not ",
+    ),
+    "LLM_LOG": (["2", "-1", "1.0", "y", "truefalse", "null", " "], "must be true or false, not a text"),
+    "LLM_DAILY_TOKEN_LIMIT": (
+        ["none", "NULL", "7.5", "inf", "-1", " ", "[7]"],
+        "must be a whole number from 0 to 1,000,000,000,000 or ",
+    ),
+}
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "true"])
-def test_a_number_that_is_not_finite_is_refused_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setenv("MEMORYOS_HEAT_MU_S", text)
-    assert refusal().startswith("MEMORYOS_HEAT_MU_S must be a number above 0, not ")
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, (texts, _) in INVALID_VARIABLES.items() for text in texts]
+)
+def test_an_invalid_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    monkeypatch.setenv(f"MEMORYOS_{name}", text)
+    assert refusal().startswith(f"MEMORYOS_{name} {INVALID_VARIABLES[name][1]}")
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "7", '{"a": 1, "a": 2}', '{"a": NaN}'])
-def test_a_variable_that_is_no_json_object_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_EMBEDDING_MODEL_KWARGS", text)
-    assert refusal().startswith("MEMORYOS_EMBEDDING_MODEL_KWARGS must be a JSON object or null, not ")
-
-
-@pytest.mark.parametrize("text", ["{", '{"Tea": 1}', "7", "null", "Tea, Sailing", '["Tea"', "[NaN]", " "])
-def test_a_variable_that_is_no_json_list_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_PROFILE_DIMENSIONS", text)
-    assert refusal().startswith(f"MEMORYOS_PROFILE_DIMENSIONS {DIMENSIONS}, not ")
-
-
-@pytest.mark.parametrize("text", ["2", "-1", "1.0", "y", "truefalse", "null", " "])
-def test_a_variable_that_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("MEMORYOS_LLM_LOG", text)
-    assert refusal() == "MEMORYOS_LLM_LOG must be true or false, not a text"
-
-
-@pytest.mark.parametrize("text", ["none", "NULL", "7.5", "inf", "-1", " ", "[7]"])
-def test_a_variable_that_is_neither_a_whole_number_nor_null_is_refused(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setenv("MEMORYOS_LLM_DAILY_TOKEN_LIMIT", text)
-    assert refusal().startswith("MEMORYOS_LLM_DAILY_TOKEN_LIMIT must be a whole number from 0 to 1,000,000,000,000 or ")
-
-
-def test_as_many_dimensions_as_allowed_of_the_longest_names_are_taken(config: ConfigWriter) -> None:
+def test_the_maximum_of_dimensions_is_accepted(config: ConfigWriter) -> None:
     names = [f"{number:060}" for number in range(100)]
     assert load_settings(config({"profile_dimensions": names}), {}).profile_dimensions == names
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [True, False, "7", float("nan"), float("inf"), [], {}])
-def test_no_number_is_taken_from_another_kind_of_value(name: str, value: object) -> None:
+def test_a_number_must_be_a_json_number(name: str, value: object) -> None:
     with pytest.raises(ValidationError):
         Settings(**{name: value})  # type: ignore[arg-type]  # what is tried is the wrong type
 
 
-def test_several_problems_stand_in_one_line(config: ConfigWriter) -> None:
+def test_several_problems_are_reported_in_one_line(config: ConfigWriter) -> None:
     line = refusal(config({"short_term_capacity": -1, "mid_term_capacity": 0, "heat_mu_s": 0, "a": 1, "b": 2}))
-    assert "a is no setting; " in line
-    assert "b is no setting; " in line
+    assert "a is not a setting; " in line
+    assert "b is not a setting; " in line
     assert "short_term_capacity must" in line
     assert line.endswith("and 2 more")
 
 
-# The file itself
+# The config file
 
 
 @pytest.mark.parametrize(
@@ -475,20 +457,20 @@ def test_several_problems_stand_in_one_line(config: ConfigWriter) -> None:
         (b"", "not JSON at line 1, column 1"),
         (b'{\n  "user_id": "a",\n}', "not JSON at line 3, column 1"),
         (b'{"data_storage_path": "C:\\Users\\me"}', "write a backslash twice"),
-        (b"[]", "holds a list; a config file is one JSON object"),
-        (b"null", "holds null"),
+        (b"[]", "contains a list; a config file must be one JSON object"),
+        (b"null", "contains null"),
         (b'{"user_id": "\xff"}', "not UTF-8 at byte 13"),
         ('{"user_id": "a"}'.encode("utf-16"), "not UTF-8 at byte 0"),
-        (b'{"user_id": "a", "user_id": "b"}', "user_id stands there twice"),
-        (b'{"heat_mu_s": NaN}', "holds NaN"),
-        (b'{"heat_mu_s": -Infinity}', "holds -Infinity"),
-        (b'{"heat_mu_s": 1e999}', "beyond the range"),
-        (b'{"heat_mu_s": ' + b"9" * 5000 + b"}", "over 300 digits"),
-        (b"[" * 100_000, "nested too deep"),
-        (b" " * 2_000_000, "over 1,048,576 bytes"),
+        (b'{"user_id": "a", "user_id": "b"}', "user_id occurs twice"),
+        (b'{"heat_mu_s": NaN}', "contains NaN"),
+        (b'{"heat_mu_s": -Infinity}', "contains -Infinity"),
+        (b'{"heat_mu_s": 1e999}', "too large"),
+        (b'{"heat_mu_s": ' + b"9" * 5000 + b"}", "more than 300 digits"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b" " * 2_000_000, "larger than 1,048,576 bytes"),
     ],
 )
-def test_a_file_that_is_no_config_is_refused_in_one_line(config: ConfigWriter, content: bytes, shown: str) -> None:
+def test_an_invalid_config_file_is_refused_in_one_line(config: ConfigWriter, content: bytes, shown: str) -> None:
     path = config(content)
     line = refusal(path)
     assert line.startswith(f"{path}: ")
@@ -500,17 +482,20 @@ def test_a_file_with_a_byte_order_mark_loads(config: ConfigWriter) -> None:
 
 
 def test_a_missing_file_a_folder_and_an_unusable_path_are_named(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.json") == f"{tmp_path / 'none.json'}: there is no such config file"
+    assert (
+        refusal(tmp_path / "none.json")
+        == f"{tmp_path / 'none.json'}: the config file does not exist; create it or name another file"
+    )
     assert "it is a folder" in refusal(tmp_path)
     assert "cannot be read" in refusal(tmp_path / "a\x00b\nc")
     assert "cannot be read" in refusal(tmp_path / ("x" * 5000))
-    assert "write the whole path" in refusal(Path("~nobody-of-this-name/config.json"))
+    assert "write the absolute path" in refusal(Path("~nobody-of-this-name/config.json"))
 
 
 # The environment
 
 
-def test_an_unknown_variable_is_only_warned_of_with_the_nearest_name(
+def test_an_unknown_variable_causes_a_warning_with_a_suggestion(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("MEMORYOS_SHORT_TERM_CAPASITY", SECRET)
@@ -520,16 +505,16 @@ def test_an_unknown_variable_is_only_warned_of_with_the_nearest_name(
     with caplog.at_level(logging.WARNING):
         assert load_settings(None, {}) == Settings()
     assert caplog.messages == [
-        "environment variable MEMORYOS_QQQ is no setting and is ignored",
-        "environment variable MEMORYOS_SHORT_TERM_CAPASITY is no setting and is ignored; "
+        "environment variable MEMORYOS_QQQ is not a setting and is ignored",
+        "environment variable MEMORYOS_SHORT_TERM_CAPASITY is not a setting and is ignored; "
         "did you mean MEMORYOS_SHORT_TERM_CAPACITY?",
     ]
 
 
-# What the settings say
+# Properties
 
 
-def test_the_zone_is_the_named_one_or_the_machines() -> None:
+def test_the_zone_is_the_configured_one_or_the_machines() -> None:
     assert Settings().zone is None
     assert Settings(timezone="  ").zone is None
     zone = load_settings(None, {"timezone": "Asia/Kathmandu"}).zone
@@ -565,24 +550,24 @@ def test_the_zone_is_the_named_one_or_the_machines() -> None:
         "你的密钥",
     ],
 )
-def test_a_placeholder_is_no_llm(key: str) -> None:
+def test_a_placeholder_key_does_not_enable_the_llm(key: str) -> None:
     assert not Settings(openai_api_key=SecretStr(key)).has_llm_key
     assert Settings(openai_api_key=SecretStr(key)).public()["openai_api_key"] == "not set"
 
 
 @pytest.mark.parametrize("key", [SECRET, "sk-1234", "EMPTY", "ollama", "lm-studio", "a" * 64, f" {SECRET}\n"])
-def test_a_key_is_an_llm(key: str) -> None:
+def test_a_key_enables_the_llm(key: str) -> None:
     settings = load_settings(None, {"openai_api_key": key})
     assert settings.has_llm_key
     assert settings.public()["openai_api_key"] == "set"
 
 
-def test_no_key_is_no_llm_wherever_the_api_is() -> None:
+def test_without_a_key_there_is_no_llm_at_any_address() -> None:
     assert not load_settings(None, {"openai_base_url": "http://localhost:11434/v1"}).has_llm_key
 
 
 @pytest.mark.parametrize("url", ["", " ", "your-base-url", "<url>", None])
-def test_a_blank_or_placeholder_address_is_openais_own(config: ConfigWriter, url: str | None) -> None:
+def test_a_blank_or_placeholder_address_means_the_default(config: ConfigWriter, url: str | None) -> None:
     assert load_settings(config({"openai_base_url": url}), {}).openai_base_url is None
 
 
@@ -597,14 +582,14 @@ def test_a_blank_or_placeholder_address_is_openais_own(config: ConfigWriter, url
         ("all-MiniLM-L12-v2", False),
     ],
 )
-def test_the_bundled_embedder_goes_by_its_models_names(name: str, is_bundled: bool) -> None:
+def test_the_bundled_embedder_has_several_names(name: str, is_bundled: bool) -> None:
     assert Settings(embedding_model_name=name).uses_bundled_embedder is is_bundled
 
 
-# What is never shown
+# Secrets
 
 
-def test_no_secret_is_in_what_the_settings_show() -> None:
+def test_public_settings_contain_no_secret() -> None:
     settings = load_settings(
         None,
         {
@@ -635,13 +620,13 @@ def test_no_secret_is_in_what_the_settings_show() -> None:
     }
 
 
-def test_the_public_view_names_every_setting_in_jsons_types() -> None:
+def test_public_settings_contain_every_setting_as_json() -> None:
     shown = Settings().public()
     assert list(shown) == NAMES
     assert json.loads(json.dumps(shown, allow_nan=False)) == shown
 
 
-def test_the_public_view_shows_what_was_set_and_hands_out_no_list_of_the_settings_own(tmp_path: Path) -> None:
+def test_public_settings_copy_lists_of_the_settings(tmp_path: Path) -> None:
     settings = Settings(
         llm_provider="ollama",
         llm_daily_token_limit=5,
@@ -658,7 +643,7 @@ def test_the_public_view_shows_what_was_set_and_hands_out_no_list_of_the_setting
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_refusal_repeats_a_text(config: ConfigWriter, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_no_error_repeats_a_text(config: ConfigWriter, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def assert_silent(value: object) -> None:
         try:
             load_settings(config({name: value}), {})
@@ -683,15 +668,15 @@ def test_no_refusal_repeats_a_text(config: ConfigWriter, monkeypatch: pytest.Mon
         f'"{SECRET}"',
     ],
 )
-def test_no_refusal_of_a_file_repeats_its_text(config: ConfigWriter, content: str) -> None:
+def test_no_error_about_a_file_repeats_its_text(config: ConfigWriter, content: str) -> None:
     assert SECRET not in refusal(config(content.encode()))
 
 
-def test_a_key_of_letters_alone_is_not_repeated_either(config: ConfigWriter) -> None:
+def test_a_key_of_letters_only_is_not_repeated(config: ConfigWriter) -> None:
     assert "sk-abcdefgh" not in refusal(config({"sk-abcdefgh": 1}))
 
 
-# Any input at all
+# Arbitrary input
 
 any_text = st.text(st.characters(), max_size=20)
 odd_text = st.sampled_from(["", "\x00", "\ud800", "a\nb", "~", "~x", "..", "http://[", "Europe", "<x>", "C:\\x", "NaN"])
@@ -751,10 +736,10 @@ def test_any_variable_gives_settings_or_one_line(name: str, text: str) -> None:
         assert_settings_or_one_line(lambda: load_settings(None, {}))
 
 
-# The folder itself
+# The data folder
 
 
-def test_the_data_folder_is_made_for_this_account_only_and_left_empty(tmp_path: Path) -> None:
+def test_the_data_folder_is_private_and_empty(tmp_path: Path) -> None:
     settings = Settings(data_storage_path=tmp_path / "deep" / "memory")
     check_data_folder(settings)
     check_data_folder(settings)
@@ -763,7 +748,7 @@ def test_the_data_folder_is_made_for_this_account_only_and_left_empty(tmp_path: 
         assert stat.S_IMODE(settings.data_storage_path.stat().st_mode) == 0o700
 
 
-def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     for folder in (file, file / "under"):
@@ -772,7 +757,7 @@ def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
-def test_an_unwritable_folder_is_named_with_the_fix(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported_with_the_fix(tmp_path: Path) -> None:
     folder = tmp_path / "read-only"
     folder.mkdir()
     program = (
@@ -783,7 +768,7 @@ def test_an_unwritable_folder_is_named_with_the_fix(tmp_path: Path) -> None:
         "os.setresuid(65534, 65534, 65534) if os.geteuid() == 0 else None\n"
         "check_data_folder(settings)\n"
     )
-    # Root ignores modes, so the attempt is made by a process that gave root up.
+    # Root ignores modes, so another process without root privileges makes the attempt.
     for parent in (tmp_path, *tmp_path.parents[:-1]):
         if parent.stat().st_uid == os.getuid() and "pytest" in str(parent):
             parent.chmod(0o755)
@@ -799,7 +784,7 @@ def test_an_unwritable_folder_is_named_with_the_fix(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits are POSIX's")
-def test_a_folder_that_takes_no_byte_is_refused(tmp_path: Path) -> None:
+def test_a_folder_on_a_full_disk_is_refused(tmp_path: Path) -> None:
     program = (
         "import resource, signal, sys; from pathlib import Path\n"
         "from memoryos_mcp.config import Settings\n"
@@ -819,10 +804,10 @@ def test_a_folder_that_takes_no_byte_is_refused(tmp_path: Path) -> None:
     assert f"data_storage_path: {tmp_path} cannot be written (File too large)" in last_line
 
 
-# The files that ship, and what documentation is made from
+# Published files and documentation
 
 
-def test_the_example_names_every_setting_with_its_default(tmp_path: Path) -> None:
+def test_the_example_has_every_setting_with_its_default(tmp_path: Path) -> None:
     example = json.loads((ROOT / "config.example.json").read_text(encoding="utf-8"))
     assert list(example) == NAMES
     assert load_settings(ROOT / "config.example.json", {}) == Settings()
@@ -836,7 +821,7 @@ def test_the_client_block_starts_the_command() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_setting_is_described_with_its_unit_and_its_values(name: str) -> None:
+def test_every_setting_has_a_description_with_unit_and_values(name: str) -> None:
     description = Settings.model_fields[name].description
     assert description
     assert description.endswith(".")

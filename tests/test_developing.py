@@ -1,4 +1,4 @@
-"""What docs/developing.md says of the house is what the import contract and the code say."""
+"""docs/developing.md agrees with the import contract and the code."""
 
 import importlib
 import re
@@ -16,7 +16,7 @@ STOPS_AT_MOST = 8
 
 
 def house() -> str:
-    """Return the rooms from the top down, as the contract lists them, each with what it is."""
+    """Return the rooms in the order of the contract, each with the summary of its docstring."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     (contract,) = [each for each in contracts if each.get("containers") == ["memoryos_mcp"]]
@@ -28,18 +28,18 @@ def house() -> str:
     return "\n".join(lines)
 
 
-def test_the_house_is_drawn_as_the_import_contract_has_it() -> None:
+def test_the_list_of_rooms_agrees_with_the_import_contract() -> None:
     assert house() in PAGE
 
 
-def test_each_way_has_at_most_eight_stops() -> None:
+def test_each_walk_has_at_most_eight_steps() -> None:
     ways = re.findall(r"(?:^\d\. .*\n)+", PAGE, re.MULTILINE)
     assert len(ways) == 3
     assert all(len(way.splitlines()) <= STOPS_AT_MOST for way in ways)
 
 
 @pytest.mark.parametrize("stop", STOPS)
-def test_each_place_that_is_named_exists(stop: str) -> None:
+def test_each_named_place_exists(stop: str) -> None:
     names = stop.split(".")
     for end in range(len(names), 0, -1):
         try:
@@ -52,7 +52,7 @@ def test_each_place_that_is_named_exists(stop: str) -> None:
     pytest.fail(f"{stop} is not there")
 
 
-def test_the_campaign_is_told_file_by_file() -> None:
+def test_the_page_lists_every_campaign_file() -> None:
     marked = {file.stem for file in (ROOT / "tests").glob("test_*.py") if "pytest.mark.campaign" in _code(file)}
     rows = re.findall(r"^\| (`test_.*?`) \|", PAGE, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"\w+", row)} == marked

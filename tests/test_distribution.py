@@ -1,4 +1,4 @@
-"""What is published: both archives hold what they must, and the wheel works where no checkout is."""
+"""The published archives: their contents, and the wheel without a checkout."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def tracked(*folders: str) -> set[str]:
     return set(listed.stdout.decode().splitlines())
 
 
-def test_the_lock_holds_every_base_dependency_within_its_bounds_and_hashes_of_all() -> None:
+def test_the_lock_has_every_dependency_with_hashes() -> None:
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     entries = re.findall(r"^([\w.-]+)==(\S+)(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", rest) for _, _, rest in entries)
@@ -61,7 +61,7 @@ def test_the_lock_holds_every_base_dependency_within_its_bounds_and_hashes_of_al
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The source archive, and the wheel that was built from it."""
+    """Return the source archive, and the wheel built from it."""
     folder = tmp_path_factory.mktemp("dist")
     run([SCRIPTS / "uv", "build", "--quiet", "--python", sys.executable, "--out-dir", folder, ROOT], folder)
     (source,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
@@ -70,7 +70,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def installed(archives: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the commands of an environment in which the wheel is installed."""
+    """Return the folder of commands of an environment with the wheel."""
     folder = tmp_path_factory.mktemp("installed")
     uv = SCRIPTS / "uv"
     run([uv, "venv", "--quiet", "--python", sys.executable, folder / "venv"], folder)
@@ -81,14 +81,14 @@ def installed(archives: tuple[Path, Path], tmp_path_factory: pytest.TempPathFact
     return scripts
 
 
-def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(archives: tuple[Path, Path]) -> None:
+def test_the_wheel_contains_only_the_files_of_the_package(archives: tuple[Path, Path]) -> None:
     with zipfile.ZipFile(archives[1]) as opened:
         names = set(opened.namelist())
     assert {name for name in names if ".dist-info/" not in name} == tracked("memoryos_mcp")
     assert archives[1].stat().st_size < MAX_WHEEL_BYTES
 
 
-def test_the_source_archive_holds_what_pyproject_names(archives: tuple[Path, Path]) -> None:
+def test_the_source_archive_has_the_files_of_pyproject(archives: tuple[Path, Path]) -> None:
     with tarfile.open(archives[0]) as opened:
         names = {member.name.partition("/")[2] for member in opened.getmembers()}
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
@@ -96,20 +96,18 @@ def test_the_source_archive_holds_what_pyproject_names(archives: tuple[Path, Pat
     assert tracked(*included) <= names
 
 
-def test_the_index_can_show_the_readme_of_both(archives: tuple[Path, Path]) -> None:
+def test_a_package_index_can_render_the_readme(archives: tuple[Path, Path]) -> None:
     shown = run([SCRIPTS / "twine", "check", "--strict", *archives], archives[0].parent)
     assert shown.count("PASSED") == len(archives)
 
 
-def test_the_installed_wheel_makes_the_same_bundle_as_the_checkout(installed: Path, tmp_path: Path) -> None:
+def test_wheel_and_checkout_make_the_same_bundle(installed: Path, tmp_path: Path) -> None:
     told = json.loads(run([installed / "memoryos-mcp", "bundle", "--json"], tmp_path))
     made = (tmp_path / told["file"]).read_bytes()
     assert made == archive(bundled_files())
 
 
-async def test_the_command_named_as_the_distribution_serves_when_nothing_is_said(
-    installed: Path, tmp_path: Path
-) -> None:
+async def test_the_distributions_command_serves_by_default(installed: Path, tmp_path: Path) -> None:
     parameters = StdioServerParameters(
         command=str(installed / PROJECT["project"]["name"]),
         env={"MEMORYOS_DATA_STORAGE_PATH": str(tmp_path / "data")},
@@ -123,6 +121,6 @@ async def test_the_command_named_as_the_distribution_serves_when_nothing_is_said
             assert not found.is_error
 
 
-def test_it_is_the_same_command_line_otherwise(installed: Path, tmp_path: Path) -> None:
+def test_the_distributions_command_has_all_commands(installed: Path, tmp_path: Path) -> None:
     for name in PROJECT["project"]["scripts"]:
         assert run([installed / name, "--version"], tmp_path).strip() == f"memoryos-mcp, version {__version__}"

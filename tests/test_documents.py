@@ -1,4 +1,4 @@
-"""The pages of docs say what the program does: its names, defaults and bounds are those of the code."""
+"""The pages of docs agree with the code: names, defaults and limits."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from tests.test_readme import DEMO_LINE
 
 
 def fields(model: type[BaseModel]) -> Iterator[str]:
-    """Yield every key of a result, also those of the results inside it."""
+    """Yield every key of a result, including keys of nested results."""
     for name, field in model.model_fields.items():
         yield name
         for part in (field.annotation, *get_args(field.annotation)):
@@ -46,7 +46,7 @@ def default_of(name: str) -> str:
     return "platform's" if name == "data_storage_path" else f"`{json.dumps(Settings.model_fields[name].default)}`"
 
 
-def test_every_tool_has_a_section_and_no_section_is_about_another() -> None:
+def test_each_tool_has_exactly_one_section() -> None:
     titles = re.findall(r"^## (\w+_\w+)$", section("Tools"), re.MULTILINE)
     assert sorted(titles) == sorted(tool.name for tool in TOOLS)
 
@@ -79,7 +79,7 @@ def test_every_key_of_a_result_is_named(tool: ToolDefinition) -> None:
     assert set(fields(tool.result)) <= named
 
 
-def test_the_main_tools_and_the_number_of_the_others_stand_in_the_readme() -> None:
+def test_the_readme_names_the_main_tools_and_counts_the_others() -> None:
     named = [row[0].strip("`") for row in table("What your assistant gets")]
     assert set(named) < {tool.name for tool in TOOLS}
     words = {3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven"}
@@ -101,7 +101,7 @@ async def test_every_resource_and_prompt_is_described(tmp_path: Path) -> None:
         assert all(f"`{argument.name}`" in section("Resources and prompts") for argument in prompt.arguments or [])
 
 
-def test_the_settings_table_is_what_the_code_says() -> None:
+def test_the_settings_table_agrees_with_the_code() -> None:
     expected = [
         [f"`{name}`", default_of(name), describe_values(name), str(field.description)]
         for name, field in Settings.model_fields.items()
@@ -109,7 +109,7 @@ def test_the_settings_table_is_what_the_code_says() -> None:
     assert table("Every key") == expected
 
 
-def test_the_providers_table_is_what_the_code_says() -> None:
+def test_the_providers_table_agrees_with_the_code() -> None:
     rows = {row[0].strip("`"): row[1:] for row in table("With an LLM")}
     assert list(rows) == list(PRESETS)
     for name, preset in PRESETS.items():
@@ -119,13 +119,13 @@ def test_the_providers_table_is_what_the_code_says() -> None:
         assert preset.key_variables or variables == "none"
 
 
-def test_the_example_configuration_holds_every_key_with_its_default() -> None:
+def test_the_example_config_has_every_key_with_its_default() -> None:
     example: dict[str, Any] = json.loads((ROOT / "config.example.json").read_text(encoding="utf-8"))
     expected = {name: field.default for name, field in Settings.model_fields.items()} | {"data_storage_path": None}
     assert example == expected
 
 
-def test_the_flags_that_are_left_out_are_those_that_do_not_exist() -> None:
+def test_the_page_names_the_settings_without_a_flag() -> None:
     flags = {option for parameter in cli.commands["serve"].params for option in parameter.opts}
     documented = {f"--{name.replace('_', '-')}" for name in Settings.model_fields if name not in NOT_AS_FLAGS}
     assert flags == documented | {"--config", "--help-settings"}
@@ -138,7 +138,7 @@ def test_every_command_is_described() -> None:
     assert all(f"`memoryos-mcp {name}" in page for name in cli.commands)
 
 
-def test_what_it_stands_on_are_the_base_dependencies_with_their_bounds_and_a_reason() -> None:
+def test_each_base_dependency_is_listed_with_a_reason() -> None:
     rows = table("What it stands on")
     expected = {}
     for dependency in project()["dependencies"]:
@@ -149,7 +149,7 @@ def test_what_it_stands_on_are_the_base_dependencies_with_their_bounds_and_a_rea
     assert all(len(row) == 3 and row[2] for row in rows)
 
 
-def test_every_extra_stands_there_with_what_it_brings() -> None:
+def test_every_extra_is_listed_with_its_packages() -> None:
     extras = {name: packages for name, packages in project()["optional-dependencies"].items() if name != "dev"}
     rows = dict(re.findall(r"^\| \*\*([\w-]+)\*\* \| (.+?) \| ", section("What it stands on"), re.MULTILINE))
     assert rows.keys() == extras.keys()
@@ -159,7 +159,7 @@ def test_every_extra_stands_there_with_what_it_brings() -> None:
             assert f"`{bounds}`" in rows[name]
 
 
-def test_the_blocks_about_embedding_models_are_settings_that_can_be_used() -> None:
+def test_the_blocks_about_embedding_models_are_valid_settings() -> None:
     found = json_blocks("Embedding models")
     assert len(found) == 2
     for block in found:
@@ -168,27 +168,27 @@ def test_the_blocks_about_embedding_models_are_settings_that_can_be_used() -> No
         assert model.base_url is not None
 
 
-def test_every_base_dependency_is_bounded_and_none_is_torch() -> None:
+def test_base_dependencies_have_bounds_and_exclude_torch() -> None:
     for dependency in project()["dependencies"]:
         assert re.search(r"<\d|==\d|tzdata", dependency), dependency
         assert not dependency.startswith("torch")
 
 
-def test_nobody_is_told_to_install_the_package_of_somebody_else() -> None:
+def test_no_page_installs_the_other_project() -> None:
     text = everything().replace(DEMO_LINE, "")
     assert not re.search(r"(?:install|uvx|pipx run) [^\n`]*\bmemoryos-mcp\b(?!-server)", text)
 
 
 def test_every_benchmark_is_described() -> None:
     sources = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").glob("*.py")}
-    # What others start, and what only learns a matrix that the package holds.
+    # Helpers of other benchmarks, and the script that learns the packaged matrix.
     inner = {"bare_server", "llm_server", "projection", "resident"}
     runnable = {name for name, text in sources.items() if '\nif __name__ == "__main__":' in text} - inner
     assert set(re.findall(r"^\.venv/bin/python -m benchmarks\.(\w+)", section("Benchmarks"), re.MULTILINE)) == runnable
 
 
 @pytest.mark.parametrize("picture", sorted(DOCS.glob("*.svg")), ids=lambda path: path.stem)
-def test_a_picture_tells_what_it_shows_to_those_who_cannot_see_it(picture: Path) -> None:
+def test_every_picture_has_a_text_alternative(picture: Path) -> None:
     text = picture.read_text(encoding="utf-8")
     title, desc = re.search(r'aria-labelledby="([\w-]+) ([\w-]+)"', text).groups()  # type: ignore[union-attr]
     assert 'role="img"' in text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryos_mcp.cli.commands.common import opened_store
+from memoryos_mcp.cli.commands.common import open_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError
 from memoryos_mcp.model.knowledge import About
@@ -56,14 +56,14 @@ async def take_in(
     """Import a reader's items. Return the tally, all pages' texts in order, and the number of waiting pages."""
     settings = Settings(data_storage_path=folder, short_term_capacity=2)
     taking = Import(
-        lambda: opened_store(settings, short_term_capacity=2),
+        lambda: open_store(settings, short_term_capacity=2),
         folder,
         prepare=prepare,
         show=lambda *_: None,
         is_dry_run=is_dry_run,
     )
     await taking.import_foreign(reader, max_page_chars=1_000, zone=UTC, now=NOW)
-    async with opened_store(settings, short_term_capacity=2) as store:
+    async with open_store(settings, short_term_capacity=2) as store:
         waiting = await store.pages(PageQuery(tier=Tier.BACKLOG, limit=10_000))
         return (
             taking.tally,
@@ -136,7 +136,7 @@ async def test_every_text_is_redacted_before_it_is_stored(tmp_path: Path) -> Non
     assert texts == ["[redacted] 1"]
     assert tally.places["agent_response: holds a secret"] == ["list:2"]
     assert tally.redacted == {"password": 2}
-    async with opened_store(Settings(data_storage_path=tmp_path)) as store:
+    async with open_store(Settings(data_storage_path=tmp_path)) as store:
         (fact,) = await store.facts(FactQuery(About.USER))
         (stored,) = await store.pages(PageQuery(tier=Tier.SHORT_TERM))
     assert (fact.text, fact.evidence) == ("Has a [redacted].", ())
@@ -146,7 +146,7 @@ async def test_every_text_is_redacted_before_it_is_stored(tmp_path: Path) -> Non
 async def test_an_imported_page_has_its_time_notes_and_source(tmp_path: Path) -> None:
     found = replace(page(1), timestamp="2024-02-03T04:05:06+09:00", source=Source.WEB)
     await take_in(tmp_path, ListReader([found]))
-    async with opened_store(Settings(data_storage_path=tmp_path)) as store:
+    async with open_store(Settings(data_storage_path=tmp_path)) as store:
         (stored,) = await store.pages(PageQuery(tier=Tier.SHORT_TERM))
     assert stored.occurred_at.isoformat() == "2024-02-03T04:05:06+09:00"
     assert (stored.meta_data, stored.source) == ('{"title": "A talk"}', Source.WEB)

@@ -106,7 +106,7 @@ def test_an_export_replaces_no_file_that_is_not_an_export(memory: Path, tmp_path
     for name, text in (("notes.txt", b"What I did in May."), ("packed.jsonl.gz", packed)):
         file = tmp_path / name
         file.write_bytes(text)
-        assert f"{file}: is not an export" in run(memory, "export", file, code=2).stderr.decode()
+        assert f"{file}: exists and is not an export" in run(memory, "export", file, code=2).stderr.decode()
         assert file.read_bytes() == text
 
 

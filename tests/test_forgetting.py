@@ -535,7 +535,7 @@ def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: P
     with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
         memory.add_memory(f"I like {SECRETS[0]}.", "")
         kept = memory.add_memory("I like tea.", "")
-    assert run_forget("--receipts").stdout == "Nothing was ever forgotten.\n"
+    assert run_forget("--receipts").stdout == "Nothing has been forgotten yet.\n"
     asked = run_forget("--query", SECRETS[0], code=1)
     assert f"I like {SECRETS[0]}." in asked.stdout
     assert "--yes" in asked.stderr

@@ -1,6 +1,6 @@
-"""What users, clients, config files and data files see is what the files in ``tests/golden`` hold.
+"""The public interfaces agree with the files in ``tests/golden``: tools, commands, settings, methods and files.
 
-A change of the outside is a change of these files: run the tests with ``MEMORYOS_GOLDEN=write`` and read the diff.
+After an intended change, run the tests with ``MEMORYOS_GOLDEN=write`` and read the diff.
 """
 
 import inspect
@@ -32,7 +32,7 @@ PAGES = (
     ("2026-02-01T08:00:00+00:00", "Which oil is best for an oak table?", "Hard wax oil: two thin coats."),
     ("2026-02-01T08:10:00+00:00", "And for a beech bench outside?", "Decking oil, once a year."),
 )
-# What differs from one run or machine to the next.
+# Values that differ between runs or machines.
 VOLATILE = (
     (re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d\d:\d\d|Z)?"), "time"),
     (re.compile(r"\bp_[0-9a-f]{16}\b"), "page"),
@@ -43,14 +43,14 @@ SAID = {time for time, _, _ in PAGES} | {time[:16].replace("T", " ") for time, _
 
 
 class Names:
-    """Gives what differs between runs a name of its own, the same one each time it comes."""
+    """Replaces values that differ between runs by names; equal values get the same name."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
         self._given: dict[str, str] = {}
 
     def clean(self, found: Any) -> Any:
-        """Return JSON without what differs between runs."""
+        """Return JSON with names for the values that differ between runs."""
         if isinstance(found, dict):
             return {self.clean(key): self.clean(value) for key, value in found.items()}
         if isinstance(found, list):
@@ -73,7 +73,7 @@ class Names:
 
 
 def compare(name: str, found: Any) -> None:
-    """Compare with a golden file, or write it. The order of the keys of a JSON object is not compared."""
+    """Compare a value with a golden file, or write the file. The order of the keys of a JSON object may differ."""
     file = GOLDEN / name
     text = found if isinstance(found, str) else json.dumps(found, indent=1, ensure_ascii=False) + "\n"
     if WRITES:
@@ -85,19 +85,19 @@ def compare(name: str, found: Any) -> None:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
-    """A server that the tests share; only one of them changes its memory."""
+    """Yield a server that all tests share; only one of them changes its memory."""
     with PipeServer(tmp_path_factory.mktemp("golden") / "data", SETTINGS) as running:
         yield running
 
 
 def filled(server: PipeServer) -> list[str]:
-    """Return the ids of the pages that a server was given, all of them organised and read."""
+    """Add pages to a server, wait until they are organised and learned from, and return their ids."""
     pages = [server.add(user, agent, timestamp=time) for time, user, agent in PAGES]
     wait_until(lambda: bool((stats := server.stats())["is_settled"] and not stats["backlog_pages"]), "all is organised")
     return pages
 
 
-def test_what_a_client_is_told_is_unchanged(shared: PipeServer) -> None:
+def test_lists_for_clients_are_unchanged(shared: PipeServer) -> None:
     told = {
         method: shared.reply(shared.send(method)).get("result")
         for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
@@ -106,7 +106,7 @@ def test_what_a_client_is_told_is_unchanged(shared: PipeServer) -> None:
     compare("client.json", Names(shared.folder.parent).clean(told))
 
 
-def test_what_each_tool_returns_is_unchanged(shared: PipeServer) -> None:
+def test_results_of_tools_are_unchanged(shared: PipeServer) -> None:
     names = Names(shared.folder.parent)
     pages = filled(shared)
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -131,7 +131,7 @@ def test_what_each_tool_returns_is_unchanged(shared: PipeServer) -> None:
     compare("results.json", names.clean(said))
 
 
-def test_what_scripts_read_of_the_command_line_is_unchanged(tmp_path: Path) -> None:
+def test_json_of_commands_is_unchanged(tmp_path: Path) -> None:
     data, names = tmp_path / "data", Names(tmp_path)
     with PipeServer(data, SETTINGS) as server:
         pages = filled(server)
@@ -169,7 +169,7 @@ def test_the_settings_are_unchanged() -> None:
     compare("settings.json", schema)
 
 
-def test_the_tables_of_a_file_are_unchanged(shared: PipeServer) -> None:
+def test_the_schema_of_a_file_is_unchanged(shared: PipeServer) -> None:
     shared.add("I keep bees.")
     connection: apsw.Connection = open_store(shared.folder)
     try:
@@ -181,7 +181,7 @@ def test_the_tables_of_a_file_are_unchanged(shared: PipeServer) -> None:
 
 
 @pytest.mark.parametrize("public", [Memoryos, MemoryEngine, MemoryService])
-def test_what_programs_call_is_unchanged(public: type) -> None:
+def test_public_methods_are_unchanged(public: type) -> None:
     methods: dict[str, Callable[..., Any]] = {
         name: value for name, value in inspect.getmembers(public) if callable(value) and not name.startswith("_")
     }
@@ -190,7 +190,7 @@ def test_what_programs_call_is_unchanged(public: type) -> None:
         **{name: str(inspect.signature(m)) for name, m in methods.items()},
     }
     properties = [name for name, _ in inspect.getmembers(public, lambda value: isinstance(value, property))]
-    # Where a type is defined is nobody's concern but ours.
+    # The modules of types are not public.
     compare(
         f"{public.__name__}.json",
         {n: re.sub(r"\bmemoryos_mcp\.[\w.]*\.| at 0x[0-9a-f]+", "", s) for n, s in signatures.items()}

@@ -1,4 +1,4 @@
-"""install and uninstall: clients' files on disk, with all that can be wrong with them, and what they then start."""
+"""install and uninstall: real files of clients, invalid files, and the servers that the entries start."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from mcp.types import CallToolResult
 from memoryos_mcp.cli.commands.installing.outcomes import masked
 from memoryos_mcp.cli.installer import entries, files, jsonc, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS, Client
-from memoryos_mcp.cli.installer.places import Found, Machine, places_of
+from memoryos_mcp.cli.installer.places import Location, Machine, locations_of
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.errors import ClientFileError
 from tests.test_client_texts import FILES
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of its own, and a project as the working folder."""
+    """A new home folder, and a new project as the working folder."""
     for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     folder, project = tmp_path / "home", tmp_path / "project"
@@ -55,7 +55,7 @@ def run(*arguments: str, stdin: str = "") -> Result:
 
 
 def refused(*arguments: str, told: str) -> None:
-    """Run a command that must fail, for this reason."""
+    """Run a command that must fail with this reason."""
     result = run(*arguments)
     said = result.stderr + str(result.exception or "")
     assert result.exit_code == 1, result.output
@@ -63,15 +63,15 @@ def refused(*arguments: str, told: str) -> None:
 
 
 def file_of(client: Client, home: Path) -> Path:
-    """Return the client's file of user scope, in a folder as the client makes it."""
-    (found,) = places_of(client, "user", Machine.this())
+    """Return the path of a client's user file, and create its folder as the client would."""
+    (found,) = locations_of(client, "user", Machine.this())
     found.file.parent.mkdir(parents=True, exist_ok=True)
     assert found.file.is_relative_to(home)
     return found.file
 
 
 def real_file(client: Client, home: Path) -> Path:
-    """Return the client's file, with a real one's content."""
+    """Return a client's file with the content of a real one."""
     file = file_of(client, home)
     shutil.copyfile(next(FILES.glob(f"{client.name}.*")), file)
     return file
@@ -94,7 +94,7 @@ BY_NAME = pytest.mark.parametrize("client", FILE_CLIENTS, ids=lambda client: cli
 
 
 @BY_NAME
-def test_a_real_file_is_changed_backed_up_and_given_back_byte_by_byte(client: Client, home: Path) -> None:
+def test_uninstall_restores_a_real_file_byte_by_byte(client: Client, home: Path) -> None:
     file = real_file(client, home)
     before = file.read_bytes()
     result = run("install", "--client", client.name)
@@ -113,13 +113,13 @@ def test_a_real_file_is_changed_backed_up_and_given_back_byte_by_byte(client: Cl
     assert taken_out.exit_code == 0
     assert client.then in result.stdout
     assert client.then not in taken_out.stdout
-    assert f"if {client.title} runs" in taken_out.stdout
+    assert f"if {client.title} is running" in taken_out.stdout
     assert file.read_bytes() == before
 
 
 @BY_NAME
 @pytest.mark.parametrize("content", [None, b"", b"\n", b"\xef\xbb\xbf"], ids=["missing", "empty", "blank", "mark"])
-def test_a_file_that_holds_nothing_is_written_whole(client: Client, content: bytes | None, home: Path) -> None:
+def test_an_empty_file_is_written(client: Client, content: bytes | None, home: Path) -> None:
     file = file_of(client, home)
     if content is not None:
         file.write_bytes(content)
@@ -136,7 +136,7 @@ def test_a_file_that_holds_nothing_is_written_whole(client: Client, content: byt
 
 
 @BY_NAME
-def test_a_dry_run_shows_the_change_and_makes_none(client: Client, home: Path) -> None:
+def test_a_dry_run_only_shows_the_change(client: Client, home: Path) -> None:
     file = real_file(client, home)
     before = file.read_bytes()
     shown = run("install", "--client", client.name, "--dry-run").stdout
@@ -163,7 +163,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(client: Client, home: Path) -
         (b'{"mcpServers": {"memoryos": {"url": "https://a.example", "oauth": {}}}}', "not written by this program"),
     ],
 )
-def test_a_file_that_cannot_be_changed_is_left_and_told_of(content: bytes, told: str, home: Path) -> None:
+def test_an_invalid_file_is_reported_and_not_changed(content: bytes, told: str, home: Path) -> None:
     file = file_of(CLIENTS["cursor"], home)
     file.write_bytes(content)
     refused("install", "--client", "cursor", told=told)
@@ -176,7 +176,7 @@ def test_a_file_that_cannot_be_changed_is_left_and_told_of(content: bytes, told:
     assert beside(file) == []
 
 
-def test_somebody_elses_entry_is_replaced_and_taken_out_by_force_only(home: Path) -> None:
+def test_an_entry_of_another_program_needs_force(home: Path) -> None:
     file = file_of(CLIENTS["cursor"], home)
     file.write_text('{"mcpServers": {"memoryos": {"command": "node"}}}', encoding="utf-8")
     assert run("install", "--client", "cursor", "--force").exit_code == 0
@@ -186,7 +186,7 @@ def test_somebody_elses_entry_is_replaced_and_taken_out_by_force_only(home: Path
     assert held(CLIENTS["cursor"], file) == {}
 
 
-def test_an_entry_that_is_no_table_is_taken_out_of_no_toml_and_told(home: Path) -> None:
+def test_a_toml_entry_that_is_not_a_table_is_not_removed(home: Path) -> None:
     file = file_of(CLIENTS["codex"], home)
     file.write_text('model = "a"\n', encoding="utf-8")
     run("install", "--client", "codex")
@@ -196,7 +196,7 @@ def test_an_entry_that_is_no_table_is_taken_out_of_no_toml_and_told(home: Path) 
     assert file.read_text(encoding="utf-8") == '[mcp_servers]\nmemoryos = "on"\n'
 
 
-def test_an_older_entry_of_ours_is_updated_and_keeps_what_the_user_added(home: Path) -> None:
+def test_an_older_entry_is_updated_and_keeps_the_users_keys(home: Path) -> None:
     file = file_of(CLIENTS["cline"], home)
     old = {"command": "/gone/bin/memoryos-mcp", "args": ["serve"], "env": {"A": "b"}, "autoApprove": ["get_memory"]}
     file.write_text(json.dumps({"mcpServers": {"memoryos": old}}), encoding="utf-8")
@@ -208,7 +208,7 @@ def test_an_older_entry_of_ours_is_updated_and_keeps_what_the_user_added(home: P
     assert held(CLIENTS["cline"], file) == {}
 
 
-def test_a_server_that_the_client_started_may_become_one_at_an_address_and_back(home: Path) -> None:
+def test_a_local_entry_can_become_a_remote_one_and_back(home: Path) -> None:
     for client in FILE_CLIENTS:
         if client.http is not None:
             local = entries.entry_of(client, LOCAL)
@@ -219,7 +219,7 @@ def test_a_server_that_the_client_started_may_become_one_at_an_address_and_back(
             assert entries.entry_of(client, LOCAL, remote) == local
 
 
-def test_a_token_stays_with_its_address_and_other_headers_stay(home: Path) -> None:
+def test_a_token_is_kept_only_for_the_same_address(home: Path) -> None:
     other = f"{URL}2"
     for client in FILE_CLIENTS:
         if client.http is not None:
@@ -236,13 +236,13 @@ def test_a_token_stays_with_its_address_and_other_headers_stay(home: Path) -> No
     assert entries.entry_of(codex, entries.Remote(other), entry) == {"url": other}
 
 
-def test_the_block_of_this_repository_is_ours() -> None:
+def test_the_block_in_mcp_json_is_recognised() -> None:
     shipped = json.loads((FILES.parent.parent / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]
     assert list(shipped) == [entries.NAME]
     assert entries.kind_of(CLIENTS["claude-desktop"], shipped[entries.NAME]) is entries.Kind.OURS
 
 
-def test_a_link_is_followed_and_stays_also_where_its_target_is_not_there_yet(home: Path, tmp_path: Path) -> None:
+def test_a_link_is_followed_even_to_a_missing_target(home: Path, tmp_path: Path) -> None:
     for name in ("there.json", "not-there.json"):
         target, link = tmp_path / "dotfiles" / name, file_of(CLIENTS["cursor"], home)
         target.parent.mkdir(exist_ok=True)
@@ -255,7 +255,7 @@ def test_a_link_is_followed_and_stays_also_where_its_target_is_not_there_yet(hom
         assert "memoryos" in held(CLIENTS["cursor"], target)
 
 
-def test_a_folder_or_pipe_in_the_files_place_is_told_of(home: Path) -> None:
+def test_a_folder_or_pipe_in_place_of_the_file_is_reported(home: Path) -> None:
     file = file_of(CLIENTS["cursor"], home)
     file.mkdir()
     refused("install", "--client", "cursor", told=f"{file} is a folder")
@@ -265,7 +265,7 @@ def test_a_folder_or_pipe_in_the_files_place_is_told_of(home: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_what_is_read_only_is_left(what: str, home: Path) -> None:
+def test_a_read_only_file_is_not_changed(what: str, home: Path) -> None:
     file = real_file(CLIENTS["cursor"], home)
     before = file.read_bytes()
     path = file if what == "file" else file.parent
@@ -279,30 +279,32 @@ def test_what_is_read_only_is_left(what: str, home: Path) -> None:
     assert beside(file) == []
 
 
-def test_that_a_client_is_not_here_is_told(home: Path) -> None:
+def test_a_client_that_is_not_installed_is_reported(home: Path) -> None:
     shown = run("install", "--client", "zed").stdout
-    assert "Zed was not found on this machine; the file is where it would look" in shown
+    assert "Zed was not found on this machine; the file is in the place where it would look" in shown
     told = json.loads(run("install", "--client", "codex", "--json").stdout)
     assert [change["is_client_there"] for change in told["changes"]] == [False]
 
 
-def test_a_folder_that_cannot_be_made_is_told_of(home: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(home: Path) -> None:
     (home / ".cursor").write_text("a file", encoding="utf-8")
     refused("install", "--client", "cursor", told="cannot be read")
 
 
-def test_a_path_that_is_no_text_is_refused(home: Path) -> None:
+def test_a_path_that_is_not_unicode_is_refused(home: Path) -> None:
     client = CLIENTS["cursor"]
     file = real_file(client, home)
     before = file.read_bytes()
     server = entries.Local("/opt/\udcff/memoryos-mcp", ("serve",))
-    plan = planning.plan_install(Found(client, "user", file, is_client_there=True), server, "memoryos", is_forced=False)
+    plan = planning.plan_install(
+        Location(client, "user", file, is_client_there=True), server, "memoryos", is_forced=False
+    )
     with pytest.raises(ClientFileError, match="not valid Unicode"):
         plan.carry_out(NOW)
     assert (file.read_bytes(), beside(file)) == (before, [])
 
 
-def test_permissions_and_owner_stay(home: Path) -> None:
+def test_permissions_and_owner_are_kept(home: Path) -> None:
     file = real_file(CLIENTS["cursor"], home)
     file.chmod(0o640)
     if os.geteuid() == 0:
@@ -313,10 +315,12 @@ def test_permissions_and_owner_stay(home: Path) -> None:
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
 
 
-def test_a_file_that_changes_between_reading_and_writing_is_left(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_changed_by_another_program_is_not_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = CLIENTS["cursor"]
     file = real_file(client, home)
-    plan = planning.plan_install(Found(client, "user", file, is_client_there=True), LOCAL, "memoryos", is_forced=False)
+    plan = planning.plan_install(
+        Location(client, "user", file, is_client_there=True), LOCAL, "memoryos", is_forced=False
+    )
     before = file.read_bytes()
     newer = before.replace(b"browser", b"browser2")
     file.write_bytes(newer)
@@ -340,7 +344,7 @@ def test_a_file_that_changes_between_reading_and_writing_is_left(home: Path, mon
     assert (file.read_bytes(), beside(file)) == (newer, [])
 
 
-def test_a_file_that_was_changed_since_loses_the_entry_only(home: Path) -> None:
+def test_uninstall_keeps_later_changes_of_the_file(home: Path) -> None:
     client = CLIENTS["claude-desktop"]
     file = real_file(client, home)
     run("install", "--client", client.name)
@@ -350,7 +354,7 @@ def test_a_file_that_was_changed_since_loses_the_entry_only(home: Path) -> None:
     assert file.read_bytes() == next(FILES.glob("claude-desktop.*")).read_bytes().replace(b"Lisbon", b"Porto")
 
 
-def test_one_file_that_cannot_be_changed_does_not_keep_the_others(home: Path) -> None:
+def test_one_invalid_file_does_not_stop_the_others(home: Path) -> None:
     broken, good = file_of(CLIENTS["cursor"], home), real_file(CLIENTS["gemini"], home)
     broken.write_text("{", encoding="utf-8")
     result = run("install", "--client", "all", "--json")
@@ -361,7 +365,7 @@ def test_one_file_that_cannot_be_changed_does_not_keep_the_others(home: Path) ->
     assert "memoryos" in held(CLIENTS["gemini"], good)
 
 
-def test_in_a_home_of_another_account_no_client_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_home_folder_has_no_clients(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Path) -> bool:
         raise PermissionError
 
@@ -369,11 +373,11 @@ def test_in_a_home_of_another_account_no_client_is_found(home: Path, monkeypatch
     assert "No MCP client was found" in run("install").stdout
 
 
-def test_without_a_client_those_that_are_here_are_listed(home: Path) -> None:
+def test_without_a_client_option_clients_are_listed(home: Path) -> None:
     assert "No MCP client was found" in run("install").stdout
     real_file(CLIENTS["windsurf"], home)
     run("install", "--client", "windsurf")
-    assert "All of them have it" in run("install").stdout
+    assert "All of them have the server" in run("install").stdout
     file_of(CLIENTS["zed"], home).write_text("{", encoding="utf-8")
     shown = run("install").stdout
     assert [line.split()[:2] for line in shown.splitlines()[:2]] == [["windsurf", "added"], ["zed", "unreadable"]]
@@ -392,19 +396,19 @@ def test_a_projects_file_is_in_the_working_folder(client: Client, home: Path) ->
     assert not list(home.iterdir())
 
 
-def test_a_projects_new_file_with_a_token_is_for_this_account_only(home: Path) -> None:
+def test_a_new_project_file_with_a_token_is_private(home: Path) -> None:
     result = run("install", "--client", "cursor", "--scope", "project", "--http", URL, "--token", "-", stdin=TOKEN)
     assert "do not commit it" in result.stderr
     assert stat.S_IMODE((Path.cwd() / ".cursor" / "mcp.json").stat().st_mode) == 0o600
 
 
-def test_what_a_client_cannot_do_is_refused_with_what_to_do_instead(home: Path) -> None:
+def test_unsupported_requests_name_an_alternative(home: Path) -> None:
     for name in ("claude-desktop", "cline", "windsurf"):
         refused("install", "--client", name, "--scope", "project", told="has no file for a project")
     refused("install", "--client", "claude-desktop", "--http", URL, told="Settings, Connectors")
     for name in ("cline", "zed"):
         arguments = ("install", "--client", name, "--http", URL, "--token-variable", "TOKEN")
-        refused(*arguments, told="does not fill in variables")
+        refused(*arguments, told="does not support environment variables")
     assert not list(home.iterdir())
 
 
@@ -414,11 +418,11 @@ def test_what_a_client_cannot_do_is_refused_with_what_to_do_instead(home: Path) 
         (("--http", "ftp://a"), "is not a valid address"),
         (("--http", "http://[::1"), "is not a valid address"),
         (("--http", "localhost:8000"), "is not a valid address"),
-        (("--http", "http://u:p@a/mcp"), "contains a login"),
+        (("--http", "http://u:p@a/mcp"), "contains a user name"),
         (("--http", URL, "--token", "a b"), "--token"),
         (("--http", URL, "--token", " "), "--token"),
         (("--http", URL, "--token", "a", "--token-variable", "B"), "one of them"),
-        (("--http", URL, "--token-variable", "a b"), "not a valid name of a variable"),
+        (("--http", URL, "--token-variable", "a b"), "not a valid name of an environment variable"),
         (("--http", URL, "--user-id", "ada"), "settings"),
         (("--token", "a"), "--http URL"),
         (("--name", "a b"), "--name"),
@@ -426,9 +430,7 @@ def test_what_a_client_cannot_do_is_refused_with_what_to_do_instead(home: Path) 
         (("--user-id", ""), "user_id"),
     ],
 )
-def test_arguments_that_cannot_be_used_are_refused_before_anything_is_touched(
-    arguments: tuple[str, ...], told: str, home: Path
-) -> None:
+def test_invalid_arguments_are_refused_before_any_change(arguments: tuple[str, ...], told: str, home: Path) -> None:
     file = real_file(CLIENTS["cursor"], home)
     before = file.read_bytes()
     result = run("install", "--client", "cursor", *arguments)
@@ -450,9 +452,7 @@ EXPECTED_HTTP: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", EXPECTED_HTTP)
-def test_a_server_at_an_address_is_written_as_the_client_reads_it_and_the_token_is_shown_nowhere(
-    name: str, home: Path
-) -> None:
+def test_a_remote_entry_has_the_form_of_the_client(name: str, home: Path) -> None:
     client = CLIENTS[name]
     assert client.http is not None
     scope = ("--scope", "project") if client.own_command else ()
@@ -469,12 +469,12 @@ def test_a_server_at_an_address_is_written_as_the_client_reads_it_and_the_token_
     assert TOKEN not in shown.output
 
 
-def test_a_token_on_the_command_line_is_taken_with_a_caution(home: Path) -> None:
+def test_a_token_on_the_command_line_causes_a_warning(home: Path) -> None:
     file_of(CLIENTS["cursor"], home)
     result = run("install", "--client", "cursor", "--http", "http://far.example", "--token", TOKEN)
     assert result.exit_code == 0
     assert "other accounts on this machine can read a token" in result.stderr
-    assert "others can read the token on the network; give an address that begins with https" in result.stderr
+    assert "others on the network can read it; give an https" in result.stderr
     assert TOKEN not in result.output
 
 
@@ -488,7 +488,7 @@ def test_a_token_on_the_command_line_is_taken_with_a_caution(home: Path) -> None
         ("codex", {"bearer_token_env_var": "MEM"}),
     ],
 )
-def test_a_client_may_take_the_token_from_a_variable(name: str, expected: Mapping[str, Any], home: Path) -> None:
+def test_a_client_can_read_the_token_from_a_variable(name: str, expected: Mapping[str, Any], home: Path) -> None:
     file = file_of(CLIENTS[name], home)
     result = run("install", "--client", name, "--http", URL, "--token-variable", "MEM")
     assert result.exit_code == 0, result.output
@@ -496,7 +496,7 @@ def test_a_client_may_take_the_token_from_a_variable(name: str, expected: Mappin
     assert expected.items() <= entry.items()
 
 
-def test_keys_of_other_servers_are_not_shown_even_where_the_file_is_one_line(home: Path) -> None:
+def test_keys_of_other_servers_are_masked_in_long_lines_too(home: Path) -> None:
     key = "sk-proj-" + "Ab1" * 16
     others = {f"server{number}": {"command": "x", "env": {"OPENAI_API_KEY": key}} for number in range(20)}
     file = file_of(CLIENTS["cursor"], home)
@@ -519,7 +519,7 @@ def test_keys_of_other_servers_are_not_shown_even_where_the_file_is_one_line(hom
         ('http_headers = { X-Api-Key = "hunter2" }', "hunter2"),
     ],
 )
-def test_whatever_is_called_a_secret_is_not_shown(text: str, secret: str) -> None:
+def test_values_with_names_of_secrets_are_masked(text: str, secret: str) -> None:
     assert secret not in masked(text)
     assert masked(text).count('"') % 2 == 0
 
@@ -534,12 +534,12 @@ def test_whatever_is_called_a_secret_is_not_shown(text: str, secret: str) -> Non
         '"keys": []',
     ],
 )
-def test_what_is_no_secret_is_shown(text: str) -> None:
+def test_other_values_are_shown(text: str) -> None:
     assert masked(text) == text
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_of_a_token_that_is_replaced_neither_is_shown(indent: int | None, home: Path) -> None:
+def test_old_and_new_token_are_masked(indent: int | None, home: Path) -> None:
     older = "mem_4f9a8b7c0000"
     others = {f"server{number}": {"command": "x" * 50} for number in range(20)}
     file = file_of(CLIENTS["cursor"], home)
@@ -552,10 +552,10 @@ def test_of_a_token_that_is_replaced_neither_is_shown(indent: int | None, home: 
         assert secret not in result.output
 
 
-def test_variables_that_the_client_would_not_hand_on_are_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_a_client_does_not_pass_on_are_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_USER_ID", "ada")
     result = run("install", "--client", "cursor", "--dry-run")
-    assert "MEMORYOS_USER_ID is set here, but a client starts the server without" in result.stderr
+    assert "MEMORYOS_USER_ID is set here, but not when a client starts the server" in result.stderr
 
 
 LINUX = {"XDG_CONFIG_HOME": "/x/config", "CODEX_HOME": "/x/codex", "CLAUDE_CONFIG_DIR": "/x/claude"}
@@ -584,25 +584,25 @@ WINDOWS = {"APPDATA": "/u/AppData/Roaming", "LOCALAPPDATA": "/u/AppData/Local"}
         ("windows", WINDOWS, "windsurf", "/u/.codeium/windsurf/mcp_config.json"),
     ],
 )
-def test_files_are_where_each_platform_has_them(
+def test_each_platform_has_its_places_of_files(
     platform: Any, environment: Mapping[str, str], name: str, expected: str
 ) -> None:
     machine = Machine(platform, Path("/u"), environment, Path("/p"))
-    (found,) = places_of(CLIENTS[name], "user", machine)
+    (found,) = locations_of(CLIENTS[name], "user", machine)
     assert (found.file.as_posix(), found.is_client_there) == (expected, False)
 
 
-def test_a_packaged_claude_desktop_is_found_and_so_is_every_editor_with_cline(tmp_path: Path) -> None:
+def test_packaged_claude_desktop_and_editors_of_cline_are_found(tmp_path: Path) -> None:
     packaged = tmp_path / "AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"
     packaged.mkdir(parents=True)
     machine = Machine("windows", tmp_path, {}, tmp_path)
-    found = places_of(CLIENTS["claude-desktop"], "user", machine)
+    found = locations_of(CLIENTS["claude-desktop"], "user", machine)
     assert [each.file for each in found] == [packaged / "claude_desktop_config.json"]
     (tmp_path / "AppData/Roaming/Claude").mkdir(parents=True)
-    assert len(places_of(CLIENTS["claude-desktop"], "user", machine)) == 2
+    assert len(locations_of(CLIENTS["claude-desktop"], "user", machine)) == 2
     for editor in ("Code", "Cursor"):
         (tmp_path / f"AppData/Roaming/{editor}/User/globalStorage/saoudrizwan.claude-dev").mkdir(parents=True)
-    there = [each.file for each in places_of(CLIENTS["cline"], "user", machine)]
+    there = [each.file for each in locations_of(CLIENTS["cline"], "user", machine)]
     assert [file.parts[-6] for file in there] == ["Code", "Cursor"]
 
 
@@ -627,7 +627,7 @@ file.write_text(json.dumps(held), encoding="utf-8")
 
 @pytest.fixture
 def claude(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stand-in for Claude Code's command, which changes its file; returns the log of how it was called."""
+    """Install a fake of Claude Code's command, and return the log of its calls."""
     file, log, script = home / ".claude.json", tmp_path / "claude.log", tmp_path / "bin" / "claude"
     file.write_text('{"numStartups": 3, "mcpServers": {}}', encoding="utf-8")
     script.parent.mkdir()
@@ -638,7 +638,7 @@ def claude(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return log
 
 
-def test_claude_codes_own_file_is_changed_by_its_command_only(claude: Path, home: Path) -> None:
+def test_claude_codes_user_file_is_changed_by_its_command(claude: Path, home: Path) -> None:
     command = entries.this_command()
     dry = run("install", "--client", "claude-code", "--dry-run")
     assert "claude mcp add --scope user --transport stdio memoryos -- " in dry.stdout
@@ -655,11 +655,9 @@ def test_claude_codes_own_file_is_changed_by_its_command_only(claude: Path, home
     assert beside(home / ".claude.json") == []
 
 
-def test_what_claude_codes_command_says_against_it_is_told_and_a_token_never_goes_on_its_command_line(
-    claude: Path, home: Path
-) -> None:
+def test_an_error_of_claude_codes_command_is_reported(claude: Path, home: Path) -> None:
     arguments = ("install", "--client", "claude-code", "--http", URL)
-    refused(*arguments, "--token-variable", "MEM", told="refused (no stdio)")
+    refused(*arguments, "--token-variable", "MEM", told="failed (no stdio)")
     refused(*arguments, "--token", TOKEN, told="give --token-variable NAME")
     (line,) = claude.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)[-3:] == [URL, "--header", "Authorization: Bearer ${MEM}"]
@@ -668,7 +666,7 @@ def test_what_claude_codes_command_says_against_it_is_told_and_a_token_never_goe
     refused("uninstall", "--client", "claude-code", told="not written by this program")
 
 
-def test_what_the_user_added_to_claude_codes_entry_is_not_lost_by_its_command(claude: Path, home: Path) -> None:
+def test_the_users_keys_in_claude_codes_entry_are_not_lost(claude: Path, home: Path) -> None:
     run("install", "--client", "claude-code")
     file = home / ".claude.json"
     text = file.read_text(encoding="utf-8").replace('"env": {}', '"env": {"MEMORYOS_LLM_MODEL": "a"}, "timeout": 9')
@@ -678,21 +676,21 @@ def test_what_the_user_added_to_claude_codes_entry_is_not_lost_by_its_command(cl
     assert file.read_text(encoding="utf-8") == text
 
 
-def test_what_claude_codes_command_has_done_is_not_told_to_be_typed_again(claude: Path, home: Path) -> None:
-    run("install", "--client", "claude-code", "--http", URL)  # the stand-in refuses this one
+def test_finished_claude_commands_are_not_suggested_again(claude: Path, home: Path) -> None:
+    run("install", "--client", "claude-code", "--http", URL)  # the fake command refuses this one
     entry = {"type": "http", "url": f"{URL}2"}
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"memoryos": entry}}), encoding="utf-8")
-    refused("install", "--client", "claude-code", "--http", URL, told="type: claude mcp add --scope user")
+    refused("install", "--client", "claude-code", "--http", URL, told="run it yourself: claude mcp add --scope user")
     assert "memoryos" not in held(CLIENTS["claude-code"], home / ".claude.json")
 
 
-def test_without_claude_codes_command_it_is_said_what_to_type(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_claude_codes_command_the_command_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
-    refused("install", "--client", "claude-code", told="type where it is installed: claude mcp add --scope user")
+    refused("install", "--client", "claude-code", told="run it where it is installed: claude mcp add --scope user")
 
 
-def test_what_each_file_holds_is_started_as_its_client_does_and_answers(home: Path) -> None:
-    """With an empty environment, from the root folder; a command line that several files hold is started once."""
+def test_the_entry_of_each_client_starts_the_server(home: Path) -> None:
+    """The environment is empty and the working folder is the root; equal command lines are started once."""
     config = home / "memory.json"
     config.write_text('{"embedding_model_name": "none"}', encoding="utf-8")
     settings = ("--config", str(config), "--user-id", "ada", "--data-storage-path", str(home / "data"))
@@ -707,7 +705,7 @@ def test_what_each_file_holds_is_started_as_its_client_does_and_answers(home: Pa
         lines.add((entry["command"], *entry["args"]))
 
     async def speak(line: Sequence[str]) -> None:
-        # The SDK adds what its own environment holds of a short list; `env -i` leaves nothing of it.
+        # `env -i` removes the variables that the SDK adds.
         bare = list(line) if os.name == "nt" else ["-i", *line]
         command = bare.pop(0) if os.name == "nt" else "/usr/bin/env"
         parameters = StdioServerParameters(command=command, args=bare, env={}, cwd="/")
@@ -725,7 +723,7 @@ def test_what_each_file_holds_is_started_as_its_client_does_and_answers(home: Pa
     assert (home / "data" / "users" / "ada").is_dir()
 
 
-def test_in_a_process_of_its_own_stdout_is_the_json(home: Path) -> None:
+def test_stdout_of_a_process_is_only_json(home: Path) -> None:
     file = real_file(CLIENTS["codex"], home)
     command = [sys.executable, "-m", "memoryos_mcp", "install", "--client", "codex", "--json"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False)
@@ -734,9 +732,7 @@ def test_in_a_process_of_its_own_stdout_is_the_json(home: Path) -> None:
     assert (change["action"], change["is_done"], change["file"]) == ("add", True, str(file))
 
 
-def test_without_the_script_the_module_is_started_and_not_what_lies_in_the_working_folder(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_script_the_installed_module_is_started(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoryos_mcp.cli.installer.entries.os.access", lambda *_: False)
     command = entries.this_command()
     assert command == (sys.executable, "-P", "-m", "memoryos_mcp")

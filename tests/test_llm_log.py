@@ -124,7 +124,7 @@ def test_one_call_is_shown_in_full(log: Path, tmp_path: Path) -> None:
 def test_a_shown_call_has_its_error_or_is_marked_as_cut(log: Path, tmp_path: Path) -> None:
     write(log, "fail", "two…")
     assert run(tmp_path, "--show", "1").stdout.splitlines()[-1] == "error: the endpoint refused: quota spent"
-    assert "reply, cut at a limit of tokens" in run(tmp_path, "--show", "2").stdout
+    assert "reply, cut off at the token limit" in run(tmp_path, "--show", "2").stdout
 
 
 def test_shown_text_contains_no_terminal_commands(log: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_for_an_empty_log_the_output_does_not_say_enable_it(
     settings = load_settings(None, {"data_storage_path": str(tmp_path), "user_id": USER, "llm_log": True})
     show_llm_log(settings, last=20, number=None, as_json=False)
     told = capsys.readouterr().out
-    assert "Nothing was sent to the LLM" in told
+    assert "no request to the LLM was logged" in told
     assert "MEMORYOS_LLM_LOG" not in told
 
 
@@ -190,7 +190,7 @@ def test_a_damaged_line_is_listed_as_unreadable(log: Path, tmp_path: Path) -> No
 
 def test_each_user_has_a_separate_log(log: Path, tmp_path: Path) -> None:
     write(log, "one")
-    assert "Nothing is logged" in run(tmp_path, "--user-id", "zoe").stdout
+    assert "There is no log" in run(tmp_path, "--user-id", "zoe").stdout
 
 
 def test_the_error_for_an_unreadable_log_names_it(log: Path, tmp_path: Path) -> None:

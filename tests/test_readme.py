@@ -1,4 +1,4 @@
-"""The README: short, true, and whole wherever it is shown, in a checkout, on the site and on a package index."""
+"""The README: short, correct, and complete in a checkout, on the site and on a package index."""
 
 import json
 import re
@@ -21,13 +21,13 @@ def readme() -> str:
     return text_of(README)
 
 
-def test_the_first_screen_has_the_two_command_lines_and_no_others() -> None:
+def test_the_first_screen_has_exactly_two_command_lines() -> None:
     lines = [line for line in readme().splitlines() if line.startswith("python3 ")]
     assert lines == [DEMO_LINE, TEST_LINE]
     assert readme().index(TEST_LINE) < readme().index("\n## ")
 
 
-def test_it_is_short() -> None:
+def test_the_readme_is_short() -> None:
     assert len(readme().splitlines()) <= LINES_AT_MOST
 
 
@@ -53,7 +53,7 @@ def test_ci_runs_the_command_lines_of_the_readme() -> None:
     assert re.search(r'^step "the locked packages" locked$', text, re.MULTILINE)
 
 
-def test_the_client_block_is_that_of_mcp_json_with_an_absolute_command() -> None:
+def test_the_client_block_agrees_with_mcp_json() -> None:
     (block,) = json_blocks("Add it to a client")
     shown, shipped = json.loads(block), json.loads((ROOT / "mcp.json").read_text(encoding="utf-8"))
     command = shown["mcpServers"]["memoryos"].pop("command")
@@ -62,12 +62,12 @@ def test_the_client_block_is_that_of_mcp_json_with_an_absolute_command() -> None
     assert shown == shipped
 
 
-def test_it_leads_to_every_page() -> None:
+def test_the_readme_links_to_every_page() -> None:
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
     assert set(re.findall(r"\(docs/([\w-]+)\.md\)", section("Documentation"))) == pages
 
 
-def test_a_package_index_is_shown_paths_in_place_of_links_that_it_could_not_resolve() -> None:
+def test_a_package_index_gets_no_relative_links() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "hatch_fancy_pypi_readme", ROOT / "pyproject.toml"],
         capture_output=True,

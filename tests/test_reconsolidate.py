@@ -1,4 +1,4 @@
-"""Doing again with an LLM what was done without it: real stores, a real server in the LLM's place."""
+"""reconsolidate, with real stores and a fake LLM behind a real server."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ LIMIT_S = 60
 KEY = "sk-live-4f9a8b7c6d5e"
 USER = "ada"
 BATCH_PAGES = 4
-# Every page leaves short-term at once, is sorted at once, and learned from at once.
+# With these settings every page leaves short-term memory, is organised and is learned from at once.
 SMALL: dict[str, Any] = {
     "short_term_capacity": 0,
     "consolidation_batch_pages": BATCH_PAGES,
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 def answer(asked: Asked) -> Answer:
-    """Answer as a good LLM would: one topic for all pages of a batch, and one fact of the first page."""
+    """Reply like a good LLM: one topic for all pages of a batch, and one fact from the first page."""
     form = asked.body["response_format"]["json_schema"]
     if form["name"] == "lessons":
         fact = {"action": "add", "fact": 0, "about": "user", "text": "The user's number is known.", "pages": [1]}
@@ -60,7 +60,7 @@ def answer(asked: Asked) -> Answer:
 
 
 def sorted_batches(server: LlmServer) -> int:
-    """Return how many batches the LLM was asked to sort."""
+    """Return the number of batches that the LLM was asked to organise."""
     return sum(body["response_format"]["json_schema"]["name"] == "organised" for body in server.bodies)
 
 
@@ -72,7 +72,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def remember_without_llm(data: Path) -> Stats:
-    """Fill a user's memory without an LLM, and return its state once all is sorted and learned from."""
+    """Fill a memory without an LLM, and return the statistics once everything is organised and learned from."""
     async with MemoryService(Settings(data_storage_path=data, **SMALL)) as service, service.user(USER) as engine:
         for text in SAID:
             await engine.add(text, "I see.")
@@ -84,7 +84,7 @@ async def remember_without_llm(data: Path) -> Stats:
 
 
 async def state(data: Path) -> Stats:
-    """Return the state of the user's memory, without an LLM."""
+    """Return the statistics of the memory, opened without an LLM."""
     async with MemoryService(Settings(data_storage_path=data, **SMALL)) as service, service.user(USER) as engine:
         return await engine.stats()
 
@@ -110,7 +110,7 @@ def content(data: Path) -> bytes:
     return database_file(data, USER).read_bytes()
 
 
-async def test_everything_is_done_again_by_the_llm_and_then_nothing_is_left(data: Path) -> None:
+async def test_the_llm_redoes_all_work_of_the_fallback(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         before = await remember_without_llm(data)
         assert before.counts.mid_term == len(SAID)
@@ -130,7 +130,7 @@ async def test_everything_is_done_again_by_the_llm_and_then_nothing_is_left(data
         assert len(server.asked) == asked
 
 
-async def test_a_dry_run_asks_nobody_changes_nothing_and_foretells_the_batches(data: Path) -> None:
+async def test_a_dry_run_estimates_batches_without_a_call(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
         before = await asyncio.to_thread(content, data)
@@ -145,19 +145,17 @@ async def test_a_dry_run_asks_nobody_changes_nothing_and_foretells_the_batches(d
         assert sent / 3 < told["prompt_tokens"] < sent * 3
 
 
-async def test_what_is_done_again_and_what_it_takes_is_told_in_words(data: Path) -> None:
+async def test_the_printed_result_names_pages_and_calls(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
-        assert "11 pages would be done again, in 3 batches" in (await run(data, "--dry-run", server=server)).stdout
+        assert "11 pages would be redone in 3 batches" in (await run(data, "--dry-run", server=server)).stdout
         result = await run(data, server=server)
-        assert result.stdout.startswith("11 of 11 pages were done again, with ")
+        assert result.stdout.startswith("11 of 11 pages were redone with ")
         for arguments in ((), ("--dry-run",)):
-            assert (await run(data, *arguments, server=server)).stdout.startswith("Nothing to do again")
+            assert (await run(data, *arguments, server=server)).stdout.startswith("There is nothing to redo")
 
 
-async def test_progress_is_told_line_by_line_where_there_is_no_terminal(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_a_terminal_progress_is_printed_in_lines(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "LINE_EVERY_S", 0.0)
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
@@ -166,7 +164,7 @@ async def test_progress_is_told_line_by_line_where_there_is_no_terminal(
     assert outcome(result)["ended"] == "done"
 
 
-async def test_a_memory_that_is_not_there_has_nothing_to_do_and_is_not_made(data: Path) -> None:
+async def test_a_missing_memory_has_no_work_and_is_not_created(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         for arguments in (("--json",), ("--json", "--dry-run")):
             result = await run(data, *arguments, server=server)
@@ -175,7 +173,7 @@ async def test_a_memory_that_is_not_there_has_nothing_to_do_and_is_not_made(data
 
 
 @pytest.mark.parametrize("arguments", [(), ("--dry-run",)])
-async def test_without_an_llm_it_is_a_usage_error_that_says_what_to_set(arguments: tuple[str, ...], data: Path) -> None:
+async def test_without_an_llm_the_error_names_the_settings(arguments: tuple[str, ...], data: Path) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await run(data, *arguments)
     assert isinstance(result.exception, ConfigError)
@@ -183,9 +181,7 @@ async def test_without_an_llm_it_is_a_usage_error_that_says_what_to_set(argument
     assert result.stdout == ""
 
 
-async def test_an_llm_that_fails_three_times_in_a_row_ends_it_and_the_rest_stays_to_be_done(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_three_failures_in_a_row_end_the_command(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.05)
     async with asyncio.timeout(LIMIT_S):
         await remember_without_llm(data)
@@ -195,7 +191,7 @@ async def test_an_llm_that_fails_three_times_in_a_row_ends_it_and_the_rest_stays
         assert (result.exit_code, failed["ended"], failed["left"]) == (1, "failed", len(SAID))
         assert "refused the key" in failed["error"]
         assert isinstance(result.exception, MemoryOSError)
-        assert "what was done stays done" in str(result.exception)
+        assert "finished work is kept" in str(result.exception)
         after = await state(data)
         assert (after.counts.degraded, after.counts.mid_term) == (len(SAID), len(SAID))
         async with llm_server(answer) as server:
@@ -203,15 +199,13 @@ async def test_an_llm_that_fails_three_times_in_a_row_ends_it_and_the_rest_stays
     assert KEY not in result.output + str(result.exception)
 
 
-async def test_where_some_batches_fail_and_others_do_not_it_goes_on(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failures_between_successes_do_not_end_the_command(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.1)
     monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 0.1)
     batches_asked = count(1)
 
     def falters(asked: Asked) -> Answer:
-        """Answer to every third batch only."""
+        """Reply to every third batch only."""
         if asked.body["response_format"]["json_schema"]["name"] == "lessons":
             return answer(asked)
         return api_error(401) if next(batches_asked) % 3 else answer(asked)
@@ -223,7 +217,7 @@ async def test_where_some_batches_fail_and_others_do_not_it_goes_on(
     assert done["failed_calls"] >= 2
 
 
-async def test_a_spent_budget_ends_it_and_says_so(data: Path) -> None:
+async def test_a_spent_budget_ends_the_command(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
         result = await run(data, "--json", "--llm-daily-token-limit", "1", server=server)
@@ -235,9 +229,7 @@ async def test_a_spent_budget_ends_it_and_says_so(data: Path) -> None:
         assert sorted_batches(server) == 1
 
 
-async def test_a_budget_whose_last_is_too_little_for_a_call_is_told_as_spent(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_budget_too_small_for_a_call_counts_as_spent(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.05)
     refusal = "90 tokens are spent today and llm_daily_token_limit is 80"
 
@@ -251,7 +243,7 @@ async def test_a_budget_whose_last_is_too_little_for_a_call_is_told_as_spent(
     assert (outcome(result)["ended"], outcome(result)["error"]) == ("budget_spent", refusal)
 
 
-async def test_a_budget_that_is_spent_before_it_begins_sends_nothing(data: Path) -> None:
+async def test_with_a_spent_budget_no_request_is_sent(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
         result = await run(data, "--json", "--llm-daily-token-limit", "0", server=server)
@@ -259,7 +251,7 @@ async def test_a_budget_that_is_spent_before_it_begins_sends_nothing(data: Path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot send Ctrl-C to one process")
-async def test_ctrl_c_ends_it_cleanly_and_nothing_is_lost(data: Path) -> None:
+async def test_ctrl_c_ends_the_command_and_loses_nothing(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(Hang()) as server:
         await remember_without_llm(data)
         process = await asyncio.create_subprocess_exec(
@@ -276,14 +268,14 @@ async def test_ctrl_c_ends_it_cleanly_and_nothing_is_lost(data: Path) -> None:
             if process.returncode is None:
                 process.kill()
         assert (process.returncode, stdout) == (130, b"")
-        assert b"stopped; what was done stays done" in stderr
+        assert b"stopped; finished work is kept" in stderr
         assert b"Traceback" not in stderr
         assert KEY.encode() not in stderr
         after = await state(data)
         assert (after.counts.mid_term, after.counts.degraded) == (len(SAID), len(SAID))
 
 
-async def test_without_an_llm_the_process_ends_with_code_2(data: Path) -> None:
+async def test_without_an_llm_the_exit_code_is_2(data: Path) -> None:
     command = [sys.executable, "-m", "memoryos_mcp", "reconsolidate", *flags(data)]
     async with asyncio.timeout(LIMIT_S):
         done = await asyncio.to_thread(

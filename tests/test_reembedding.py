@@ -1,4 +1,4 @@
-"""The commands that change an embedding model and fetch it: real stores, real models, a tiny one behind a real API."""
+"""reembed and warmup, with real stores, real models, and a tiny model behind a real API."""
 
 import asyncio
 import json
@@ -33,13 +33,13 @@ KEY = "sk-live-4f9a8b7c6d5e"
 PASSWORD = "hunter2"  # noqa: S105 - of no account
 PAGES = 5
 DIMENSION = 8
-KEPT = "what was done stays done"
+KEPT = "finished work is kept"
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 def answers(*, turned: float = 1.0) -> Callable[[Asked], Answer]:
-    """Answer as a tiny embedding model would; turned the other way, as other weights of its name would."""
+    """Reply like a tiny embedding model; the other sign is a model with the same name and other weights."""
 
     def answer(asked: Asked) -> Answer:
         return embeddings(
@@ -50,7 +50,7 @@ def answers(*, turned: float = 1.0) -> Callable[[Asked], Answer]:
 
 
 def fails_after(requests: int) -> Answering:
-    """Answer well to the probe and then to so many requests, and refuse what comes after."""
+    """Reply to the probe and to a number of requests, and refuse all later ones."""
     left = requests
 
     def answer(asked: Asked) -> Answer:
@@ -69,7 +69,7 @@ def model_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def remember(data: Path, pages: int = PAGES) -> Stats:
-    """Put pages into the user's memory, and return its state once all have vectors of the bundled model."""
+    """Add pages, and return the statistics once all pages have vectors of the bundled model."""
     given = Settings(data_storage_path=data)
     async with MemoryService(given) as service, service.user(USER) as engine:
         for number in range(pages):
@@ -89,7 +89,7 @@ async def run(*arguments: str, **environment: str) -> Result:
 
 
 async def done(*arguments: str) -> dict[str, Any]:
-    """Return what a command that must succeed prints as JSON."""
+    """Run a command that must succeed, and return its JSON."""
     result = await run(*arguments, "--json")
     assert result.exit_code == 0, (result.output, result.exception)
     found: dict[str, Any] = json.loads(result.stdout)
@@ -97,7 +97,7 @@ async def done(*arguments: str) -> dict[str, Any]:
 
 
 async def process(*arguments: str) -> tuple[int, str, str]:
-    """Return exit code, stdout and stderr of the command in a process of its own."""
+    """Run the command in another process, and return its exit code, stdout and stderr."""
     command = [sys.executable, "-m", "memoryos_mcp", *arguments]
     ended = await asyncio.to_thread(
         subprocess.run, command, env=clean_environment(), capture_output=True, timeout=LIMIT_S, check=False
@@ -109,10 +109,10 @@ def content(data: Path) -> bytes:
     return database_file(data, USER).read_bytes()
 
 
-# How far it is
+# Status
 
 
-async def test_the_status_tells_both_models_loads_none_and_changes_nothing(data: Path) -> None:
+async def test_the_status_shows_both_models_and_changes_nothing(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answers()) as server:
         await remember(data)
         before = await asyncio.to_thread(content, data)
@@ -129,11 +129,11 @@ async def test_the_status_tells_both_models_loads_none_and_changes_nothing(data:
     assert told.stdout.splitlines() == [
         "tiny (configured): 0 of 5 pages have vectors",
         "all-MiniLM-L6-v2: 5 of 5 pages have vectors",
-        "A running server embeds the rest in the background; `memoryos-mcp reembed` does it now.",
+        "A running server embeds the rest in the background; memoryos-mcp reembed does it now.",
     ]
 
 
-async def test_the_status_of_a_model_that_is_whole_asks_for_nothing(data: Path) -> None:
+async def test_the_status_of_a_finished_model_has_no_hint(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S):
         await remember(data)
         result = await run("reembed", "--status", *flags(data))
@@ -141,7 +141,7 @@ async def test_the_status_of_a_model_that_is_whole_asks_for_nothing(data: Path) 
     assert result.stdout == "all-MiniLM-L6-v2 (configured): 5 of 5 pages have vectors\n"
 
 
-async def test_without_a_model_the_status_says_so_and_what_is_kept(data: Path) -> None:
+async def test_without_a_model_the_status_shows_stored_vectors(data: Path) -> None:
     none = ("reembed", "--status", *flags(data), "--embedding-model-name", "none")
     async with asyncio.timeout(LIMIT_S):
         await remember(data)
@@ -149,12 +149,12 @@ async def test_without_a_model_the_status_says_so_and_what_is_kept(data: Path) -
         (space,) = (await done(*none))["spaces"]
     assert told.stdout.splitlines() == [
         "all-MiniLM-L6-v2: 5 of 5 pages have vectors",
-        "No embedding model is configured: search uses only words.",
+        "No embedding model is configured: search uses only keywords.",
     ]
     assert (space["model"], space["is_configured"]) == ("all-MiniLM-L6-v2", False)
 
 
-async def test_of_one_models_spaces_only_the_present_one_is_the_configured_one(data: Path) -> None:
+async def test_only_the_last_space_of_a_model_is_configured(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answers()) as server:
         await remember(data)
         await done("reembed", *flags(data, server))
@@ -167,10 +167,10 @@ async def test_of_one_models_spaces_only_the_present_one_is_the_configured_one(d
     ]
 
 
-# Doing it now
+# Re-embedding
 
 
-async def test_all_pages_get_vectors_of_the_new_model_and_taking_the_old_one_back_embeds_nothing(data: Path) -> None:
+async def test_reembed_embeds_all_pages_only_once_per_model(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answers()) as server:
         await remember(data)
         status = await done("reembed", *flags(data, server))
@@ -189,9 +189,7 @@ async def test_all_pages_get_vectors_of_the_new_model_and_taking_the_old_one_bac
         assert (await remember(data, 0)).space == IDENTITY
 
 
-async def test_progress_is_told_line_by_line_where_there_is_no_terminal(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_a_terminal_progress_is_printed_in_lines(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "LINE_EVERY_S", 0.0)
     async with asyncio.timeout(LIMIT_S), llm_server(answers()) as server:
         await remember(data)
@@ -203,7 +201,7 @@ async def test_progress_is_told_line_by_line_where_there_is_no_terminal(
 
 
 @pytest.mark.parametrize("arguments", [(), ("--status",)])
-async def test_a_memory_that_is_not_there_is_told_of_once_and_not_made(arguments: tuple[str, ...], data: Path) -> None:
+async def test_a_missing_memory_is_reported_once_and_not_created(arguments: tuple[str, ...], data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(api_error(401)) as server:
         status = await done("reembed", *arguments, *flags(data, server))
         told = await run("reembed", *arguments, *flags(data, server))
@@ -214,7 +212,7 @@ async def test_a_memory_that_is_not_there_is_told_of_once_and_not_made(arguments
 
 
 @pytest.mark.parametrize("command", ["reembed", "warmup"])
-async def test_without_a_model_there_is_nothing_to_do_and_the_code_is_2(command: str, data: Path) -> None:
+async def test_without_a_model_the_exit_code_is_2(command: str, data: Path) -> None:
     none = (*flags(data), "--embedding-model-name", "none")
     async with asyncio.timeout(LIMIT_S):
         result = await run(command, *none, "--json")
@@ -222,13 +220,11 @@ async def test_without_a_model_there_is_nothing_to_do_and_the_code_is_2(command:
     assert isinstance(result.exception, ConfigError)
     assert (code, stdout, stderr.count("\n")) == (2, "", 1)
     assert "embedding_model_name: is none" in stderr
-    assert stderr.endswith("name a model\n")
+    assert stderr.endswith("set it to a model\n")
 
 
 @pytest.mark.parametrize("command", ["reembed", "warmup"])
-async def test_a_model_that_cannot_be_used_is_one_line_that_says_what_to_do_and_the_code_is_1(
-    command: str, data: Path
-) -> None:
+async def test_an_unusable_model_is_reported_in_one_line(command: str, data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(api_error(401)) as refusing:
         await remember(data)
         before = await asyncio.to_thread(content, data)
@@ -243,9 +239,7 @@ async def test_a_model_that_cannot_be_used_is_one_line_that_says_what_to_do_and_
     assert (as_json.exit_code, as_json.stdout, str(as_json.exception)) == (1, "", stderr[14:-1])
 
 
-async def test_a_model_that_keeps_failing_ends_it_and_what_was_done_stays_done(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_after_repeated_failures_finished_work_is_kept(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.05)
     async with asyncio.timeout(LIMIT_S):
         await remember(data, 20)
@@ -257,17 +251,17 @@ async def test_a_model_that_keeps_failing_ends_it_and_what_was_done_stays_done(
         assert (await remember(data, 0)).counts.unembedded == 0
     assert (result.exit_code, result.stdout) == (1, "")
     assert isinstance(result.exception, ModelError)
-    assert "it failed 3 times in a row: the embeddings API" in str(result.exception)
+    assert "the work failed 3 times in a row: the embeddings API" in str(result.exception)
     assert KEPT in str(result.exception)
     assert KEY not in result.output + str(result.exception)
     assert 0 < status["spaces"][0]["pages_left"] < 20
     assert whole["spaces"][0]["pages_left"] == 0
 
 
-# Fetching it
+# Warmup
 
 
-async def test_warming_up_tells_what_the_model_is(data: Path) -> None:
+async def test_warmup_prints_the_properties_of_the_model(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answers()) as server:
         told = await run("warmup", *flags(data))
         bundled = await done("warmup", *flags(data))
@@ -282,7 +276,7 @@ async def test_warming_up_tells_what_the_model_is(data: Path) -> None:
     assert not database_file(data, USER).parent.exists()
 
 
-async def test_no_secret_of_the_model_is_printed_or_kept(data: Path) -> None:
+async def test_no_secret_of_the_model_is_printed_or_stored(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(answers()) as server:
         await remember(data)
         url = server.base_url.replace("//", f"//user:{PASSWORD}@")
@@ -292,15 +286,13 @@ async def test_no_secret_of_the_model_is_printed_or_kept(data: Path) -> None:
             assert result.exit_code == 0, result.output
             assert KEY not in result.output
             assert PASSWORD not in result.output
-        assert server.asked[0].headers["authorization"].startswith("Basic ")  # the address goes before the key
+        assert server.asked[0].headers["authorization"].startswith("Basic ")  # takes precedence over the key
     stored = b"".join(file.read_bytes() for file in database_file(data, USER).parent.iterdir())
     assert KEY.encode() not in stored
     assert PASSWORD.encode() not in stored
 
 
-async def test_a_port_where_nothing_answers_is_told_after_three_attempts(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unreachable_api_is_reported_after_three_attempts(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoryos_mcp.llm.api.FIRST_PAUSE_S", 0.01)
     url = f"http://127.0.0.1:{free_port()}/v1"
     async with asyncio.timeout(LIMIT_S):

@@ -1,4 +1,4 @@
-"""What registries and links tell of the server: valid by the registry's own schema, and the same everywhere."""
+"""Data for registries and links: valid by the registry's schema, and the same everywhere."""
 
 import base64
 import copy
@@ -18,7 +18,7 @@ from jsonschema import Draft7Validator
 from pydantic import SecretStr
 
 from memoryos_mcp import __version__
-from memoryos_mcp.cli.commands.bundle.manifest import ASKED
+from memoryos_mcp.cli.commands.bundle.manifest import USER_SETTINGS
 from memoryos_mcp.cli.commands.install_links import LINKS, cursor_link, vscode_link
 from memoryos_mcp.cli.commands.installing import server_of
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
@@ -40,7 +40,7 @@ VARIABLES: list[dict[str, Any]] = PACKAGE["environmentVariables"]
 # server.json
 
 
-def test_the_registrys_schema_takes_server_json() -> None:
+def test_server_json_is_valid_by_the_registrys_schema() -> None:
     Draft7Validator.check_schema(SCHEMA)
     assert SERVER["$schema"] == SCHEMA["$id"]
     assert [error.message for error in Draft7Validator(SCHEMA).iter_errors(SERVER)] == []
@@ -68,11 +68,11 @@ def test_the_registrys_schema_refuses_what_is_wrong(path: list[str | int], value
     assert not Draft7Validator(SCHEMA).is_valid(broken)
 
 
-def test_one_version_is_told_everywhere() -> None:
+def test_the_version_is_the_same_everywhere() -> None:
     assert {SERVER["version"], PACKAGE["version"], PROJECT["version"]} == {__version__}
 
 
-def test_one_name_is_told_everywhere() -> None:
+def test_the_name_is_the_same_everywhere() -> None:
     assert PACKAGE["identifier"] == PROJECT["name"]
     marks = re.findall(r"mcp-name: ?(\S+)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert marks == [SERVER["name"]]
@@ -80,8 +80,8 @@ def test_one_name_is_told_everywhere() -> None:
     assert labels == [SERVER["name"]]
 
 
-def test_the_registrys_command_line_is_one_of_ours() -> None:
-    # `uvx NAME ARGUMENTS` runs the script that is called as the distribution is.
+def test_the_registrys_command_line_is_valid() -> None:
+    # `uvx NAME ARGUMENTS` runs the script with the name of the distribution.
     assert PACKAGE["runtimeHint"] == "uvx"
     assert PROJECT["scripts"][PACKAGE["identifier"]].startswith("memoryos_mcp.__main__:")
     (argument,) = PACKAGE["packageArguments"]
@@ -90,8 +90,8 @@ def test_the_registrys_command_line_is_one_of_ours() -> None:
     assert PACKAGE["transport"] == {"type": Settings.model_fields["transport"].default}
 
 
-def test_the_registry_asks_for_what_the_bundle_asks_for() -> None:
-    assert [each["name"] for each in VARIABLES] == [asked.variable for asked in ASKED]
+def test_registry_and_bundle_have_the_same_settings() -> None:
+    assert [each["name"] for each in VARIABLES] == [asked.variable for asked in USER_SETTINGS]
 
 
 @pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable["name"])
@@ -104,7 +104,7 @@ def test_a_variable_is_a_setting_with_its_default_and_its_values(variable: dict[
     assert sorted(variable.get("choices", [])) == sorted(allowed_texts(name))
 
 
-def test_its_defaults_are_accepted(bare_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_registrys_defaults_are_valid_settings(bare_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in VARIABLES:
         monkeypatch.setenv(variable["name"], variable.get("default", ""))
     assert load_settings(None, {}) == Settings()
@@ -135,15 +135,15 @@ def of_vscode(link: str) -> dict[str, Any]:
 
 
 @given(name=st.text(min_size=1), entry=ENTRIES)
-def test_a_client_reads_in_a_link_what_was_written(name: str, entry: dict[str, Any]) -> None:
+def test_a_client_reads_the_entry_from_a_link(name: str, entry: dict[str, Any]) -> None:
     for link in (cursor_link(name, entry), vscode_link(name, entry)):
         assert re.fullmatch(r"[!-~]+", link)
-        assert not set('<>"`()[]{}|\\^ ') & set(link)  # they would end the link in a document
+        assert not set('<>"`()[]{}|\\^ ') & set(link)  # these characters would end the link in a document
     assert of_cursor(cursor_link(name, entry)) == (name, entry)
     assert of_vscode(vscode_link(name, entry)) == {"name": name, **entry}
 
 
-def test_the_documents_links_start_the_published_distribution() -> None:
+def test_links_in_the_document_start_the_distribution() -> None:
     text = (ROOT / "docs" / "bundle.md").read_text(encoding="utf-8")
     (cursor,) = re.findall(r"cursor://\S+", text)
     (vscode,) = re.findall(r"vscode:mcp/\S+", text)
@@ -153,7 +153,7 @@ def test_the_documents_links_start_the_published_distribution() -> None:
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_the_command_prints_a_link_with_the_entry_that_it_would_write(name: str) -> None:
+def test_the_link_contains_the_entry_that_install_writes(name: str) -> None:
     done = CliRunner().invoke(cli, ["install", "--client", name, "--link", "--user-id", "ada"])
     assert done.exit_code == 0
     (link,) = done.stdout.splitlines()
@@ -164,18 +164,18 @@ def test_the_command_prints_a_link_with_the_entry_that_it_would_write(name: str)
     assert json.loads(told.stdout) == {"links": {name: link}}
 
 
-def test_all_clients_means_those_that_take_links() -> None:
+def test_all_means_every_client_that_supports_links() -> None:
     done = CliRunner().invoke(cli, ["install", "--client", "all", "--link", "--json"])
     assert json.loads(done.stdout)["links"].keys() == LINKS.keys()
 
 
-def test_a_client_without_links_is_named() -> None:
+def test_a_client_without_links_is_refused() -> None:
     done = CliRunner().invoke(cli, ["install", "--client", "zed", "--link"])
     assert isinstance(done.exception, ArgumentError)
-    assert "Zed has no links, but cursor and vscode have" in str(done.exception)
+    assert "Zed does not support links, only cursor and vscode do" in str(done.exception)
 
 
-def test_a_link_that_holds_a_token_is_told_to_be_one() -> None:
+def test_a_link_with_a_token_causes_a_warning() -> None:
     address = ["--http", "http://127.0.0.1:8000/mcp", "--link"]
     done = CliRunner().invoke(cli, ["install", "--client", "cursor", *address, "--token", "t0k3n"])
     assert of_cursor(done.stdout.strip())[1]["headers"] == {"Authorization": "Bearer t0k3n"}

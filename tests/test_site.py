@@ -1,4 +1,4 @@
-"""The site builds without a warning, and no link on it is dead; the web itself is not asked."""
+"""The site builds without a warning, and no internal link is dead; links to the web are not requested."""
 
 import re
 import subprocess
@@ -16,13 +16,13 @@ from tests.documents import DOCS, ROOT, documents, links
 from tests.servers import clean_environment
 
 BUILD_LIMIT_S = 120
-# Made by the theme, which links to it by itself.
+# The theme creates this page and the links to it.
 OF_THE_GENERATOR = {"genindex", "search"}
 
 
 @dataclass
 class Page(HTMLParser):
-    """What a built page links to and can be linked at."""
+    """The links and the anchors of a built page."""
 
     file: Path
     targets: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as strictly as the generator can."""
+    """Return the folder of the site, built with warnings as errors."""
     folder = tmp_path_factory.mktemp("site")
     options = ["-n", "-W", "--keep-going", "-q", "-d", str(folder / "doctrees")]
     done = subprocess.run(
@@ -71,7 +71,7 @@ def pages(site: Path) -> list[Page]:
 
 
 def dead(found: Page) -> Iterator[str]:
-    """Yield the targets within the site that are not there."""
+    """Yield the internal links whose target does not exist."""
     for target in found.targets:
         parts = urlsplit(target)
         if parts.scheme or parts.netloc or target == "#":
@@ -83,7 +83,7 @@ def dead(found: Page) -> Iterator[str]:
             yield target
 
 
-def test_every_page_is_built_and_reached_from_the_first(site: Path) -> None:
+def test_every_page_is_built_and_linked(site: Path) -> None:
     built = {found.file.stem for found in pages(site)} - OF_THE_GENERATOR
     assert built == {path.stem for path in DOCS.glob("*.md")}
     reached, to_visit = set(), [site / "index.html"]
@@ -95,11 +95,11 @@ def test_every_page_is_built_and_reached_from_the_first(site: Path) -> None:
     assert built <= reached
 
 
-def test_no_link_within_the_site_is_dead(site: Path) -> None:
+def test_no_internal_link_is_dead(site: Path) -> None:
     assert {found.file.name: gone for found in pages(site) if (gone := list(dead(found)))} == {}
 
 
-def test_every_picture_is_there_and_says_what_it_shows(site: Path) -> None:
+def test_every_picture_exists_with_a_text_alternative(site: Path) -> None:
     pictures = [(found, source, alt) for found in pages(site) for source, alt in found.pictures]
     assert {source.rpartition("/")[2] for _, source, _ in pictures} == {path.name for path in DOCS.glob("*.svg")}
     assert all((found.file.parent / source).is_file() and len(alt) > 40 for found, source, alt in pictures)
@@ -123,11 +123,11 @@ def test_links_to_the_web_are_well_formed() -> None:
         assert link.text.strip(), link
 
 
-def test_nothing_of_the_site_is_fetched_from_elsewhere(site: Path) -> None:
+def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     for found in pages(site):
         text = found.file.read_text(encoding="utf-8")
         assert not re.search(r"<(?:script|img|iframe|link rel=\"stylesheet\")[^>]+(?:src|href)=\"(?:https?:)?//", text)
 
 
-def test_the_sources_of_the_site_are_packed_with_the_sources_of_the_package() -> None:
+def test_the_source_archive_contains_the_site() -> None:
     assert re.search(r'^include = \[.*"docs"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)

@@ -1,7 +1,7 @@
-"""Every snippet of README and docs is run for what it is, or stands in the one list that says what is checked instead.
+"""Every snippet of README and docs is run, or is in the list of exceptions with another check.
 
-A block of commands is run line by line, in a shell; what it prints is compared where the page shows it. Settings are
-loaded, a client's block is started as the client would start it, a script is run. A command in a sentence is parsed.
+Blocks of commands are run line by line in a shell, and their output is compared if the page shows it. Settings are
+loaded, a client's block is started like the client would, and scripts are run. Commands in sentences are parsed.
 """
 
 import asyncio
@@ -40,20 +40,20 @@ from tests.test_readme import DEMO_LINE, TEST_LINE
 LIMIT_S = 90
 SAID = "You repair them."
 IMAGE = "memoryos-mcp-server"
-# What the site's generator reads is no snippet.
+# Directives for the site's generator are not snippets.
 OF_THE_SITE = {"{include} ../README.md", "{toctree}"}
-# Languages that need no run: what a program printed, compared where it follows the commands that print it.
+# Languages of blocks that are not run: output, which is compared if it follows the commands.
 SHOWN = {"text"}
 
 
 def is_run_by_ci(line: str) -> None:
-    """`.ci/run` reads it from README or the page on security, in a fresh clone; `test_readme` holds that."""
+    """`.ci/run` runs the line in a fresh clone; `test_readme` checks that."""
     security = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     assert line in {DEMO_LINE, TEST_LINE} or f"\n{line}\n" in security
 
 
 def brings_an_extra(line: str) -> None:
-    """The package is not installed anew: what it would bring is an extra that there is."""
+    """Not installed again: the line names an extra that exists."""
     program, *arguments = shlex.split(line)
     assert Path(program).name == "pip"
     assert arguments[0] == "install"
@@ -63,19 +63,19 @@ def brings_an_extra(line: str) -> None:
 
 
 def is_a_benchmarks_line(line: str) -> None:
-    """A benchmark takes minutes: its own command line takes the arguments, with a file where FILE stands."""
+    """Not run, because it takes minutes: the benchmark parses the arguments, with an existing file for FILE."""
     module, arguments = re.fullmatch(r"(?:\S*python) -m (benchmarks\.\w+) ?(.*)", line).groups()  # type: ignore[union-attr]
     command: click.Command = importlib.import_module(module).main
     command.make_context(module, shlex.split(arguments.replace("FILE", __file__)))
 
 
 def is_our_command(line: str) -> None:
-    """Nothing is done: the command line takes the arguments."""
+    """Not run: the arguments are parsed."""
     _, name, *arguments = shlex.split(line)
     command: click.Command = cli.commands[name]
     while isinstance(command, click.Group) and arguments:
         command, *arguments = command.commands[arguments[0]], *arguments[1:]
-    if arguments:  # else it is the command that is spoken of
+    if arguments:  # otherwise the sentence is about the command itself
         _parse(command, arguments)
 
 
@@ -83,7 +83,7 @@ def _parse(command: click.Command, arguments: list[str]) -> None:
     try:
         command.make_context(command.name, list(arguments))
     except click.BadParameter as error:
-        # A word in capitals stands for one of the reader's choice.
+        # A word in capitals is a placeholder.
         standing = [word for word in arguments if re.fullmatch(r"[A-Z_]+", word) and f"'{word}'" in error.message]
         if not (standing and error.param is not None and isinstance(error.param.type, click.Choice)):
             raise
@@ -91,10 +91,10 @@ def _parse(command: click.Command, arguments: list[str]) -> None:
 
 
 def is_dockers(line: str) -> None:
-    """No docker runs here: what the line names is in the recipe, and the command line takes what is run inside."""
+    """Not run: the names are in the Dockerfile, and the arguments of the inner command are parsed."""
     _, verb, *words = shlex.split(line)
     if not words:
-        return  # it is only spoken of
+        return  # the sentence only mentions the command
     inner: list[str] = []
     match verb:
         case "compose":
@@ -119,13 +119,13 @@ def is_dockers(line: str) -> None:
 
 
 def fetches_a_model(line: str) -> None:
-    """No network: the command line takes it; `test_sentence_transformers` runs the command with a model of its own."""
+    """Not run without a network: the arguments are parsed; `test_sentence_transformers` runs the command."""
     assert " warmup " in line
     is_our_command(line.removeprefix(".venv/bin/"))
 
 
 def makes_its_own_environment(line: str) -> None:
-    """uv is asked for the same command's version; pipx, which is not there, is given the same folder."""
+    """uv runs the same command for its version; the line with pipx names the same folder."""
     program, *arguments = shlex.split(line)
     if program == "pipx":
         assert arguments == ["install", "."]
@@ -138,7 +138,7 @@ def makes_its_own_environment(line: str) -> None:
 
 
 def runs_tests(line: str) -> None:
-    """Tests run no tests: the file is there, or the marker is."""
+    """Not run: the test file or the marker exists."""
     _, *arguments = shlex.split(line)
     if "-m" in arguments:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -150,7 +150,7 @@ def runs_tests(line: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """Lines that are not run, and what is checked of them."""
+    """Lines that are not run, and the check that is made instead."""
 
     begins: str
     check: Callable[[str], None]
@@ -166,13 +166,13 @@ NOT_RUN = (
     Instead(r"\.venv/bin/pytest ", runs_tests),
     Instead(r"\.venv/bin/memoryos-mcp warmup .*BAAI/", fetches_a_model),
 )
-# Within a sentence only what changes nothing but a stand-in's record is run.
+# Of commands in sentences, only those that merely change the log of a fake are run.
 OURS = re.compile(r"memoryos-mcp [a-z]")
 OF_CLAUDE = re.compile(r"claude mcp ")
 
 
 def is_session(block: Block) -> bool:
-    """Whether a block shows a command line, after a dollar, and under it what it prints."""
+    """Return whether a block shows a command line after a dollar sign, and below it the output."""
     return block.kind == "text" and block.text.startswith("$ ")
 
 
@@ -196,13 +196,13 @@ def lines_of(block: Block) -> list[str]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a page shows what was printed, where ``...`` stands for anything."""
+    """Return whether printed output matches the output in a page, in which ``...`` matches anything."""
     parts = [re.escape(part) for part in "\n".join(line.rstrip() for line in shown.strip().splitlines()).split("...")]
     lines = "\n".join(line.rstrip() for line in printed.strip().splitlines())
     return re.fullmatch(".*?".join(parts), lines, re.DOTALL) is not None
 
 
-def test_what_is_shown_is_told_from_what_is_not_printed() -> None:
+def test_shown_output_is_compared_with_the_printed_output() -> None:
     assert matches("Stored p_...\nDone.\n", "Stored p_12ab  \nDone.\n\n")
     assert not matches("Stored p_...\nDone.", "Stored p_12ab\n")
     assert not matches("Done.", "Done, nearly.")
@@ -210,7 +210,7 @@ def test_what_is_shown_is_told_from_what_is_not_printed() -> None:
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The memory of which each place gets a copy."""
+    """Return a memory that is copied for each page."""
     folder = tmp_path_factory.mktemp("memory") / "data"
     make_memory(folder)
     return folder
@@ -230,12 +230,12 @@ def served(prepared: Place) -> Iterator[Place]:
         yield prepared
 
 
-def test_every_snippet_is_of_a_kind_that_is_run() -> None:
+def test_every_snippet_has_a_kind_that_is_run() -> None:
     kinds = {"sh", "json", "jsonc", "toml", "python", *SHOWN, *OF_THE_SITE}
     assert [f"{block}: {block.kind!r}" for block in ALL if block.kind not in kinds] == []
 
 
-def test_nothing_stands_in_the_list_of_what_is_not_run_without_being_in_a_page() -> None:
+def test_every_exception_is_in_a_page() -> None:
     lines = [line for block in of_kind("sh") for line in lines_of(block)]
     inline = [span for document in documents() for span in spans(document)]
     for instead in NOT_RUN:
@@ -243,7 +243,9 @@ def test_nothing_stands_in_the_list_of_what_is_not_run_without_being_in_a_page()
 
 
 @pytest.mark.parametrize("document", OF_A_SHELL)
-def test_commands_do_what_the_page_says(document: str, tmp_path_factory: pytest.TempPathFactory, memory: Path) -> None:
+def test_commands_print_what_the_page_shows(
+    document: str, tmp_path_factory: pytest.TempPathFactory, memory: Path
+) -> None:
     place = prepare(tmp_path_factory.mktemp("p") / "p", memory)  # a path that fits into a line of output
     for block in (block for block in ALL if block.document == document):
         if is_session(block):
@@ -255,7 +257,7 @@ def test_commands_do_what_the_page_says(document: str, tmp_path_factory: pytest.
 
 
 def run_block(place: Place, block: Block) -> None:
-    """Run a block line by line, and compare what it prints with what the page shows after it."""
+    """Run a block line by line, and compare its output with the output in the page."""
     printed = []
     with ExitStack() as servers:
         for line in lines_of(block):
@@ -270,7 +272,7 @@ def run_block(place: Place, block: Block) -> None:
 
 
 def run_line(place: Place, line: str, servers: ExitStack) -> str:
-    """Run a line and return what it prints; one that serves over HTTP goes on until the end of its block."""
+    """Run a line and return its output; an HTTP server runs until the end of the block."""
     if re.search(r"memoryos-mcp serve\b.*--transport", line):
         servers.enter_context(place.serving(line))
         return ""
@@ -295,7 +297,7 @@ async def is_answered(place: Place) -> None:
 
 
 @pytest.mark.parametrize("block", of_kind("json", "jsonc", "toml"), ids=str)
-async def test_settings_and_clients_blocks_are_taken(
+async def test_blocks_of_settings_and_clients_are_valid(
     block: Block, tmp_path: Path, request: pytest.FixtureRequest, bare_environment: None
 ) -> None:
     place: Place = request.getfixturevalue("served" if "127.0.0.1:8000" in block.text else "prepared")
@@ -314,7 +316,7 @@ async def test_settings_and_clients_blocks_are_taken(
 
 
 async def start(entry: dict[str, Any], place: Place) -> None:
-    """Start a server as a client would that was given this, in an empty environment, and ask what it can do."""
+    """Start a server from a client's configuration, in an empty environment, and list its tools."""
     address = next((entry[key] for key in ("url", "serverUrl", "httpUrl") if key in entry), None)
     with anyio.fail_after(LIMIT_S):
         if entry.get("command") == "docker":
@@ -346,7 +348,7 @@ async def start(entry: dict[str, Any], place: Place) -> None:
 
 
 @pytest.mark.parametrize("block", of_kind("python"), ids=str)
-async def test_scripts_run_and_are_answered(block: Block, prepared: Place, tmp_path: Path) -> None:
+async def test_scripts_run_without_errors(block: Block, prepared: Place, tmp_path: Path) -> None:
     async with llm_server(reply) as server:
         script = block.text.replace("http://localhost:8080/v1", server.base_url)
         environment = {**prepared.environment, "HOME": str(tmp_path)}
@@ -370,7 +372,7 @@ def reply(_: Asked) -> Reply:
 
 
 @pytest.mark.parametrize("document", documents(), ids=lambda path: path.stem)
-async def test_a_command_within_a_sentence_can_be_given(document: Path, request: pytest.FixtureRequest) -> None:
+async def test_a_command_in_a_sentence_is_valid(document: Path, request: pytest.FixtureRequest) -> None:
     shown = [line for block in blocks(document) if block.kind == "text" for line in block.text.splitlines()]
     for span in (*spans(document), *shown):
         if instead := instead_of(span):

@@ -1,4 +1,4 @@
-"""What an LLM tells of a batch while it files it: facts from cold pages too, new topics, words that cover all."""
+"""Facts, new topics and keywords in the LLM's reply to the call that organises a batch."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ READERS = "SELECT seq, read_by, learned_by FROM pages ORDER BY seq"
 
 
 class Telling(Llm):
-    """Files a batch under one topic, and tells what it is to tell."""
+    """An analyst that puts a batch under one topic and returns prepared facts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ async def read_all(at: Bench) -> None:
 # Facts ---------------------------------------------------------------------------------------------------------------
 
 
-async def test_cold_pages_teach_with_the_call_that_files_them(tmp_path: Path) -> None:
+async def test_facts_of_cold_pages_come_with_the_organising_call(tmp_path: Path) -> None:
     llm = Telling()
     llm.knowledge = tuple(told(f"The user cannot eat food{seq}", seq) for seq in range(1, 5))
     async with bench(tmp_path, 4, llm=llm) as at:
@@ -78,7 +78,7 @@ async def test_cold_pages_teach_with_the_call_that_files_them(tmp_path: Path) ->
         assert rows(tmp_path, READERS) == [(seq, "scripted", None) for seq in range(1, 5)]
 
 
-async def test_a_batch_whose_facts_are_not_told_keeps_those_it_has(tmp_path: Path) -> None:
+async def test_a_batch_without_new_facts_keeps_its_facts(tmp_path: Path) -> None:
     llm = Telling()
     llm.knowledge = None
     async with bench(tmp_path, 4, llm=llm) as at:
@@ -88,23 +88,23 @@ async def test_a_batch_whose_facts_are_not_told_keeps_those_it_has(tmp_path: Pat
         assert {reader for _, reader, _ in rows(tmp_path, READERS)} == {"extractive"}
 
 
-async def test_what_is_told_twice_is_known_once(tmp_path: Path) -> None:
+async def test_a_repeated_fact_is_stored_once(tmp_path: Path) -> None:
     llm = Telling()
     async with bench(tmp_path, 4, llm=llm) as at:
         pages = await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=4))
         reading = Reading(at.store, llm, at.fallback)
-        for _ in range(2):  # the server ended after the first, before the pages were filed
+        for _ in range(2):  # the server ended after the first call, before the pages were organised
             await reading.keep(at.lease, pages, [told("The user keeps ants", 1)])
         assert await at.facts() == ["The user keeps ants"]
 
 
-async def test_who_files_is_shown_what_pages_before_have_told(tmp_path: Path) -> None:
+async def test_the_organising_call_sees_facts_of_earlier_pages(tmp_path: Path) -> None:
     llm = Telling()
     llm.knowledge = (told("The user keeps ants", 1),)
     async with bench(tmp_path, 4, llm=llm) as at:
         await read_all(at)
         await at.organise_all()
-        assert llm.known == []  # what these pages say it is to tell itself
+        assert llm.known == []  # the LLM extracts the facts of these pages in this call
         llm.knowledge = ()
         await at.store.add_pages([Turn(said(number), "", START) for number in range(5, 9)])
         await read_all(at)
@@ -112,10 +112,10 @@ async def test_who_files_is_shown_what_pages_before_have_told(tmp_path: Path) ->
         assert llm.known == ["The user keeps ants"]
 
 
-async def test_an_llm_that_comes_later_is_shown_what_was_known_without_it(tmp_path: Path) -> None:
+async def test_a_later_llm_sees_the_facts_of_the_fallback(tmp_path: Path) -> None:
     llm = Telling()
     async with bench(tmp_path, 2, llm=llm) as at:
-        await read_all(at)  # by the fallback, when there was no key
+        await read_all(at)  # the fallback learned this before there was a key
         await at.store.add_pages([Turn(quoted(3), "Noted.", START + timedelta(days=1))])
         await read_all(at)
         known = await Reading(at.store, llm, at.fallback).known_at(
@@ -124,7 +124,7 @@ async def test_an_llm_that_comes_later_is_shown_what_was_known_without_it(tmp_pa
         assert [fact.text for fact in known.facts] == [quoted(1), quoted(2)]
 
 
-async def test_a_page_that_cannot_be_read_holds_up_no_other(tmp_path: Path) -> None:
+async def test_an_unreadable_page_does_not_block_others(tmp_path: Path) -> None:
     class Stumbling(ExtractiveAnalyst):
         async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
             if any(view.seq == 3 for view in pages):
@@ -139,7 +139,7 @@ async def test_a_page_that_cannot_be_read_holds_up_no_other(tmp_path: Path) -> N
         assert rows(tmp_path, "SELECT count(*) FROM pages WHERE read_by IS NULL") == [(0,)]
 
 
-async def test_of_two_answers_the_newer_holds_in_whatever_order_they_are_read(tmp_path: Path) -> None:
+async def test_the_newer_fact_wins_in_any_order(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         reading = Reading(at.store, at.llm, at.fallback)
         pages = await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=4))
@@ -155,7 +155,7 @@ async def test_of_two_answers_the_newer_holds_in_whatever_order_they_are_read(tm
         }
 
 
-async def test_more_about_one_of_the_family_takes_nobodys_place(tmp_path: Path) -> None:
+async def test_facts_about_relatives_do_not_replace_each_other(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         reading = Reading(at.store, at.llm, at.fallback)
         pages = await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=4))
@@ -170,7 +170,7 @@ async def test_more_about_one_of_the_family_takes_nobodys_place(tmp_path: Path) 
 # Topics --------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_topic_that_is_said_to_be_new_is_new_though_the_score_fits(tmp_path: Path) -> None:
+async def test_a_topic_marked_as_new_becomes_a_new_segment(tmp_path: Path) -> None:
     llm = Telling()
     async with bench(tmp_path, 4, llm=llm) as at:
         await at.organise_all()
@@ -180,7 +180,7 @@ async def test_a_topic_that_is_said_to_be_new_is_new_though_the_score_fits(tmp_p
             assert [segment.page_count for segment in await at.store.segments()] == sizes
 
 
-async def test_a_segment_that_is_full_is_closed(tmp_path: Path) -> None:
+async def test_a_full_segment_is_closed(tmp_path: Path) -> None:
     async with bench(tmp_path, 2 * SEGMENT_PAGES_MAX + 4, llm=Telling()) as at:
         await at.organise_all()
         sizes = [segment.page_count for segment in await at.store.segments()]
@@ -209,7 +209,7 @@ TOPIC = {"topic": 1, "segment": "", "keywords": ["clay"], "summary": "Clay."}
 REPLY: dict[str, Any] = {"topics": [TOPIC], "pages": {"1": {"topic": 1}}}
 
 
-def test_the_empty_name_keeps_a_topic_from_all_segments_that_were_shown() -> None:
+def test_an_empty_name_means_a_new_segment() -> None:
     around = Surroundings(None, segments=(segment(3, "Clay."), segment(5, "Chess.")))
     (topic,) = OrganiseReading([page(1, "Clay.")], around, 4).read(REPLY, is_last=False)[0].topics
     assert topic.segment is None
@@ -240,14 +240,12 @@ def facts_of(*replies: dict[str, Any], pages: Sequence[Page] = ()) -> list[AddFa
         ("in spring", "2022-13", (None, None)),
     ],
 )
-def test_times_are_kept_as_exactly_as_they_were_said(
-    since: str, until: str, kept: tuple[str | None, str | None]
-) -> None:
+def test_times_keep_the_precision_of_the_text(since: str, until: str, kept: tuple[str | None, str | None]) -> None:
     (fact,) = facts_of({"since": since, "until": until})
     assert (fact.said_since, fact.said_until) == kept
 
 
-def test_only_what_the_user_is_has_a_slot_and_a_wish_has_none() -> None:
+def test_only_facts_about_the_user_have_a_slot() -> None:
     slots = ["lives", "family:daughter:Mia", "hobby", "family:", "lives"]
     kinds = ["statement"] * 4 + ["wish"]
     found = facts_of(*({"slot": slot, "kind": kind} for slot, kind in zip(slots, kinds, strict=True)))
@@ -256,20 +254,20 @@ def test_only_what_the_user_is_has_a_slot_and_a_wish_has_none() -> None:
     assert (wish.slot, wish.kind) == (None, Kind.WISH)
 
 
-def test_a_wish_for_a_name_is_known_as_one() -> None:
+def test_a_wish_for_a_name_is_stored_as_a_wish() -> None:
     wish = {"kind": "wish", "slot": "", "text": "Ada keeps ants and wants to be called Al."}
     (named,) = facts_of(wish)
     assert named.slot == "called"
 
 
-def test_nothing_is_learned_from_what_was_fetched() -> None:
+def test_nothing_is_learned_from_fetched_text() -> None:
     fetched = page(1, "Ada keeps ants", Source.DOCUMENT)
     with pytest.raises(ReplyFormatError, match="none of the pages shown that was said"):
         facts_of({"pages": [1]}, pages=[fetched, page(2, "Ants?")])
     assert facts_of({"pages": [1, 2]}, pages=[fetched, page(2, "Ants?")])[0].evidence == (2,)
 
 
-def test_a_reply_holds_no_more_facts_than_were_asked_for() -> None:
+def test_a_reply_has_a_limited_number_of_facts() -> None:
     views = [page(number, "I keep ants.") for number in range(1, LEARN_PAGES_MAX + 1)]
     asked = facts_asked(list(views))
     request = organise_request(views, Surroundings(), max_topics=4, max_prompt_tokens=9_000)
@@ -277,12 +275,12 @@ def test_a_reply_holds_no_more_facts_than_were_asked_for() -> None:
     assert len(facts_of(*({"text": f"Ants {n}"} for n in range(asked + 5)), pages=views)) == asked
 
 
-def test_prompts_say_who_speaks_and_of_the_profile_only_what_the_user_said() -> None:
+def test_prompts_name_speakers_and_use_only_user_statements() -> None:
     around = Surroundings(None, speakers=Speakers("Ada", "Ben"))
     views = [page(1, "I keep ants."), page(2, "They are black.")]
     filing = organise_request(views, around, max_topics=4, max_prompt_tokens=9_000).messages[1].content
     assert filing.splitlines()[0] == '{"names":{"user":"Ada","assistant":"Ben"}}'
-    assert filing.count('"time"') == 1  # both are of one day
+    assert filing.count('"time"') == 1  # both facts are of the same day
     judging = learn_request(views, Surroundings(is_read=True), dimensions=(), max_prompt_tokens=9_000)
     assert "I see." not in judging.messages[1].content
     assert judging.form is not None
@@ -292,7 +290,7 @@ def test_prompts_say_who_speaks_and_of_the_profile_only_what_the_user_said() -> 
 # Words ---------------------------------------------------------------------------------------------------------------
 
 
-async def test_words_for_a_segment_that_others_have_joined_meanwhile_are_added_to_its_own() -> None:
+async def test_new_keywords_are_merged_into_a_changed_segment() -> None:
     shown = segment(3, "A bowl was glazed.")
     topic = Topic(Digest(("glaze",), "A bowl was glazed and a vase thrown."), (1,), shown)
 

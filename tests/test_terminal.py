@@ -1,4 +1,4 @@
-"""stats, search and show: what they show is what the tools tell, and looking changes nothing."""
+"""stats, search and show: they agree with the tools and change nothing."""
 
 import asyncio
 import hashlib
@@ -28,16 +28,16 @@ from tests.test_command_line import InTerminal
 LIMIT_S = 120
 EVIL = "\x1b]0;pwned\x07 said \x1b[2J my \x9b31m evil\u202etxt.exe\u2066 \x08\r twin"
 WIDE = "日本語のテキスト 😀 and العربية beside it"
-# Heats a topic beyond the threshold only by many visits: nothing is promoted while a test looks.
+# With these weights only many visits make a topic hot, so nothing is promoted during a test.
 COOL = {"consolidation_idle_s": 0.1, "mid_term_heat_threshold": 50.0, "short_term_capacity": 3}
 
 
-# Nothing listens there.
+# No server listens at this address.
 DEAD_MODEL = ("--embedding-model-name", "x", "--embedding-base-url", "http://127.0.0.1:9/v1")
 
 
 def run(data: Path, *args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command on a memory in this process; a real process, in a terminal, is `InTerminal`."""
+    """Run a command on a memory, in this process."""
     return run_here(*args, "--data-storage-path", data, "--user-id", USER, env=env)
 
 
@@ -57,7 +57,7 @@ def content(data: Path) -> str:
     try:
         digest = hashlib.sha256()
         for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"):
-            if not name.startswith("page_words"):  # a virtual table and what it is made of; it follows the pages
+            if not name.startswith("page_words"):  # a virtual table and its parts, which are derived from the pages
                 rows = connection.execute(f'SELECT * FROM "{name}"').fetchall()  # noqa: S608 - a name of its own
                 digest.update(repr(rows).encode())
         return digest.hexdigest()
@@ -88,7 +88,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # What is shown --------------------------------------------------------------------------------------------------------
 
 
-def test_stats_shows_the_tiers_topics_profile_knowledge_and_models_of_the_memory(data: Path) -> None:
+def test_stats_shows_tiers_topics_profile_facts_and_models(data: Path) -> None:
     shown, told = looked(data, "stats"), as_json(data, "stats")
     stats, profile = told["stats"], told["profile"]
     assert f"{stats['short_term_pages']} of 7 pages" in shown
@@ -108,17 +108,17 @@ def test_stats_shows_the_tiers_topics_profile_knowledge_and_models_of_the_memory
     assert sum(told["text_bytes"].values()) == sizes
 
 
-def test_a_heat_bar_is_full_at_the_threshold_and_as_long_as_the_heat_below_it(data: Path) -> None:
+def test_the_length_of_a_heat_bar_shows_the_heat(data: Path) -> None:
     segments = as_json(data, "stats")["stats"]["top_segments"]
     heat = segments[0]["heat"]
     for threshold, cells in ((heat / 2, 16), (heat * 2, 8)):
         shown = looked(data, "stats", "--mid-term-heat-threshold", threshold)
         (bar,) = re.findall(rf"^  {segments[0]['segment_id']}  ([█░]+)", shown, re.MULTILINE)
         assert len(bar) == 16
-        assert bar.count("█") in (cells, cells - 1)  # it cools while it is looked at
+        assert bar.count("█") in (cells, cells - 1)  # the heat falls between the two commands
 
 
-def test_what_a_list_leaves_out_is_said_and_shown_with_all(data: Path) -> None:
+def test_all_shows_what_stats_leaves_out(data: Path) -> None:
     told = as_json(data, "stats", "--all")
     assert len(told["stats"]["top_segments"]) == told["stats"]["segments"]
     whole = looked(data, "stats", "--all")
@@ -136,7 +136,7 @@ def test_search_finds_what_the_tool_finds(data: Path) -> None:
     for result in (found, told):
         result.pop("timestamp")
         for segment in result["segments"]:
-            segment.pop("heat")  # falls as time goes by
+            segment.pop("heat")  # falls with time
         for page in result["retrieved_pages"]:
             page["signals"] = {name: round(share, 2) for name, share in page["signals"].items()}
             page["score"] = round(page["score"], 2)
@@ -144,7 +144,7 @@ def test_search_finds_what_the_tool_finds(data: Path) -> None:
     assert found["search_mode"] == "hybrid"
 
 
-def test_search_shows_a_page_a_line_with_the_words_that_were_looked_for(data: Path) -> None:
+def test_search_shows_one_line_per_page_with_marked_words(data: Path) -> None:
     shown = looked(data, "search", "beagles")
     lines = re.findall(r"^  \d{4}-\d\d-\d\d  (p_\w+) .*$", shown, re.MULTILINE)
     found = as_json(data, "search", "beagles")
@@ -153,18 +153,18 @@ def test_search_shows_a_page_a_line_with_the_words_that_were_looked_for(data: Pa
     assert re.search(r"\x1b\[1;33m[Bb]eagle\x1b\[0m", coloured)
 
 
-def test_explain_says_how_the_query_was_read_and_what_counted(data: Path) -> None:
+def test_explain_shows_the_parsed_query_and_the_scores(data: Path) -> None:
     shown = looked(data, "search", "biscuit", "--explain")
     assert re.search(r"words +biscuit \(on \d+ pages\)", shown)
     assert re.search(r"^    -?\d+\.\d\d = \w+ [+-]\d\.\d\d", shown, re.MULTILINE)
     assert "= " not in looked(data, "search", "biscuit")
 
 
-def test_that_nothing_was_found_is_said_before_the_recent_pages(tmp_path: Path) -> None:
+def test_an_empty_result_is_reported_before_recent_pages(tmp_path: Path) -> None:
     with Memoryos(USER, data_storage_path=tmp_path, **NO_MODEL) as memory:
         memory.add_memory("I planted a tree.", "")
     shown = looked(tmp_path, "search", "zebra", "--embedding-model-name", "none").splitlines()
-    assert shown[:2] == ["No earlier page and no fact was found.", ""]
+    assert shown[:2] == ["No older page and no fact was found.", ""]
     assert shown[2].startswith("Most recent pages")
 
 
@@ -174,14 +174,14 @@ def test_full_shows_both_sides_of_each_page(data: Path) -> None:
     assert re.search(r"^    assistant: +Enjoy it\.$", shown, re.MULTILINE)
 
 
-def test_search_says_that_it_goes_by_words_alone_and_why(data: Path, no_pause: None) -> None:
-    assert "found by words alone" in looked(data, "search", "biscuit", "--embedding-model-name", "none")
+def test_search_explains_why_it_uses_only_keywords(data: Path, no_pause: None) -> None:
+    assert "found by keywords only" in looked(data, "search", "biscuit", "--embedding-model-name", "none")
     done = run(data, "search", "biscuit", *DEAD_MODEL)
-    assert (done.returncode, "found by words and meaning" in done.stdout) == (0, True)
+    assert (done.returncode, "found by keywords and meaning" in done.stdout) == (0, True)
     assert done.stderr.startswith("memoryos-mcp: search uses the previous embedding model: ")
 
 
-def test_show_shows_each_kind_of_memory_by_its_id(data: Path) -> None:
+def test_show_prints_each_kind_of_memory(data: Path) -> None:
     told = as_json(data, "stats")
     page = as_json(data, "search", "harbour")["short_term_memory"][-1]["page_id"]
     trait, fact = told["profile"]["traits"][0], told["profile"]["user_knowledge"][0]
@@ -200,7 +200,7 @@ def test_show_shows_each_kind_of_memory_by_its_id(data: Path) -> None:
 
 
 @pytest.mark.parametrize("ids", [["k999"], ["s1", "nonsense"], ["p_00"]], ids=" ".join)
-def test_show_of_what_is_not_there_shows_nothing(data: Path, ids: list[str]) -> None:
+def test_show_of_an_unknown_id_prints_nothing(data: Path, ids: list[str]) -> None:
     done = run(data, "show", *ids)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("memoryos-mcp: ID")
@@ -208,11 +208,11 @@ def test_show_of_what_is_not_there_shows_nothing(data: Path, ids: list[str]) -> 
 
 @pytest.fixture
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what asks a model that is not there ask again at once."""
+    """Retry calls to a missing model without a pause."""
     monkeypatch.setattr(api, "FIRST_PAUSE_S", 0.0)
 
 
-def test_stats_tells_the_last_errors_of_a_server_that_runs_no_more(tmp_path: Path, no_pause: None) -> None:
+def test_stats_shows_the_last_errors_of_a_stopped_server(tmp_path: Path, no_pause: None) -> None:
     data = tmp_path / "memory"
     settings: dict[str, Any] = {"embedding_model_name": "x", "embedding_base_url": "http://127.0.0.1:9/v1"}
     with Memoryos(USER, data_storage_path=data, **settings) as memory:
@@ -231,17 +231,17 @@ def test_stats_tells_the_last_errors_of_a_server_that_runs_no_more(tmp_path: Pat
 LOOKS = (["stats"], ["stats", "--json"], ["search", "biscuit the dog"], ["show", "s1", "s2"])
 
 
-def test_no_row_changes_whatever_is_looked_at(data: Path) -> None:
+def test_read_only_commands_change_no_row(data: Path) -> None:
     before, files = content(data), sorted(each.name for each in data.rglob("*"))
     for args in LOOKS:
         looked(data, *args)
-        # Less room than there is in use is no reason to move anything.
+        # Limits below the present use must not move anything.
         looked(data, *args, "--short-term-capacity", 1, "--mid-term-heat-threshold", 0.1, "--retention-days", 1)
     assert content(data) == before
     assert sorted(each.name for each in data.rglob("*")) == files
 
 
-def test_looking_works_beside_a_running_server_and_counts_no_visit(data: Path) -> None:
+def test_read_only_commands_count_no_visit_beside_a_server(data: Path) -> None:
     with PipeServer(data, COOL) as server:
         server.initialise()
         server.wait_until_settled()
@@ -254,26 +254,26 @@ def test_looking_works_beside_a_running_server_and_counts_no_visit(data: Path) -
     ]
 
 
-def test_pages_that_wait_are_left_waiting(tmp_path: Path, no_pause: None) -> None:
+def test_read_only_commands_do_not_organise_pages(tmp_path: Path, no_pause: None) -> None:
     data = tmp_path / "memory"
     with Memoryos(USER, data_storage_path=data, **UNFILED, **NO_MODEL, short_term_capacity=1) as memory:
         for number in range(4):
             memory.add_memory(f"I planted tree {number}.", "")
     before = content(data)
     shown = looked(data, "stats", "--consolidation-idle-s", 0)
-    assert re.search(r"^  3 pages to be sorted into topics, the oldest since \d{4}-", shown, re.MULTILINE)
+    assert re.search(r"^  3 pages to be organised into topics, the oldest since \d{4}-", shown, re.MULTILINE)
     assert "0 of 4 pages have vectors" in shown
     assert "\n  4 pages without vectors" in shown
     found = as_json(data, "search", "tree", "--consolidation-idle-s", 0)
-    assert found["search_mode"] == "lexical"  # no page has vectors, and none is given any
+    assert found["search_mode"] == "lexical"  # no page has vectors, and search creates none
     assert len(found["retrieved_pages"]) == 3
     done = run(data, "search", "tree", *DEAD_MODEL)
-    assert (done.returncode, "found by words alone" in done.stdout) == (0, True)
-    assert done.stderr.startswith("memoryos-mcp: search uses only words: ")
+    assert (done.returncode, "found by keywords only" in done.stdout) == (0, True)
+    assert done.stderr.startswith("memoryos-mcp: search uses only keywords: ")
     assert content(data) == before
 
 
-def test_where_there_is_no_memory_none_is_made(tmp_path: Path) -> None:
+def test_read_only_commands_create_no_memory(tmp_path: Path) -> None:
     for args in LOOKS:
         done = run(tmp_path / "none", *args)
         assert (done.returncode, done.stdout) == (1, "")
@@ -292,7 +292,7 @@ def test_an_empty_file_is_refused_as_damaged(tmp_path: Path) -> None:
     assert file.stat().st_size == 0
 
 
-async def test_sqlite_itself_refuses_a_change_to_a_memory_that_is_looked_at(data: Path) -> None:
+async def test_sqlite_refuses_a_change_of_a_read_only_memory(data: Path) -> None:
     from memoryos_mcp.config import Settings
 
     async with asyncio.timeout(LIMIT_S):
@@ -311,7 +311,7 @@ async def test_sqlite_itself_refuses_a_change_to_a_memory_that_is_looked_at(data
 @pytest.mark.parametrize(
     "args", [["stats", "--all"], ["search", "evil twin"], ["search", "evil", "--full"], ["search", "evil", "--json"]]
 )
-def test_nothing_that_was_stored_is_obeyed_by_the_terminal(data: Path, args: list[str]) -> None:
+def test_stored_text_cannot_control_the_terminal(data: Path, args: list[str]) -> None:
     shown = looked(data, *args)
     assert not {char for char in shown if unicodedata.category(char) == "Cc" and char not in "\n\t"}
     assert not {char for char in shown if unicodedata.bidirectional(char) in {"RLO", "LRO", "RLE", "LRE", "RLI", "LRI"}}
@@ -319,7 +319,7 @@ def test_nothing_that_was_stored_is_obeyed_by_the_terminal(data: Path, args: lis
         assert "evil" in shown
 
 
-def test_a_page_that_is_shown_whole_is_not_obeyed_either(data: Path) -> None:
+def test_the_full_text_of_a_page_cannot_control_the_terminal(data: Path) -> None:
     page = as_json(data, "search", "evil twin")["short_term_memory"][1]
     assert page["user_input"] == EVIL
     shown = looked(data, "show", page["page_id"])
@@ -328,9 +328,9 @@ def test_a_page_that_is_shown_whole_is_not_obeyed_either(data: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [["stats"], ["search", "日本語 biscuit"]], ids=["stats", "search"])
-def test_lines_keep_to_the_terminals_width_also_with_wide_characters(data: Path, args: list[str]) -> None:
+def test_lines_with_wide_characters_fit_the_terminal(data: Path, args: list[str]) -> None:
     def is_told_whole(line: str) -> bool:
-        return "memory.db" in line or str(data)[:20] in line  # the file's path is one word
+        return "memory.db" in line or str(data)[:20] in line  # the path of the file is not wrapped
 
     options = ["--data-storage-path", data, "--user-id", USER]
     in_terminal = InTerminal(*args, *options, columns=60, env={"NO_COLOR": "1", "MEMORYOS_LOG_LEVEL": "ERROR"})
@@ -350,7 +350,7 @@ def test_lines_keep_to_the_terminals_width_also_with_wide_characters(data: Path,
     [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
     ids=["terminal", "NO_COLOR", "dumb"],
 )
-def test_colour_is_for_terminals_that_want_it(data: Path, env: dict[str, str], is_coloured: bool) -> None:
+def test_colour_depends_on_the_terminal(data: Path, env: dict[str, str], is_coloured: bool) -> None:
     in_terminal = InTerminal("show", "s1", "--data-storage-path", data, "--user-id", USER, env=env)
     assert in_terminal.ended() == 0
     assert (re.search(r"\x1b\[[0-9;]*3[0-7]m", in_terminal.shown) is not None) == is_coloured
@@ -363,7 +363,7 @@ def test_a_pipe_gets_plain_text_unless_colour_is_forced(data: Path) -> None:
     assert not any(line.endswith(" ") for line in plain.splitlines())
 
 
-def test_words_are_marked_in_every_script() -> None:
+def test_words_are_highlighted_in_every_script() -> None:
     assert [str(span.start) for span in highlighted("Beagles dig; a beagle sleeps", frozenset({"beagl"})).spans] == [
         "0",
         "15",
@@ -372,7 +372,7 @@ def test_words_are_marked_in_every_script() -> None:
     assert (span.start, span.end) == (3, 5)
 
 
-def test_a_line_begins_where_the_word_can_be_seen() -> None:
+def test_a_snippet_begins_shortly_before_the_match() -> None:
     line = f"{'so it goes ' * 20}and then a beagle came along {'and on ' * 20}"
     shown = snippet(line, frozenset({"beagl"}), 60).plain
     assert shown.startswith("…")

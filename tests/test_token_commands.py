@@ -1,4 +1,4 @@
-"""The token commands: what is printed where, and what is refused."""
+"""The token commands: output and errors."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def listed(data: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_token_alone_goes_to_stdout_and_what_to_know_of_it_to_stderr(data: Path) -> None:
+def test_only_the_token_goes_to_stdout(data: Path) -> None:
     result = run(data, "add", "Zoë", "--expires", "2999-01-31")
     token = result.stdout.removesuffix("\n")
     assert result.exit_code == 0
@@ -51,18 +51,18 @@ def test_the_token_alone_goes_to_stdout_and_what_to_know_of_it_to_stderr(data: P
     assert found is not None
     assert (found.user_id, found.scopes) == ("Zoë", frozenset({Scope.WRITE}))
     assert found.expires_at == datetime(2999, 2, 1, tzinfo=UTC)
-    assert "only time that this token is shown" in result.stderr
+    assert "This token is not shown again" in result.stderr
     assert "memory of Zoë (write; expires: 2999-02-01 00:00)" in result.stderr
     assert f"memoryos-mcp token revoke {found.token_id}" in result.stderr
     assert token not in result.stderr
 
 
-def test_scopes_are_those_named_and_no_others(data: Path) -> None:
+def test_a_token_has_only_the_given_scopes(data: Path) -> None:
     add(data, "ann", "--scope", "read", "--scope", "act-as")
     assert listed(data)[0]["scopes"] == ["act-as", "read"]
 
 
-def test_json_holds_the_token_and_what_is_known_of_it(data: Path) -> None:
+def test_the_json_output_contains_the_token_and_its_entry(data: Path) -> None:
     result = run(data, "add", "ann", "--json", "--expires", "30d")
     made = json.loads(result.stdout)
     token = made.pop("token")
@@ -73,7 +73,7 @@ def test_json_holds_the_token_and_what_is_known_of_it(data: Path) -> None:
     assert abs(expires - created - timedelta(days=30)) < timedelta(minutes=1)
 
 
-def test_tokens_are_listed_with_their_state_and_without_their_secret(data: Path) -> None:
+def test_the_list_shows_states_and_no_secrets(data: Path) -> None:
     store = TokenStore(token_file(data), clock=lambda: NOW - timedelta(days=2))
     data.mkdir()
     old = store.add("old", {Scope.READ}, NOW - timedelta(days=1))
@@ -94,30 +94,30 @@ def test_tokens_are_listed_with_their_state_and_without_their_secret(data: Path)
     assert not any(token.split("_", 2)[2] in result.output for token in (old, ann, bob))
 
 
-def test_without_tokens_it_is_said_how_to_make_one_and_nothing_is_written(data: Path) -> None:
+def test_an_empty_list_explains_how_to_make_a_token(data: Path) -> None:
     result = run(data, "list")
     assert (result.exit_code, result.stdout) == (0, "There are no tokens; memoryos-mcp token add USER makes one.\n")
     assert listed(data) == []
     assert not data.exists()
 
 
-def test_no_user_id_can_command_the_terminal(data: Path) -> None:
+def test_no_user_id_can_control_the_terminal(data: Path) -> None:
     assert "\x1b" not in run(data, "add", "\x1b[31mann").stderr
     assert "\x1b" not in run(data, "list").stdout
     assert "␛[31mann" in run(data, "list").stdout
     assert listed(data)[0]["user_id"] == "\x1b[31mann"
 
 
-def test_a_token_is_revoked_by_its_id_or_by_itself(data: Path) -> None:
+def test_a_token_is_revoked_by_its_id_or_its_text(data: Path) -> None:
     one, two = add(data, "ann"), add(data, "ann")
     assert run(data, "revoke", token_id_of(one)).stdout == f"Token {token_id_of(one)} is revoked.\n"
     assert run(data, "revoke", two).stdout == f"Token {token_id_of(two)} is revoked.\n"
     assert [entry["state"] for entry in listed(data)] == ["revoked", "revoked"]
     again = run(data, "revoke", token_id_of(one))
-    assert (again.exit_code, again.stdout) == (0, f"Token {token_id_of(one)} was revoked before.\n")
+    assert (again.exit_code, again.stdout) == (0, f"Token {token_id_of(one)} was already revoked.\n")
 
 
-def test_an_unknown_id_is_refused_with_the_one_that_was_most_likely_meant(data: Path) -> None:
+def test_an_unknown_id_is_refused_with_a_suggestion(data: Path) -> None:
     token_id = token_id_of(add(data, "ann"))
     near = run(data, "revoke", token_id[:-1])
     assert (near.exit_code, near.stdout) == (2, "")
@@ -131,10 +131,10 @@ def test_an_unknown_id_is_refused_with_the_one_that_was_most_likely_meant(data: 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("ann", "--expires", "soon"), "is no time; write it like 12h, 30d, 4w or 2027-01-31"),
-        (("ann", "--expires", "2027-02-30"), "is no time"),
-        (("ann", "--expires", "2020-01-31"), "is past"),
-        (("ann", "--expires", "0d"), "is past"),
+        (("ann", "--expires", "soon"), "is not a valid time; write it like 12h, 30d, 4w or 2027-01-31"),
+        (("ann", "--expires", "2027-02-30"), "is not a valid time"),
+        (("ann", "--expires", "2020-01-31"), "is in the past"),
+        (("ann", "--expires", "0d"), "is in the past"),
         (("ann", "--expires", "999999w"), "is too far"),
         (("ann", "--expires", "9999-12-31"), "is too far"),
         (("ann", "--scope", "everything"), "'everything' is not one of"),
@@ -142,7 +142,7 @@ def test_an_unknown_id_is_refused_with_the_one_that_was_most_likely_meant(data: 
         (("a" * 10_001,), "user_id: is over 10,000 characters"),
     ],
 )
-def test_what_cannot_be_used_is_refused_and_no_token_is_made(arguments: tuple[str, ...], said: str, data: Path) -> None:
+def test_invalid_arguments_are_refused_and_make_no_token(arguments: tuple[str, ...], said: str, data: Path) -> None:
     result = run(data, "add", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
@@ -164,7 +164,7 @@ def test_an_expiry_is_a_duration_or_the_last_day(text: str, zone: ZoneInfo | Non
 
 
 @given(text=st.text(max_size=12) | st.from_regex(r"[0-9]{1,7}[hdwm]|[0-9]{4}-[0-9]{2}-[0-9]{2}", fullmatch=True))
-def test_any_expiry_is_to_come_or_refused(text: str) -> None:
+def test_any_expiry_is_in_the_future_or_refused(text: str) -> None:
     for zone in (ZoneInfo("Pacific/Apia"), None):
         try:
             assert expiry(text, now=NOW, zone=zone) > NOW
@@ -172,7 +172,7 @@ def test_any_expiry_is_to_come_or_refused(text: str) -> None:
             assert "is " in error.message
 
 
-def test_the_folder_can_be_named_by_a_config_file_or_the_environment(data: Path, tmp_path: Path) -> None:
+def test_the_folder_can_come_from_a_file_or_the_environment(data: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"data_storage_path": str(data)}), encoding="utf-8")
     made = CliRunner().invoke(cli, ["token", "add", "ann", "--config", str(config)])
@@ -181,7 +181,7 @@ def test_the_folder_can_be_named_by_a_config_file_or_the_environment(data: Path,
     assert json.loads(found.stdout)[0]["id"] == token_id_of(made.stdout.strip())
 
 
-def test_a_damaged_file_and_a_wrong_setting_end_with_the_exit_codes_of_every_command(data: Path) -> None:
+def test_damage_and_wrong_settings_have_the_usual_exit_codes(data: Path) -> None:
     def failing(*arguments: str) -> tuple[int, str]:
         command = [sys.executable, "-m", "memoryos_mcp", "token", *arguments]
         done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, env=clean_environment())

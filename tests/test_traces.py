@@ -202,7 +202,7 @@ def test_tracing_without_the_extra_names_what_to_install(
     assert open_tracing({ENDPOINT: "http://127.0.0.1:1"}) is None
     [record] = caplog.records
     assert record.levelno == logging.WARNING
-    assert f"asked for by {ENDPOINT}" in record.getMessage()
+    assert f"{ENDPOINT} is set" in record.getMessage()
     assert "pip install '.[otel]'" in record.getMessage()
 
 

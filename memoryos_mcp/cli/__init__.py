@@ -1,1 +1,1 @@
-"""The command line ``memoryos-mcp``: commands, the installer for clients, and what a terminal shows."""
+"""The command line ``memoryos-mcp``: its commands, the installer for MCP clients, and output on a terminal."""

@@ -29,49 +29,49 @@ from memoryos_mcp.model.ids import TELLING_IDS
 logger = logging.getLogger(__name__)
 
 PROGRAM = "memoryos-mcp"
-EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_UNREAD = 1, 2, 130, 141
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_OUTPUT_CLOSED = 1, 2, 130, 141
 EXIT_CODES: Mapping[int, str] = {
-    0: "Done. A server that was told to stop ends with it too.",
-    EXIT_FAILED: "It failed, or a check of doctor did; stderr says why and what to do.",
-    EXIT_USAGE: "The command line or a setting cannot be used; nothing was done.",
-    EXIT_INTERRUPTED: "Stopped with Ctrl-C; what was done stays done.",
-    EXIT_UNREAD: "The output was no longer read, as with `| head`.",
+    0: "Success. A server that is stopped from outside also ends with 0.",
+    EXIT_FAILED: "The command failed, or a check of doctor failed; stderr shows why and what to do.",
+    EXIT_USAGE: "The command line or a setting is not valid; nothing was done.",
+    EXIT_INTERRUPTED: "Stopped with Ctrl-C; finished work is kept.",
+    EXIT_OUTPUT_CLOSED: "The reader of the output has closed it, as `| head` does.",
 }
-# In the order in which people need them; a command that is missing here is listed at the end.
+# The commands of each section, in the order of use. Other commands are listed at the end.
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Begin": ("demo", "install", "doctor", "serve", "uninstall"),
     "Look into a memory": ("stats", "search", "show"),
-    "Take it along, put it back, correct, forget": ("export", "import", "backup", "restore", "correct", "forget"),
+    "Export, restore, correct and forget": ("export", "import", "backup", "restore", "correct", "forget"),
     "Models": ("warmup", "reembed", "reconsolidate", "llm-log"),
     "Connect and set up": ("token", "completion", "bundle"),
 }
 OTHER_COMMANDS = "More"
-# Destructive commands, which are suggested only for a nearly equal name.
+# Destructive commands, which are suggested only if the mistyped name is nearly equal.
 DESTRUCTIVE = frozenset({"forget", "restore", "uninstall", "revoke"})
-_TYPED_SHARE = 0.85
+_NEARLY_EQUAL = 0.85
 # A key on a command line is visible in every list of processes.
 NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
-# What messages about a tool's arguments name, and its name on the command line.
+# Words in messages about a tool's arguments, and the words for the same thing on the command line.
 _WORDS_HERE = {TELLING_IDS: "stats and search", "wrong: true": "--wrong"}
-# Settings that every command shows in its help; the others would bury its own options.
+# Settings that the help of every command shows; the others would make it too long.
 SETTINGS_SHOWN = ("user_id", "data_storage_path")
 
 
 class Choice(click.Choice[str]):
-    """One of a few words. The error for a mistyped one suggests the nearest."""
+    """A choice between words. The error for a mistyped word suggests the nearest one."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return the error for a word, with the nearest valid one."""
+        """Return the error for an invalid word, with the nearest valid one."""
         close = nearest_name(str(value), self.choices)
-        told = super().get_invalid_choice_message(value, ctx)
-        return f"{told} Did you mean {close!r}?" if close else told
+        message = super().get_invalid_choice_message(value, ctx)
+        return f"{message} Did you mean {close!r}?" if close else message
 
 
 class SettingOption(click.Option):
-    """An option for a setting, or one about settings."""
+    """An option for a setting, or an option about settings such as ``--config``."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the possible values of a setting that has only a few."""
+        """Return the allowed values for a shell, if the setting has only a few."""
         texts = _values(self.name) if self.name in Settings.model_fields else ()
         if not texts:
             return super().shell_complete(ctx, incomplete)
@@ -79,29 +79,24 @@ class SettingOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help shows its own options first, then the most important settings, then examples.
+    """A command whose help shows its options, `SETTINGS_SHOWN` and ``shown_settings``, and then examples.
 
-    Args:
-        examples: Command lines, each with its explanation.
-        shown_settings: Settings in the help, in addition to SETTINGS_SHOWN.
+    Each example is a command line with an explanation.
     """
 
     def __init__(
-        self,
-        *args: Any,
-        examples: Sequence[tuple[str, str]] = (),
-        shown_settings: Sequence[str] = (),
-        **more: Any,
+        self, *args: Any, examples: Sequence[tuple[str, str]] = (), shown_settings: Sequence[str] = (), **more: Any
     ) -> None:
         super().__init__(*args, **more)
         self.examples = examples
         self.shown_settings = (*SETTINGS_SHOWN, *shown_settings)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, then the settings in their own section."""
+        """Write the options, then the settings in another section."""
         parameters = self.get_params(ctx)
         own = [each for each in parameters if not isinstance(each, SettingOption)]
-        settings = [each for each in parameters if isinstance(each, SettingOption) and self._is_shown(each)]
+        hidden = Settings.model_fields.keys() - {*self.shown_settings}
+        settings = [each for each in parameters if isinstance(each, SettingOption) and each.name not in hidden]
         _write_section(formatter, "Options", _records(own, ctx))
         _write_section(formatter, "Settings", _records(settings, ctx))
 
@@ -115,11 +110,11 @@ class Command(click.Command):
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error about an argument names it as the command line does."""
+        """Run the command. An error about a tool's argument names the option of the command line instead."""
         try:
             return super().invoke(ctx)
         except ArgumentError as error:
-            argument = error.argument.partition("[")[0]  # without a place in a list
+            argument = error.argument.partition("[")[0]  # an error about ``ids[0]`` is about ``ids``
             named = next((each for each in self.params if each.name == argument), None)
             if named is None:
                 raise
@@ -129,36 +124,33 @@ class Command(click.Command):
                 problem = problem.replace(word, here)
             raise ArgumentError(argument=name, problem=problem) from error
 
-    def _is_shown(self, option: SettingOption) -> bool:
-        return option.name not in Settings.model_fields or option.name in self.shown_settings
 
-
-class _UnreadError(Exception):
-    """Nobody reads the output any more. Click would treat the system's own error as a failure."""
+class _OutputClosedError(Exception):
+    """The reader of the output has closed it. Click would exit with 1 after a `BrokenPipeError`."""
 
 
 @contextmanager
-def _watching_the_reader() -> Iterator[None]:
+def _detecting_closed_output() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError as error:
-        raise _UnreadError from error
+        raise _OutputClosedError from error
 
 
 class Group(click.Group):
-    """Commands, listed in sections, with the exit codes at the end of the help."""
+    """A group of commands. Its help lists them in sections, then the exit codes."""
 
     command_class = Command
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        """Return the context of a command line. Help is printed here."""
-        with _watching_the_reader():
+        """Parse a command line; prints the help if it was requested."""
+        with _detecting_closed_output():
             return super().make_context(*args, **more)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the named command. The error for an unknown name suggests near ones, but rarely a destructive one."""
+        """Return the named command. The error for an unknown name rarely suggests a destructive command."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -166,17 +158,17 @@ class Group(click.Group):
             near = [
                 each
                 for each in self.list_commands(ctx)
-                if each not in DESTRUCTIVE or SequenceMatcher(None, name, each).ratio() >= _TYPED_SHARE
+                if each not in DESTRUCTIVE or SequenceMatcher(None, name, each).ratio() >= _NEARLY_EQUAL
             ]
             raise click.NoSuchCommand(name, possibilities=near, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _watching_the_reader():
+        with _detecting_closed_output():
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands before the options, because readers look for commands."""
+        """Write the commands in their sections, then the options."""
         left = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         widest = max(map(len, left))
         width = formatter.width - 6 - widest
@@ -211,16 +203,16 @@ def config_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds the option of a setting to a command."""
+    """Return a decorator that adds the option for a setting to a command."""
     return click.option(_flag(name), name, cls=SettingOption, metavar="VALUE", help=_meaning(name))
 
 
 def settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--config``, ``--help-settings`` and an option for every setting that is not secret to a command."""
+    """Add ``--config``, ``--help-settings`` and an option for each setting except API keys to a command."""
     count = sum(name not in NOT_AS_FLAGS for name in Settings.model_fields)
     command = click.option(
         "--help-settings", cls=SettingOption, is_flag=True, is_eager=True, expose_value=False, callback=_show_settings,
-        help=f"Show all {count} settings, which are options too, and exit.",
+        help=f"Show all {count} settings, which are also options, and exit.",
     )(command)  # fmt: skip
     command = config_option(command)
     for name in reversed(Settings.model_fields):
@@ -230,9 +222,9 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def takes_settings(*, makes_folder: bool = True) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Return a decorator that adds the options of `settings_options` to a command and passes it the chosen settings.
+    """Return a decorator that adds the options of `settings_options` and calls the command with the settings.
 
-    A command may be a coroutine function. ``makes_folder`` is that of `chosen_settings`.
+    The command may be a coroutine function. See `chosen_settings` for ``makes_folder``.
     """
 
     def decorated(command: Callable[..., Any]) -> Callable[..., None]:
@@ -254,26 +246,23 @@ def takes_settings(*, makes_folder: bool = True) -> Callable[[Callable[..., Any]
 def chosen_settings(
     config_file: Path | None, flags: Mapping[str, Any], *, makes_folder: bool = True, is_server: bool = False
 ) -> Settings:
-    """Return a command's settings, and set up logging to stderr by them.
+    """Return a command's settings, and start logging to stderr.
 
-    Args:
-        config_file: The value of ``--config``.
-        flags: Settings by name; None means not given.
-        makes_folder: Whether to create the data folder and check that it is writable; reading needs neither.
-        is_server: Whether the default log level applies; other commands log only warnings unless a level is set.
+    ``flags`` are settings from options by name; None means that the option was not used. With ``makes_folder`` the data
+    folder is created and must be writable. Commands other than the server log only warnings unless a level is set.
     """
-    settings = load_settings(config_file, {name: value for name, value in flags.items() if value is not None})
+    settings = load_settings(config_file, flags)
     if makes_folder:
         check_data_folder(settings, may_only_read=True)
-    is_asked_for = is_server or "log_level" in settings.model_fields_set
-    log_to_stderr(settings.log_level if is_asked_for else "WARNING", settings.log_format)
+    uses_log_level = is_server or "log_level" in settings.model_fields_set
+    log_to_stderr(settings.log_level if uses_log_level else "WARNING", settings.log_format)
     return settings
 
 
 def run(commands: Group, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line, print an error on stderr in one line, and exit with its code.
+    """Run a command line, and exit with its code. An error is printed to stderr in one line.
 
-    The arguments do not include the program's name; None means this process's arguments.
+    ``arguments`` do not include the program's name; None means the arguments of this process.
     """
     sys.exit(_exit_code(commands, arguments))
 
@@ -283,26 +272,26 @@ def _exit_code(commands: Group, arguments: Sequence[str] | None) -> int:
         try:
             code = commands.main(arguments, prog_name=PROGRAM, standalone_mode=False)
         finally:
-            _flush()  # a failed write is reported here, not at the interpreter's exit
+            _flush()  # otherwise a failed write would be reported only at the interpreter's exit
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except click.Abort as error:
         if isinstance(error.__context__, KeyboardInterrupt):
-            return _told("interrupted", EXIT_INTERRUPTED)
-        return EXIT_FAILED  # the command has printed the reason
+            return _print_error("interrupted", EXIT_INTERRUPTED)
+        return EXIT_FAILED  # the command has already printed the reason
     except KeyboardInterrupt:
-        return _told("interrupted", EXIT_INTERRUPTED)
+        return _print_error("interrupted", EXIT_INTERRUPTED)
     except (ConfigError, ArgumentError) as error:
-        return _told(str(error), EXIT_USAGE)
-    except (MemoryOSError, OSError, _UnreadError) as error:
+        return _print_error(str(error), EXIT_USAGE)
+    except (MemoryOSError, OSError, _OutputClosedError) as error:
         return _failed(error)
     except Exception as error:
         logger.debug("unexpected", exc_info=True)
         frame = extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}, line {frame.lineno}"
-        return _told(
-            f"unexpected {type(error).__name__} in {where}: a defect of this program; report it with this line"
+        return _print_error(
+            f"unexpected {type(error).__name__} in {where}: this is a defect of the program; report it with this line"
         )
     return code if isinstance(code, int) else 0
 
@@ -317,25 +306,25 @@ def _flush() -> None:
         raise
 
 
-def _failed(error: MemoryOSError | OSError | _UnreadError) -> int:
+def _failed(error: MemoryOSError | OSError | _OutputClosedError) -> int:
     if isinstance(error, BrokenPipeError) or isinstance(error.__cause__, BrokenPipeError):
-        _let_stdout_go()
-        return EXIT_UNREAD
+        _discard_stdout()
+        return EXIT_OUTPUT_CLOSED
     if isinstance(error, OSError):
-        _let_stdout_go()
+        _discard_stdout()
         where = f"{error.filename}: " if error.filename else "reading or writing failed: "
-        return _told(f"{where}{error.strerror or type(error).__name__}")
-    return _told(str(error))
+        return _print_error(f"{where}{error.strerror or type(error).__name__}")
+    return _print_error(str(error))
 
 
-def _let_stdout_go() -> None:
-    """Redirect a broken stdout to nothing; otherwise the interpreter would try again and complain."""
+def _discard_stdout() -> None:
+    """Redirect a broken stdout to the null device, because the interpreter flushes stdout again at exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _told(message: str, code: int = EXIT_FAILED) -> int:
-    from memoryos_mcp.cli.terminal import plain  # its imports are slow
+def _print_error(message: str, code: int = EXIT_FAILED) -> int:
+    from memoryos_mcp.cli.terminal import plain  # imported late because its imports are slow
 
     click.echo(f"{PROGRAM}: {plain(message)}", err=True)
     return code
@@ -350,7 +339,7 @@ def _meaning(name: str) -> str:
 
 
 def _values(name: str) -> tuple[str, ...]:
-    """Return the values of a setting that has only a few."""
+    """Return the allowed values of a setting if there are only a few, else nothing."""
     kind = value_type(name)
     if kind is Literal:
         return allowed_texts(name)
@@ -368,22 +357,22 @@ def _write_section(formatter: click.HelpFormatter, title: str, rows: Sequence[tu
             formatter.write_dl(rows)
 
 
-def _show_settings(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
-    """Print every setting, where it can be set and its possible values, and exit."""
-    if not is_asked or ctx.resilient_parsing:
+def _show_settings(ctx: click.Context, _: click.Parameter, is_used: bool) -> None:
+    """Print all settings with their allowed values, and exit."""
+    if not is_used or ctx.resilient_parsing:
         return
     formatter = ctx.make_formatter()
     formatter.write_text(
-        "Every setting is a key of the config file, an environment variable (MEMORYOS_ and its name in capitals) and, "
-        "except for API keys, an option; later ones win."
+        "Every setting can be a key of the config file, an environment variable (MEMORYOS_ and the name in capitals) "
+        "and, except for API keys, an option. The environment overrides the file, and options override both."
     )
     rows = []
     for name, field in sorted(Settings.model_fields.items(), key=lambda item: item[0] in HttpSettings.model_fields):
-        may_be = describe_values(name)
+        values = describe_values(name)
         has_default = field.default_factory is None and field.default not in (None, "", [])
         default = f"; default {json.dumps(field.default)}" if has_default else ""
-        told = f"{_meaning(name)} {may_be[0].upper()}{may_be[1:]}{default}."
-        rows.append((_flag(name) if name not in NOT_AS_FLAGS else name, told))
+        text = f"{_meaning(name)} {values[0].upper()}{values[1:]}{default}."
+        rows.append((_flag(name) if name not in NOT_AS_FLAGS else name, text))
     _write_section(formatter, "Settings", rows)
     click.echo(formatter.getvalue().rstrip("\n"), color=ctx.color)
     ctx.exit()

@@ -1,6 +1,6 @@
-"""Output for a person or a pipe: one way to print a report. Stored text cannot control the terminal.
+"""Output on a terminal or into a pipe.
 
-Rich decides about colour: none in a pipe, with NO_COLOR or where TERM is dumb; with FORCE_COLOR also in a pipe.
+Rich decides about colour: none in a pipe, with NO_COLOR or if TERM is dumb; with FORCE_COLOR also in a pipe.
 """
 
 import errno
@@ -20,42 +20,42 @@ from rich.text import Text
 
 from memoryos_mcp.cli.command_line import PROGRAM
 
-# A terminal is shown stored text in the same form as a model.
+# Stored text is shown in the same form to people and to models; it cannot control the terminal.
 from memoryos_mcp.text.quoting import one_line as one_line
 from memoryos_mcp.text.quoting import plain as plain
 
-# Width without a terminal and without COLUMNS.
+# Width if stdout is not a terminal and COLUMNS is not set.
 PIPED_COLUMNS = 120
 
 
 class _StdoutConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """Raise, so that the command line handles a reader that has left."""
+        """Raise `BrokenPipeError`, which the command line handles; Rich would exit."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def prepare_stdout() -> None:
-    """Replace characters that the console cannot show, instead of failing."""
+    """Make stdout replace characters that its encoding lacks, instead of raising an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
 
 def make_console() -> Console:
-    """Return a console for stdout, as wide as the terminal."""
+    """Return a console for stdout."""
     prepare_stdout()
     is_width_known = "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty())
     return _StdoutConsole(highlight=False, markup=False, emoji=False, width=None if is_width_known else PIPED_COLUMNS)
 
 
 def note(text: str) -> None:
-    """Print a line about the command itself on stderr."""
+    """Print a line to stderr, after the program's name."""
     click.echo(f"{PROGRAM}: {text}", err=True)
 
 
 def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
     """Print a result as one JSON object, or its parts for people.
 
-    Texts are printed as they are; other parts are laid out for the terminal's width, in a pipe without trailing blanks.
+    Strings are printed unchanged; other parts are fitted to the width, in a pipe without trailing blanks.
     """
     prepare_stdout()
     if as_json:
@@ -68,19 +68,19 @@ def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bo
             continue
         with console.capture() as capture:
             console.print(part)
-        # A heading begins with an empty line, which the first part does not need.
+        # A heading begins with an empty line, which is not needed at the top.
         shown = capture.get() if index else capture.get().removeprefix("\n")
         lines = shown.split("\n")
         console.file.write("\n".join(lines if console.is_terminal else (line.rstrip() for line in lines)))
 
 
-def heading(title: str, beside: str = "") -> Text:
-    """Return the title of a section, with a note beside it."""
-    return Text.assemble((f"\n{title}", "bold"), (f"  {beside}" if beside else "", "dim"))
+def heading(title: str, remark: str = "") -> Text:
+    """Return the title of a section, with a dim note beside it."""
+    return Text.assemble((f"\n{title}", "bold"), (f"  {remark}" if remark else "", "dim"))
 
 
 def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 2) -> Padding:
-    """Return an indented table with a column for each style; the last one takes the remaining width."""
+    """Return an indented table with one column for each style; the last column takes the remaining width."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for style in styles[:-1]:
         grid.add_column(style=style, no_wrap=True)
@@ -91,19 +91,19 @@ def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 
 
 
 def section(
-    title: str, beside: str, rows: Iterable[Sequence[RenderableType]], *styles: str
+    title: str, remark: str, rows: Iterable[Sequence[RenderableType]], *styles: str
 ) -> Iterator[RenderableType]:
-    """Yield a heading and a table; nothing without rows."""
+    """Yield a heading and a table; nothing if there are no rows."""
     if filled := list(rows):
-        yield heading(title, beside)
+        yield heading(title, remark)
         yield table(filled, *styles)
 
 
 def day(timestamp: str) -> str:
-    """Return the day of a result's timestamp."""
+    """Return the date of an ISO timestamp."""
     return timestamp[:10]
 
 
 def minute(timestamp: str) -> str:
-    """Return a result's timestamp, to the minute."""
+    """Return the date, hour and minute of an ISO timestamp."""
     return timestamp[:16].replace("T", " ")

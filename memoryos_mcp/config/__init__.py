@@ -1,6 +1,6 @@
-"""Settings: every knob, its unit, its range and its default.
+"""Settings: every key of the config file, with its unit, its range and its default.
 
-The keys of the reference implementation keep their names and meaning, so that its config.json works unchanged.
+The settings of the reference implementation have the same names and meaning here, so its config.json works unchanged.
 """
 
 import zoneinfo
@@ -8,23 +8,10 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SecretStr, StrictBool, StrictFloat, StrictInt
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from memoryos_mcp.config.checks import (
-    api_url,
-    default_folder,
-    different_names,
-    dimension_name,
-    file_path,
-    folder_path,
-    is_placeholder,
-    json_object,
-    lower_or_none,
-    name_text,
-    upper,
-    zone_name,
-)
+from memoryos_mcp.config import checks
 from memoryos_mcp.config.http import HttpSettings
 from memoryos_mcp.config.masks import masked, path_text, without_credentials
 
@@ -32,7 +19,7 @@ ENV_PREFIX = "MEMORYOS_"
 LlmProvider = Literal["openai", "anthropic", "deepseek", "qwen", "vllm", "llama-factory", "ollama", "llama.cpp"]
 BUNDLED_EMBEDDER_NAMES = frozenset({"all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2", "bundled"})
 
-# Pages of a batch, without an LLM and with one.
+# Number of pages in a batch, without an LLM and with one.
 BATCH_PAGES = 10
 LLM_BATCH_PAGES = 20
 
@@ -41,15 +28,19 @@ _TOKENS_MAX = 1_000_000_000_000
 _DAYS_MAX = 36_500
 _YEAR_S = 365 * 86_400
 
-_Name = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(name_text)]
-_Dimension = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(dimension_name)]
+_Name = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(checks.name_text)]
+_Dimension = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(checks.dimension_name)]
+_Dimensions = Annotated[list[_Dimension], Field(max_length=100), AfterValidator(checks.different_names)]
+_LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(checks.upper)]
 
 
 class Settings(HttpSettings):
-    """Every setting, checked; read-only. Made by `load_settings`; called directly it takes only its arguments.
+    """All settings, validated and read-only.
+
+    `load_settings` reads them from the config file, the environment and flags. The constructor uses only its arguments.
 
     Raises:
-        pydantic.ValidationError: An argument is unknown or out of range; `load_settings` says it as a ConfigError.
+        pydantic.ValidationError: An argument is unknown or out of range; `load_settings` raises ConfigError instead.
     """
 
     model_config = SettingsConfigDict(
@@ -62,188 +53,156 @@ class Settings(HttpSettings):
         enable_decoding=False,
     )
 
-    user_id: _Name = Field(default="default_user", description="Whose memory this process serves; any text.")
+    user_id: _Name = Field(default="default_user", description="User whose memory this process serves; any text.")
     assistant_id: _Name = Field(
-        default="default_assistant_profile", description="Which assistant the knowledge about the assistant belongs to."
+        default="default_assistant_profile",
+        description="Assistant to which the knowledge about the assistant belongs; any text.",
     )
-    data_storage_path: Annotated[Path, BeforeValidator(folder_path)] = Field(
-        default_factory=default_folder,
-        description="Folder of all memories. `~` is expanded; a relative path starts at the config file's folder. "
-        "Default: the platform's user data folder.",
+    data_storage_path: Annotated[Path, BeforeValidator(checks.folder_path)] = Field(
+        default_factory=checks.default_folder,
+        description="Folder that contains all memories. `~` means the home folder; a relative path starts at the "
+        "config file's folder. Default: the platform's user data folder.",
     )
-    short_term_capacity: int = Field(
+    short_term_capacity: Annotated[StrictInt, Field(ge=0, le=_COUNT_MAX)] = Field(
         default=7,
-        strict=True,
-        ge=0,
-        le=_COUNT_MAX,
-        description="Newest pages kept verbatim. A retrieval returns the last two, and others that bear on the query.",
+        description="Number of pages in short-term memory, which has the newest ones. A retrieval returns the last "
+        "two, and others that are relevant to the query.",
     )
-    mid_term_capacity: int = Field(
+    mid_term_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=200,
-        strict=True,
-        ge=1,
-        le=_COUNT_MAX,
-        description="Topic segments kept; beyond it the coldest are archived.",
+        description="Maximum number of topic segments. Beyond it, the segments with the lowest heat are archived.",
     )
-    long_term_knowledge_capacity: int = Field(
+    long_term_knowledge_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=3000,
-        strict=True,
-        ge=1,
-        le=_COUNT_MAX,
-        description="Current facts about the user, and as many about the assistant; beyond it those longest unheard of "
-        "are archived, which questions still find.",
+        description="Maximum number of current facts about the user, and the same number about the assistant. Beyond "
+        "it, the facts that were not mentioned for the longest time are archived; questions still find them.",
     )
-    retrieval_queue_capacity: int = Field(
+    retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
-        strict=True,
-        ge=1,
-        le=100,
-        description="Pages found at most when a call names no `max_results`; mostly fewer answer, or fit.",
+        description="Maximum number of pages that a retrieval finds if the call does not set `max_results`. Usually "
+        "fewer are relevant, or fit into the reply.",
     )
-    retrieval_max_tokens: int = Field(
-        default=2000,
-        strict=True,
-        ge=100,
-        le=1_000_000,
-        description="Tokens of a reply when a call names no `max_tokens`.",
+    retrieval_max_tokens: Annotated[StrictInt, Field(ge=100, le=1_000_000)] = Field(
+        default=2000, description="Maximum length of a reply if the call does not set `max_tokens`, in tokens."
     )
-    mid_term_heat_threshold: float = Field(
-        default=5.0, strict=True, gt=0, description="Heat from which a segment is promoted to profile and knowledge."
+    mid_term_heat_threshold: StrictFloat = Field(
+        default=5.0, gt=0, description="Heat at which a segment is used to update the profile and the knowledge."
     )
-    mid_term_similarity_threshold: float = Field(
-        default=0.6,
-        strict=True,
-        ge=0,
-        le=2,
-        description="Cosine plus keyword overlap from which a page joins a segment.",
+    mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
+        default=0.6, description="Similarity (cosine plus keyword overlap) at which a page joins a segment."
     )
-    heat_alpha: float = Field(default=1.0, strict=True, ge=0, description="Weight of a segment's visits in its heat.")
-    heat_beta: float = Field(default=1.0, strict=True, ge=0, description="Weight of a segment's pages in its heat.")
-    heat_gamma: float = Field(default=1.0, strict=True, ge=0, description="Weight of a segment's recency in its heat.")
-    heat_mu_s: float = Field(default=1e7, strict=True, gt=0, description="Decay time of a segment's recency, seconds.")
+    heat_alpha: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's visits in its heat.")
+    heat_beta: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's pages in its heat.")
+    heat_gamma: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's recency in its heat.")
+    heat_mu_s: StrictFloat = Field(default=1e7, gt=0, description="Decay time of a segment's recency, in seconds.")
     openai_api_key: SecretStr | None = Field(
-        default=None, description="Key of the LLM. Empty or a placeholder counts as none."
+        default=None, description="Key of the LLM's API. An empty text or a placeholder means no key."
     )
-    openai_base_url: Annotated[str | None, AfterValidator(api_url)] = Field(
-        default=None, repr=False, description="Address of an OpenAI-compatible API. Default: the provider's own."
-    )
-    llm_provider: Annotated[LlmProvider | None, BeforeValidator(lower_or_none)] = Field(
+    openai_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
-        description="Preset of an API's address and its key's own environment variable. "
-        "Null: OpenAI's with `openai_api_key`, or `openai_base_url`.",
+        repr=False,
+        description="Address of an OpenAI-compatible API for the LLM. Default: the provider's address.",
     )
-    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM.")
-    llm_timeout_s: float = Field(
-        default=120.0, strict=True, gt=0, le=3600, description="Longest wait for one reply of the LLM, seconds."
-    )
-    llm_max_concurrent_calls: int = Field(
-        default=16, strict=True, ge=1, le=1000, description="Calls to the LLM that may run at once in this process."
-    )
-    llm_max_prompt_tokens: int = Field(
-        default=24_000,
-        strict=True,
-        ge=1000,
-        le=1_000_000,
-        description="Tokens of one prompt; longer pages are shown to the LLM in part.",
-    )
-    llm_daily_token_limit: int | None = Field(
+    llm_provider: Annotated[LlmProvider | None, BeforeValidator(checks.lower_or_none)] = Field(
         default=None,
-        strict=True,
-        ge=0,
-        le=_TOKENS_MAX,
-        description="Tokens a day that may be spent on one user; then memory goes on without the LLM until the next. "
-        "Null: no limit.",
+        description="Provider of the LLM, which sets the API's address and the environment variable of its key. Null: "
+        "OpenAI if `openai_api_key` is set, or the API at `openai_base_url`.",
     )
-    llm_log: bool = Field(
+    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM at its provider.")
+    llm_timeout_s: StrictFloat = Field(
+        default=120.0, gt=0, le=3600, description="Longest wait for one reply of the LLM, in seconds."
+    )
+    llm_max_concurrent_calls: StrictInt = Field(
+        default=16, ge=1, le=1000, description="Calls to the LLM that may run at the same time in this process."
+    )
+    llm_max_prompt_tokens: Annotated[StrictInt, Field(ge=1000, le=1_000_000)] = Field(
+        default=24_000, description="Maximum length of one prompt, in tokens. The LLM sees only parts of longer pages."
+    )
+    llm_daily_token_limit: Annotated[int | None, Field(strict=True, ge=0, le=_TOKENS_MAX)] = Field(
+        default=None,
+        description="Tokens that may be spent on one user in a day. After that, the memory works without the LLM until "
+        "the next day. Null: no limit.",
+    )
+    llm_log: StrictBool = Field(
         default=False,
-        strict=True,
-        description="Whether each request to the LLM and its reply are written to the user's folder; "
-        "`memoryos-mcp llm-log` shows them.",
+        description="Whether each request to the LLM and its reply are logged in the user's folder. `memoryos-mcp "
+        "llm-log` shows the log.",
     )
-    llm_replay_file: Annotated[Path | None, BeforeValidator(file_path)] = Field(
+    llm_replay_file: Annotated[Path | None, BeforeValidator(checks.file_path)] = Field(
         default=None,
-        description="Answer from this file of logged or batch replies instead of asking an LLM. "
-        "What it lacks is written beside it as a batch to be sent.",
+        description="File of logged or batch replies that are used instead of calling an LLM. Requests without a reply "
+        "are written to a batch file beside it.",
     )
-    max_topics: int = Field(
-        default=6, strict=True, ge=1, le=20, description="Topics at most that the LLM may find in one batch of pages."
+    max_topics: StrictInt = Field(
+        default=6, ge=1, le=20, description="Maximum number of topics that the LLM may find in one batch of pages."
     )
-    profile_dimensions: Annotated[list[_Dimension], Field(max_length=100), AfterValidator(different_names)] = Field(
-        default=[], description="Dimensions of the profile that are yours, beside the 90 of the catalogue."
+    profile_dimensions: _Dimensions = Field(
+        default=[], description="Your own dimensions of the profile, in addition to the 90 of the catalogue."
     )
     embedding_model_name: _Name = Field(
         default="all-MiniLM-L6-v2",
-        description="Name or folder of the embedding model; `all-MiniLM-L6-v2` is the bundled one, "
-        "and with `none` words answer alone.",
+        description="Name or folder of the embedding model. `all-MiniLM-L6-v2` is bundled; with `none`, search uses "
+        "only keywords.",
     )
-    embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(json_object)] = Field(
-        default=None, repr=False, description="Further arguments of the embedding model's constructor, a JSON object."
-    )
-    embedding_base_url: Annotated[str | None, AfterValidator(api_url)] = Field(
+    embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(checks.json_object)] = Field(
         default=None,
         repr=False,
-        description="Address of an OpenAI-compatible API that has the embedding model. Empty: the model runs here.",
+        description="Additional arguments of the embedding model's constructor, as a JSON object.",
+    )
+    embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
+        default=None,
+        repr=False,
+        description="Address of an OpenAI-compatible API with the embedding model. Empty: the model runs in this "
+        "process.",
     )
     embedding_api_key: SecretStr | None = Field(
         default=None,
-        description="Key of that API; the LLM's is not used for it. Empty or a placeholder counts as none.",
+        description="Key of the embedding model's API; the LLM's key is not used for it. An empty text or a "
+        "placeholder means no key.",
     )
-    embedding_timeout_s: float = Field(
-        default=60.0, strict=True, gt=0, le=3600, description="Longest wait for one reply of that API, seconds."
+    embedding_timeout_s: StrictFloat = Field(
+        default=60.0, gt=0, le=3600, description="Longest wait for one reply of the embedding model's API, in seconds."
     )
-    session_gap_s: float = Field(
-        default=1800.0, strict=True, ge=0, le=_YEAR_S, description="Silence after which a new session begins, seconds."
+    session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
+        default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."
     )
-    timezone: Annotated[str, AfterValidator(zone_name)] = Field(
-        default="", description="IANA zone of times without one, like Europe/Berlin. Empty: this machine's."
+    timezone: Annotated[str, AfterValidator(checks.zone_name)] = Field(
+        default="",
+        description="IANA time zone of times that have no zone, like Europe/Berlin. Empty: this machine's time zone.",
     )
-    consolidation_batch_pages: int | None = Field(
+    consolidation_batch_pages: Annotated[int | None, Field(strict=True, ge=1, le=100)] = Field(
         default=None,
-        strict=True,
-        ge=1,
-        le=100,
-        description="Pages waiting from which a batch is consolidated at once; an LLM is asked about 20 at most. "
-        "Null: 10, with an LLM 20.",
+        description="Number of waiting pages at which a batch is consolidated at once. With an LLM, a batch has at "
+        "most 20 pages. Null: 20 with an LLM, 10 without.",
     )
-    consolidation_idle_s: float = Field(
+    consolidation_idle_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=60.0,
-        strict=True,
-        ge=0,
-        le=_YEAR_S,
-        description="Silence after which a smaller batch is consolidated, seconds. With an LLM the fewer pages wait, "
-        "the longer: times the batch's size, by the pages.",
+        description="Pause in a conversation after which a smaller batch is consolidated, in seconds. With an LLM, the "
+        "pause is multiplied by the batch's size and divided by the number of waiting pages.",
     )
-    max_page_chars: int = Field(
+    max_page_chars: Annotated[StrictInt, Field(ge=1, le=10_000_000)] = Field(
         default=1_000_000,
-        strict=True,
-        ge=1,
-        le=10_000_000,
-        description="Upper limit of one page, both sides, characters.",
+        description="Maximum length of one page, the user's and the assistant's text together, in characters.",
     )
     secret_policy: Literal["redact", "reject", "off"] = Field(
         default="redact",
-        description="What becomes of keys, passwords and card numbers in a page: left out before it is stored, "
-        "the page refused, or nothing.",
+        description="How keys, passwords and card numbers in a page are handled: `redact` removes them before the page "
+        "is stored, `reject` refuses the page, and `off` stores them.",
     )
-    retention_days: int | None = Field(
+    retention_days: Annotated[int | None, Field(strict=True, ge=1, le=_DAYS_MAX)] = Field(
         default=None,
-        strict=True,
-        ge=1,
-        le=_DAYS_MAX,
-        description="Days after which a page and what rests on it alone are forgotten, by when it was said; if "
-        "the clock may be wrong, only at a second look a day later. Null: kept for ever.",
+        description="Days after which a page is forgotten, with everything that was learned only from it; counted from "
+        "the time it was said. If the clock may be wrong, it is forgotten only after a second check a day later. Null: "
+        "never.",
     )
-    max_open_users: int = Field(
+    max_open_users: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
         default=200,
-        strict=True,
-        ge=1,
-        le=100_000,
-        description="Users' memories held open at once; beyond it the idlest close. "
-        "Fewer where the system allows too few open files.",
+        description="Maximum number of users' memories that are open at the same time. Beyond it, the memory that has "
+        "been idle longest is closed. The number is lower if the system allows too few open files.",
     )
-    act_as: bool = Field(default=False, strict=True, description="Whether calls over stdio may name another user.")
-    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(upper)] = Field(
-        default="INFO", description="Least severity that is logged to stderr. DEBUG logs dialogue text."
+    act_as: StrictBool = Field(default=False, description="Whether calls over stdio may name another user.")
+    log_level: _LogLevel = Field(
+        default="INFO", description="Lowest severity that is logged to stderr. DEBUG also logs the text of dialogues."
     )
 
     @classmethod
@@ -255,34 +214,34 @@ class Settings(HttpSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use only the arguments: `load_settings` merges the sources, so that each error names its source."""
+        """Use only the arguments; `load_settings` merges the other sources, so that each error names its source."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
     @property
     def zone(self) -> tzinfo | None:
-        """The time zone of times without one; None means this machine's."""
+        """The time zone of times that have no zone; None means this machine's."""
         return zoneinfo.ZoneInfo(self.timezone) if self.timezone else None
 
     def batch_pages(self, *, has_llm: bool) -> int:
-        """Return how many pages are consolidated at once: more with an LLM, since each batch costs a call."""
+        """Return the number of pages in a batch; it is larger with an LLM, because each batch costs a call."""
         if has_llm:
             return min(self.consolidation_batch_pages or LLM_BATCH_PAGES, LLM_BATCH_PAGES)
         return self.consolidation_batch_pages or BATCH_PAGES
 
     @property
     def has_llm_key(self) -> bool:
-        """Whether a usable key is set: not a placeholder, and valid in a header."""
+        """Whether the LLM's key is set, is not a placeholder, and is valid in an HTTP header."""
         return _usable(self.openai_api_key) is not None
 
     @property
     def embedding_key(self) -> SecretStr | None:
-        """The key of the embedding model's API; None if no usable one is set."""
+        """The key of the embedding model's API; None if none is set, or if it is a placeholder."""
         return _usable(self.embedding_api_key)
 
     @property
     def wants_no_embedder(self) -> bool:
-        """Whether only keyword search is wanted."""
+        """Whether search uses only keywords, without an embedding model."""
         return self.embedding_model_name.strip().lower() == "none"
 
     @property
@@ -291,7 +250,7 @@ class Settings(HttpSettings):
         return self.embedding_base_url is None and self.embedding_model_name.strip().lower() in BUNDLED_EMBEDDER_NAMES
 
     def public(self) -> dict[str, JsonValue]:
-        """Return every setting as a JSON value that anyone may see: no key, no credential in a URL."""
+        """Return all settings as JSON values that anyone may see, without keys and without credentials in URLs."""
         shown: dict[str, JsonValue] = {name: getattr(self, name) for name in type(self).model_fields}
         shown["data_storage_path"] = path_text(self.data_storage_path)
         shown["openai_api_key"] = "set" if self.has_llm_key else "not set"
@@ -305,6 +264,6 @@ class Settings(HttpSettings):
 
 
 def _usable(key: SecretStr | None) -> SecretStr | None:
-    """Return a key without surrounding blanks; None if it is a placeholder or not valid in a header."""
+    """Return a key without surrounding blanks; None if it is a placeholder or is not valid in an HTTP header."""
     text = "" if key is None else key.get_secret_value().strip()
-    return SecretStr(text) if text.isascii() and text.isprintable() and not is_placeholder(text) else None
+    return SecretStr(text) if text.isascii() and text.isprintable() and not checks.is_placeholder(text) else None

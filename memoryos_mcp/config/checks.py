@@ -1,4 +1,4 @@
-"""Validators of single settings: each returns the value to use, or raises `ValueError` with what is allowed."""
+"""Validators of single settings. Each returns the value to use, or raises `ValueError` with the allowed values."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from memoryos_mcp.config.problems import CONTROL, UNSTORABLE, nearest_name
 from memoryos_mcp.errors import ConfigError
 
 APP_NAME = "memoryos-mcp"
-_NO_HOME = "data_storage_path: this account has no home folder to put memory in; set it to an absolute path"
+_NO_HOME = "data_storage_path: this account has no home folder for memories; set data_storage_path to an absolute path"
 
-# Template of an MCP bundle. A client whose user gave no answer may pass it on, or an empty text.
+# A placeholder in an MCP bundle. If the user enters nothing, a client passes on the placeholder or an empty text.
 _UNANSWERED = re.compile(r"\$\{user_config\.[^}]*\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACEHOLDER_KEY = re.compile(
@@ -27,7 +27,7 @@ _PLACEHOLDER_KEY = re.compile(
       | [x*.…]+                                 # xxx
       | .*(?:\.\.\.|…).*                        # sk-...
       | change[-_ ]?(?:me|it|this) | todo | placeholder | (?:openai[-_ ]?)?api[-_ ]?key
-      | <.*> | \[.*\] | \$?\{.*\} | %.*%        # a client's template that nobody filled in
+      | <.*> | \[.*\] | \$?\{.*\} | %.*%        # a client's template without a value
     )?
     """,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
@@ -35,7 +35,7 @@ _PLACEHOLDER_KEY = re.compile(
 
 
 def is_unanswered(text: str) -> bool:
-    """Return whether a text is a template that a client did not replace with its user's answer."""
+    """Return whether a text is a bundle's placeholder that the client did not replace with its user's answer."""
     return _UNANSWERED.fullmatch(text.strip()) is not None
 
 
@@ -55,67 +55,63 @@ def name_text(text: str) -> str:
 
 
 def dimension_name(name: str) -> str:
-    """Return the name without surrounding blanks; one that could break the lines of a prompt is refused."""
+    """Return the name without surrounding blanks; a control character is an error, because it could break a prompt."""
     if CONTROL.search(name):
-        msg = "holds a control character; write each name on one line"
+        msg = "contains a control character; write each name on one line"
         raise ValueError(msg)
     return name_text(name).strip()
 
 
 def different_names(names: list[str]) -> list[str]:
-    """Return the names if they differ by more than case."""
+    """Return the names if no two are equal when case is ignored."""
     numbers: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         first = numbers.setdefault(name.casefold(), number)
         if first != number:
-            msg = f"holds one name twice, as items {first} and {number}; keep one"
+            msg = f"contains the same name twice (items {first} and {number}); keep one"
             raise ValueError(msg)
     return names
 
 
 def folder_path(value: object) -> object:
-    """Return the absolute path; a blank one is refused."""
+    """Return the absolute path; a blank path is an error."""
     if isinstance(value, str | Path) and not str(value).strip():
-        msg = "is blank; name a folder or leave it out for the platform's"
+        msg = "is blank; name a folder, or leave the setting out to use the platform's folder"
         raise ValueError(msg)
     return _path(value)
 
 
 def file_path(value: object) -> object:
-    """Return the absolute path; None for a blank one."""
+    """Return the absolute path; None for a blank path."""
     return None if isinstance(value, str | Path) and not str(value).strip() else _path(value)
 
 
 def _path(value: object) -> object:
-    """Return the absolute path, `~` expanded; other types are left to the type check."""
+    """Return the absolute path, with `~` expanded; values of other types are returned for the type check."""
     if not isinstance(value, str | Path):
         return value
     text = str(value)
     if CONTROL.search(text):
-        msg = "holds a control character; in JSON write each backslash twice, or use /"
+        msg = "contains a control character; in JSON write each backslash twice, or use /"
         raise ValueError(msg)
     try:
         os.fsencode(text)
         return Path(text).expanduser().absolute()
     except UnicodeError as error:
-        msg = "holds characters that no file name can hold; write it in plain Unicode"
+        msg = "contains characters that a file name cannot have; write it in plain Unicode"
         raise ValueError(msg) from error
     except (RuntimeError, OSError) as error:
-        msg = "cannot be made absolute (no such home or working folder); write the whole path"
+        msg = "is in a home or working folder that does not exist; write the absolute path"
         raise ValueError(msg) from error
 
 
 def default_folder() -> Path:
-    """Return the platform's folder for users' data.
-
-    Raises:
-        ConfigError: This account has none.
-    """
+    """Return the platform's folder for users' data, or raise `ConfigError` if this account has none."""
     try:
         folder = platformdirs.user_data_path(APP_NAME, appauthor=False)
     except RuntimeError as error:
         raise ConfigError(_NO_HOME) from error
-    if not folder.is_absolute():  # returned by older platformdirs in this case; it would be the working directory
+    if not folder.is_absolute():  # older platformdirs return an empty path then, which would be the working directory
         raise ConfigError(_NO_HOME)
     return folder
 
@@ -126,27 +122,29 @@ def upper(value: object) -> object:
 
 
 def lower_or_none(value: object) -> object:
-    """Return a text in lower case without surrounding blanks; None for a blank one."""
+    """Return a text in lower case without surrounding blanks; None for a blank text."""
     return (value.strip().lower() or None) if isinstance(value, str) else value
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text is empty or a placeholder for a key."""
+    """Return whether a text is empty or a placeholder for a key, such as ``your-api-key``."""
     return _PLACEHOLDER_KEY.fullmatch(text.strip()) is not None
 
 
 def api_url(url: str | None) -> str | None:
-    """Return the URL without surrounding blanks; None for a blank or a placeholder."""
+    """Return the URL without surrounding blanks; None for a blank text or a placeholder."""
     if url is None or is_placeholder(url):
         return None
-    return _address(storable_text(url.strip()), "is no address of an API; write it like https://api.openai.com/v1")
+    return _address(
+        storable_text(url.strip()), "is not a valid address of an API; write one like https://api.openai.com/v1"
+    )
 
 
 def server_url(url: str | None) -> str | None:
-    """Return the URL without surrounding blanks; None for a blank one. Only scheme, host, port and path are allowed."""
+    """Return a URL of scheme, host, port and path, without surrounding blanks; None for a blank text."""
     if url is None or not url.strip():
         return None
-    msg = "is no address of a server; write it like https://memory.example.org"
+    msg = "is not a valid address of a server; write one like https://memory.example.org"
     url = _address(storable_text(url.strip()), msg)
     parts = urlsplit(url)
     if parts.query or parts.fragment or parts.username or not url.isprintable():
@@ -166,10 +164,10 @@ def _address(url: str, problem: str) -> str:
 
 
 def host_names(names: list[str]) -> list[str]:
-    """Return host names in lower case without brackets."""
+    """Return host names in lower case, without the brackets of IPv6 addresses."""
     cleaned = [name.strip().lower().strip("[]") for name in names]
     if not all(cleaned) or any("/" in name or " " in name for name in cleaned):
-        msg = "holds what is no host name; write names without scheme and port, like memory.example.org"
+        msg = "contains an invalid host name; write names without scheme and port, like memory.example.org"
         raise ValueError(msg)
     return cleaned
 
@@ -180,28 +178,30 @@ def web_origins(origins: list[str]) -> list[str]:
     for origin in cleaned:
         parts = urlsplit(origin)
         if not parts.scheme or not parts.hostname or parts.path:
-            msg = "holds what is no origin; write them like https://app.example.org"
+            msg = "contains an invalid origin; write origins like https://app.example.org"
             raise ValueError(msg)
     return cleaned
 
 
 def zone_name(name: str) -> str:
-    """Return the name of an existing time zone, or an empty text."""
+    """Return the name of a time zone if it exists; an empty text for a blank name."""
     name = name.strip()
     if not name:
         return ""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EncodingWarning)  # from zoneinfo itself if tzdata is installed
+            warnings.simplefilter("ignore", EncodingWarning)  # zoneinfo itself warns if tzdata is installed
             zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EncodingWarning)
             known = zoneinfo.available_timezones()
         close = nearest_name(name, known)
-        msg = "is no IANA time zone; write it like Europe/Berlin, or leave it empty for this machine's"
+        msg = (
+            "is not an IANA time zone; write one like Europe/Berlin, or leave it empty to use this machine's time zone"
+        )
         if close:
-            msg = f"is no IANA time zone; did you mean {close}?"
+            msg = f"is not an IANA time zone; did you mean {close}?"
         elif not known:
             msg = "cannot be looked up: this machine has no time zone database; pip install tzdata"
         raise ValueError(msg) from error
@@ -209,10 +209,10 @@ def zone_name(name: str) -> str:
 
 
 def json_object(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
-    """Return the value if it can be written as plain JSON."""
+    """Return the value if it can be encoded as plain JSON."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        msg = "is not plain JSON (NaN, half of a surrogate pair, or nested too deep)"
+        msg = "is not plain JSON: it contains NaN or half of a surrogate pair, or is nested too deeply"
         raise ValueError(msg) from error
     return value

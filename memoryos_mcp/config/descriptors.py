@@ -1,4 +1,4 @@
-"""File descriptors: how many memories this process may hold open at once."""
+"""The number of memories that can be open at the same time, by the limit of file descriptors."""
 
 import logging
 import sys
@@ -6,21 +6,17 @@ from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
-# Measured: twelve for five connections with a file and a journal each, shared ones included; two more during
-# verification.
+# Measured: twelve for a memory's five connections, each with a file and a journal; two more during verification.
 DESCRIPTORS_PER_USER = 14
-# For connections of clients, models, logs and libraries.
+# Reserved for clients, models, logs and libraries.
 DESCRIPTORS_BESIDE = 256
 
 
 def fitting_users(wanted: int, *, besides: int) -> int:
-    """Return how many users' memories may be open at once: as many as wanted, or fewer if the system allows fewer.
+    """Return how many memories can be open at the same time: ``wanted``, or fewer if the limit of files is too low.
 
-    The process's own limit is raised first, as far as needed and allowed.
-
-    Args:
-        wanted: Maximum number of open memories; 1 or more.
-        besides: Number of additional memories that may be open for a moment while they close.
+    The process's own limit is raised first, as far as needed and allowed. ``besides`` is the number of additional
+    memories that are still open for a moment while they close.
     """
     needed = DESCRIPTORS_BESIDE + (wanted + besides) * DESCRIPTORS_PER_USER
     allowed = _raised_limit(needed)
@@ -28,7 +24,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
         return wanted
     fitting = max(1, (allowed - DESCRIPTORS_BESIDE) // DESCRIPTORS_PER_USER - besides)
     logger.warning(
-        "at most %d users' memories are held open at once, not %d: this process may have %d files open. "
+        "at most %d users' memories can be open at the same time, not %d, because this process may open only %d files. "
         "Raise that limit (ulimit -Hn) to %d, or lower max_open_users",
         fitting,
         wanted,
@@ -39,7 +35,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
 
 
 def _raised_limit(needed: int) -> int | None:
-    """Try to raise the number of files that this process may open, and return it; None means any number."""
+    """Raise the number of files that this process may open, if allowed, and return it; None means no limit."""
     if sys.platform == "win32":
         return None
     import resource
@@ -49,7 +45,7 @@ def _raised_limit(needed: int) -> int | None:
         return None
     if soft < needed:
         raised = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        with suppress(ValueError, OSError):  # some systems allow less than they say
+        with suppress(ValueError, OSError):  # some systems allow less than their hard limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
             soft = raised
     return soft

@@ -1,9 +1,9 @@
-"""Settings of the HTTP server: transports, address, issuer of tokens and limits."""
+"""Settings of the HTTP server: transport, address, issuer of tokens and limits."""
 
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, StrictFloat, StrictInt
 from pydantic_settings import BaseSettings
 
 from memoryos_mcp.config.checks import host_names, lower_or_none, server_url, web_origins
@@ -13,77 +13,74 @@ _PORT_MAX = 65_535
 
 
 class HttpSettings(BaseSettings):
-    """What the server needs to know to be reached over HTTP."""
+    """The settings of the HTTP server."""
 
     transport: Annotated[Literal["stdio", "http", "sse", "all"], BeforeValidator(lower_or_none)] = Field(
         default="stdio",
-        description="How clients reach the server: stdin and stdout, Streamable HTTP, SSE, or (all) both of these.",
+        description="How clients reach the server: `stdio` is stdin and stdout, `http` is Streamable HTTP, and `all` "
+        "is `http` and `sse`.",
     )
-    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 is every one.")
-    port: int = Field(default=8000, strict=True, ge=0, le=_PORT_MAX, description="Port to listen on; 0: any free one.")
+    host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="Address to listen on. 0.0.0.0 listens on all network interfaces.",
+    )
+    port: StrictInt = Field(default=8000, ge=0, le=_PORT_MAX, description="Port to listen on. 0 chooses a free port.")
     public_url: Annotated[str | None, AfterValidator(server_url)] = Field(
-        default=None, description="Address under which clients reach the server through a proxy. Null: host and port."
+        default=None,
+        description="Address at which clients reach the server through a proxy, like https://memory.example.org. Null: "
+        "host and port.",
     )
     allowed_hosts: Annotated[list[str], AfterValidator(host_names)] = Field(
-        default=[], description="Further names that requests may address the server by."
+        default=[],
+        description="Additional host names by which requests may address the server, like memory.example.org.",
     )
     allowed_origins: Annotated[list[str], AfterValidator(web_origins)] = Field(
-        default=[], description="Origins of web pages that may call the server from a browser."
+        default=[],
+        description="Origins of web pages that may call the server from a browser, like https://app.example.org.",
     )
     oidc_issuer: Annotated[str | None, AfterValidator(server_url)] = Field(
-        default=None, description="OAuth or OIDC issuer whose JWTs are good here, beside the server's own tokens."
+        default=None, description="OAuth or OIDC issuer whose JWTs the server accepts, in addition to its own tokens."
     )
     oidc_audience: str | None = Field(
-        default=None, description="Audience that these have to be made out to. Null: `public_url` with /mcp."
+        default=None, description="Audience that the issuer's JWTs must name. Null: `public_url` with /mcp."
     )
     oidc_jwks_url: Annotated[str | None, AfterValidator(server_url)] = Field(
-        default=None, description="Where the issuer's keys are. Null: as its metadata says."
+        default=None, description="Address of the issuer's keys. Null: the address in the issuer's metadata."
     )
-    max_body_bytes: int = Field(
-        default=4_194_304, strict=True, ge=1024, le=1_000_000_000, description="Largest body of a request, bytes."
+    max_body_bytes: StrictInt = Field(
+        default=4_194_304, ge=1024, le=1_000_000_000, description="Largest body of a request, in bytes."
     )
-    requests_per_second: float = Field(
+    requests_per_second: Annotated[StrictFloat, Field(gt=0, le=1_000_000)] = Field(
         default=50.0,
-        strict=True,
-        gt=0,
-        le=1_000_000,
-        description="Requests of one token in the long run; twice as many may come at once.",
+        description="Average number of requests per second that one token may send. A burst may have twice as many.",
     )
-    max_requests_at_once: int = Field(
-        default=256, strict=True, ge=1, le=100_000, description="Requests of all that are worked on at once."
+    max_requests_at_once: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
+        default=256, description="Requests that the server handles at the same time, for all clients together."
     )
-    max_sessions: int = Field(
-        default=2000,
-        strict=True,
-        ge=1,
-        le=1_000_000,
-        description="Client sessions of all tokens that are open at once.",
+    max_sessions: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = Field(
+        default=2000, description="Client sessions that may be open at the same time, for all tokens together."
     )
-    max_sessions_per_token: int = Field(
+    max_sessions_per_token: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = Field(
         default=64,
-        strict=True,
-        ge=1,
-        le=1_000_000,
-        description="Client sessions of one token; one more ends the one that was idle for longest.",
+        description="Client sessions of one token that may be open at the same time. A further one ends the session "
+        "that has been idle longest.",
     )
-    session_idle_s: float = Field(
-        default=1800.0,
-        strict=True,
-        gt=0,
-        le=604_800,
-        description="Idle time after which a client session ends, seconds.",
+    session_idle_s: StrictFloat = Field(
+        default=1800.0, gt=0, le=604_800, description="Idle time after which a client session ends, in seconds."
     )
-    shutdown_grace_s: int = Field(
-        default=10, strict=True, ge=0, le=3600, description="Longest wait for calls under way when stopping, seconds."
+    shutdown_grace_s: StrictInt = Field(
+        default=10, ge=0, le=3600, description="Longest wait for running calls when the server stops, in seconds."
     )
     log_format: Annotated[Literal["text", "json"], BeforeValidator(lower_or_none)] = Field(
-        default="text", description="Form of the lines on stderr; json has a request id in each."
+        default="text",
+        description="Format of the log on stderr. With `json`, each line of a request has the request's id.",
     )
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Names that requests may address the server by."""
-        own = {self.host.lower()} - {"0.0.0.0", "::"}  # noqa: S104 - removed here, not listened on
+        """Host names by which requests may address the server, in lower case."""
+        own = {self.host.lower()} - {"0.0.0.0", "::"}  # noqa: S104 - not an address to listen on here
         public = {urlsplit(self.public_url).hostname or ""} if self.public_url else set()
         return frozenset({*own, *public, *self.allowed_hosts, *LOOPBACK})
 
@@ -94,5 +91,5 @@ class HttpSettings(BaseSettings):
 
     @property
     def resource_url(self) -> str | None:
-        """URL of the server's MCP endpoint, for which tokens may be issued; None without `public_url`."""
+        """URL of the server's MCP endpoint, which tokens may name as their audience; None without `public_url`."""
         return self.public_url.rstrip("/") + "/mcp" if self.public_url else None

@@ -1,4 +1,4 @@
-"""Logs on stderr: our records from a given level, libraries' only from WARNING, because they may contain dialogue."""
+"""Logging to stderr. Libraries log only from WARNING on, because their records may contain dialogue."""
 
 import json
 import logging
@@ -10,13 +10,13 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Literal
 
-# The HTTP request that a record belongs to.
+# Id of the current HTTP request; added to records.
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 SELDOM_S = 60.0
 
 
 def log_to_stderr(level: str, form: Literal["text", "json"] = "text") -> None:
-    """Log from ``level`` on, as text lines or as one JSON object per line."""
+    """Log records of this package from ``level`` on to stderr, as lines of text or as one JSON object per line."""
     handler = logging.StreamHandler(sys.stderr)
     if form == "json":
         handler.setFormatter(_JsonFormatter())
@@ -27,22 +27,19 @@ def log_to_stderr(level: str, form: Literal["text", "json"] = "text") -> None:
 
 
 class Seldom(logging.Filter):
-    """Passes one warning per place in the code and `SELDOM_S`, so that callers cannot fill the log; errors always pass.
+    """Passes at most one warning per place in the code in `SELDOM_S`, so that callers cannot fill the log.
 
-    The next warning says how many were left out.
-
-    Args:
-        clock: Monotonic clock, seconds.
+    The next warning contains the number of suppressed ones. Errors always pass. ``clock`` is monotonic, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        # By place: when the last record passed, and how many were left out since.
+        # By place: the time at which the last record passed, and the number of records suppressed since then.
         self._last: dict[tuple[str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is logged; if others were left out before, its message says how many."""
+        """Return whether to log a record, after adding the number of suppressed records to its message."""
         if record.levelno >= logging.ERROR:
             return True
         place, now = (record.name, record.lineno), self._clock()
@@ -52,12 +49,12 @@ class Seldom(logging.Filter):
             return False
         self._last[place] = (now, 0)
         if left_out:
-            record.msg, record.args = f"{record.getMessage()} ({left_out:,} more since the last such line)", ()
+            record.msg, record.args = f"{record.getMessage()} ({left_out:,} more of these since the last one)", ()
         return True
 
 
 class _JsonFormatter(logging.Formatter):
-    """One JSON object per line: time, level, logger, message and, if present, request id and traceback."""
+    """Formats a record as one line of JSON: time, level, logger, message and, if present, request id and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, str] = {

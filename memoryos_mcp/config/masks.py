@@ -1,4 +1,4 @@
-"""Settings as anyone may see them: without keys, and without credentials in URLs."""
+"""Removing keys and credentials from settings, so that anyone may see them."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def without_credentials(url: str | None) -> str | None:
 
 
 def without_secrets(value: JsonValue) -> JsonValue:
-    """Return the value without parts that have a key-like name or look like a key."""
+    """Return a value without the members and items whose name or text looks like a key."""
     if isinstance(value, dict):
         return {
             name: without_secrets(inner)
@@ -42,7 +42,7 @@ def _is_secret(value: JsonValue) -> bool:
 
 
 def masked(value: JsonValue, *, depth: int = 0) -> JsonValue:
-    """Return the value with parts hidden that have a key-like name, look like a key, or are nested too deeply."""
+    """Return a value with ``***`` for parts whose name or text looks like a key, and for parts nested too deeply."""
     if isinstance(value, dict | list) and depth >= _KWARGS_DEPTH_SHOWN:
         return _HIDDEN
     if isinstance(value, dict):

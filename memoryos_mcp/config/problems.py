@@ -1,4 +1,4 @@
-"""Messages about invalid settings: one line, which never repeats a text, because a text may be a key."""
+"""Messages about invalid settings. They are one line and never repeat a text, because a text may be a key."""
 
 import difflib
 import re
@@ -8,19 +8,19 @@ from types import NoneType
 from memoryos_mcp.errors import ConfigError
 
 _SHOWN_NUMBER_MAX = 10**15
-# Above these the length may be what is wrong, so the message states it.
+# The message states a length above these, because the length may be the mistake.
 _TEXT_MAX_CHARS = 60
 _LIST_MAX_ITEMS = 100
 _PROBLEMS_SHOWN = 3
 
-UNSTORABLE = "holds a NUL or half of a surrogate pair; write it in plain Unicode"
+UNSTORABLE = "contains a NUL character or half of a surrogate pair; write it in plain Unicode"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# Our keys are plain words; anything else in their place may be a misplaced secret.
+# Names of settings are plain words; any other key may be a misplaced secret.
 _PLAIN_KEY = re.compile(r"(?!sk-)[A-Za-z_$][A-Za-z_.$-]{0,62}\d{0,2}")
 
 
 def config_error(problems: Sequence[str]) -> ConfigError:
-    """Return an error with the problems in one line, the first few of them in full."""
+    """Return an error with the first few problems in one line, and the number of the others."""
     line = "; ".join(problems[:_PROBLEMS_SHOWN])
     if len(problems) > _PROBLEMS_SHOWN:
         line += f"; and {len(problems) - _PROBLEMS_SHOWN} more"
@@ -33,11 +33,11 @@ def shown_key(name: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return a value for a message: numbers and booleans as they are, everything else only by kind."""
+    """Return a description of a value for a message: a number or boolean itself, for other values only the type."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
-        return f"{value:,}" if abs(value) < _SHOWN_NUMBER_MAX else "a number of over 15 digits"
+        return f"{value:,}" if abs(value) < _SHOWN_NUMBER_MAX else "a number with more than 15 digits"
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, str):
@@ -50,7 +50,7 @@ def kind_of(value: object) -> str:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was most likely meant; None if none is similar."""
+    """Return the known name that is most similar; None if none is similar enough."""
     by_folded = {_folded(one): one for one in known}
     close = difflib.get_close_matches(_folded(name[:100]), by_folded, n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None

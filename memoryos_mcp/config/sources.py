@@ -1,7 +1,7 @@
-"""Reads settings once, at startup, from the config file, the environment and flags.
+"""Reading the settings from the config file, the environment and flags, once at startup.
 
-The environment (``MEMORYOS_*``) overrides the file, and flags override both. An error is one line. It says where the
-invalid setting is and what is allowed, and never repeats a text, because a text may be a key.
+The environment (``MEMORYOS_*``) overrides the file, and flags override both. An error is one line with the place of the
+invalid setting and its allowed values. It never repeats a text, because a text may be a key.
 """
 
 import errno
@@ -23,7 +23,9 @@ from memoryos_mcp.config.problems import UNSTORABLE, config_error, kind_of, near
 from memoryos_mcp.config.values import allowed_texts, describe_values, takes_null, value_type
 
 CONFIG_FILE_VARIABLE = f"{ENV_PREFIX}CONFIG"
-OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "GGUF", "INSPECTOR"})  # names after the prefix of other variables
+OTHER_VARIABLES = frozenset(
+    {"CONFIG", "EVAL_DATA", "GGUF", "INSPECTOR"}
+)  # variables that are not settings, without the prefix
 
 _PATHS = frozenset(name for name in Settings.model_fields if value_type(name) is Path)
 _TRUE_TEXTS = frozenset({"true", "1", "yes", "on"})
@@ -33,19 +35,20 @@ logger = logging.getLogger(__name__)
 
 # Subfolder of the data folder that contains the memories.
 _MEMORIES = "users"
-# Errors that may pass by themselves.
+# Errors of a full disk, which may go away without the user's help.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Settings:
-    """Return the settings of the config file; the environment overrides it, and ``overrides`` override both.
+    """Return the settings from the config file; the environment overrides it, and ``overrides`` override both.
 
     Args:
         config_file: JSON object of settings; None means the file that ``MEMORYOS_CONFIG`` names, if any.
         overrides: Settings from flags, by name; None means not given. A text is parsed as the setting's type.
 
     Raises:
-        ConfigError: A setting is unknown or out of range, or the file cannot be read; one line, without text values.
+        ConfigError: A setting is unknown or out of range, or the file cannot be read. The message is one line and
+            repeats no text.
     """
     path = _config_path(config_file)
     values: dict[str, Any] = {}
@@ -65,7 +68,7 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
     for name in values.keys() & _PATHS:
         values[name] = _against(path, values[name])
     _warn_of_unknown_variables(os.environ)
-    # Checked here too, because the model's constructor has options of its own, like `_env_file`.
+    # Checked here too, because the constructor of `Settings` has further arguments, such as `_env_file`.
     unknown = [_unknown_key(name, origins[name]) for name in values if name not in Settings.model_fields]
     try:
         settings = Settings(**{name: value for name, value in values.items() if name in Settings.model_fields})
@@ -77,14 +80,12 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 
 
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
-    """Create the data folder, for this account only, and check that it is writable.
+    """Create the data folder, readable for this account only, and check that it is writable.
 
-    Args:
-        settings: The settings with its path.
-        may_only_read: Whether a warning is enough if it has memories that can be read, or if the disk is full.
+    With ``may_only_read``, a folder that contains memories or is on a full disk causes only a warning.
 
     Raises:
-        ConfigError: It cannot be created or written; names the folder and the fix.
+        ConfigError: The folder cannot be created or written.
     """
     folder = settings.data_storage_path
     try:
@@ -98,7 +99,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
     except OSError as error:
         reason = error.strerror or type(error).__name__
         if may_only_read and ((folder / _MEMORIES).is_dir() or error.errno in _FULL):
-            logger.warning("%s cannot be written (%s): what is remembered is only read", folder, reason)
+            logger.warning("%s cannot be written (%s): memories can be read but not changed", folder, reason)
             return
         fix = "free space" if error.errno in _FULL else "make it writable for this account"
         problem = f"data_storage_path: {folder} cannot be written ({reason}); {fix}, or name another folder"
@@ -106,7 +107,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
 
 
 def _variables() -> dict[str, Any]:
-    """Return the texts of settings in the environment, without those that a client's user did not fill in."""
+    """Return the settings in the environment as texts, without placeholders that a client did not replace."""
     found = EnvSettingsSource(Settings)()
     return {name: text for name, text in found.items() if not (isinstance(text, str) and is_unanswered(text))}
 
@@ -118,12 +119,12 @@ def _config_path(config_file: Path | None) -> Path | None:
     try:
         return Path(named).expanduser().absolute()
     except (RuntimeError, OSError) as error:
-        problem = f"{named}: the config file's path cannot be made absolute; write the whole path"
+        problem = f"{named}: the home or working folder of this path does not exist; write the absolute path"
         raise config_error([problem]) from error
 
 
 def _from_text(name: str, value: Any) -> Any:
-    """Return a variable's or flag's text as the setting's type; a text that does not parse is left to validation."""
+    """Return the text of a variable or flag as the setting's type; unchanged if it cannot be parsed."""
     if name not in Settings.model_fields or not isinstance(value, str):
         return value
     if takes_null(name) and value.strip() == "null":
@@ -146,7 +147,7 @@ def _parsed(text: str, kind: object) -> Any:
 
 
 def _whole_number(text: str) -> float:
-    """Return an int for "7" and "1e6", and a float for "7.5", which validation refuses with its value."""
+    """Return an int for "7" and "1e6", and a float for "7.5", which validation refuses."""
     try:
         return int(text)
     except ValueError:
@@ -155,7 +156,7 @@ def _whole_number(text: str) -> float:
 
 
 def _against(config_file: Path | None, path: Any) -> Any:
-    """Return a relative path as one that starts at the config file's folder; anything else unchanged."""
+    """Return a relative path as a path from the config file's folder; any other value unchanged."""
     if config_file is None or not isinstance(path, str | Path):
         return path
     text = str(path)
@@ -169,16 +170,16 @@ def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
         if prefix == ENV_PREFIX and name not in known:
             close = nearest_name(name, known)
             hint = f"; did you mean {ENV_PREFIX}{close}?" if close else ""
-            logger.warning("environment variable %s is no setting and is ignored%s", shown_key(variable), hint)
+            logger.warning("environment variable %s is not a setting and is ignored%s", shown_key(variable), hint)
 
 
 def _unknown_key(name: str, where: str) -> str:
     close = nearest_name(name, Settings.model_fields)
-    return f"{where} is no setting" + (f"; did you mean {close}?" if close else "")
+    return f"{where} is not a setting" + (f"; did you mean {close}?" if close else "")
 
 
 def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """Return one phrase for each invalid setting, without text values."""
+    """Return one message for each invalid setting; it repeats no text."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         name, *inner = problem["loc"]

@@ -1,4 +1,4 @@
-"""Descriptions of the allowed values of settings, from their types and limits, for errors and the documentation."""
+"""Descriptions of the allowed values of settings, for errors and the documentation."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,13 +11,13 @@ from memoryos_mcp.config import Settings
 
 
 def value_type(name: str) -> object:
-    """Return the type of a setting's values other than null: a plain class, or `Literal` for one of several texts."""
+    """Return the type of a setting without null: a plain class, or `Literal` for a choice of texts."""
     annotation = _annotation(name)
     return get_origin(annotation) or annotation
 
 
 def takes_null(name: str) -> bool:
-    """Return whether a setting may be null. A text may not: an empty one means the same."""
+    """Return whether null is an allowed value. It is not for texts, where an empty text means the same."""
     is_optional = NoneType in get_args(Settings.model_fields[name].annotation)
     return is_optional and value_type(name) not in (str, SecretStr)
 
@@ -42,7 +42,7 @@ def _described(name: str) -> str:
             return "a JSON list of texts"
         return (
             f"a JSON list of up to {_limit(limits, 'max_length')} texts{_length(get_args(item)[1].metadata)} "
-            "without control characters, no two equal but for case"
+            "without control characters, all different even if case is ignored"
         )
     if kind is Literal:
         return f"one of {', '.join(allowed_texts(name))}"

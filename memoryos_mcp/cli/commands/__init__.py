@@ -1,1 +1,1 @@
-"""Implementation of the commands, one module or folder each; `cli` defines their names and options."""
+"""Implementation of the commands; `memoryos_mcp.cli.main` defines their names and options."""

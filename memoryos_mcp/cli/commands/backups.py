@@ -1,13 +1,10 @@
-"""The commands ``memoryos-mcp backup``, which works while servers run, and ``memoryos-mcp restore``."""
+"""The commands ``memoryos-mcp backup`` and ``memoryos-mcp restore``."""
 
-import json
 from contextlib import closing
 from pathlib import Path
 
-import click
-
 from memoryos_mcp.cli.commands.common import progress_on_stderr
-from memoryos_mcp.cli.terminal import one_line, prepare_stdout
+from memoryos_mcp.cli.terminal import one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.model.pages import utc_now
@@ -20,15 +17,11 @@ from memoryos_mcp.text.user_ids import user_folder_name
 
 
 def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool) -> None:
-    """Copy the configured user's memory, or every user's, and print what was copied.
+    """Copy the memory of the configured user or of all users, and print the copies.
 
-    The target is a new file, or a folder in which files are named by user and time. For all users it is a folder.
-
-    Raises:
-        ArgumentError: The file exists already, or its folder does not.
-        StorageError: A memory is missing or damaged, or cannot be copied; the others are copied anyway.
+    The target is a new file, or a folder, where files are named by user and time. For all users it must be a folder.
+    If a memory is missing or damaged, or cannot be copied, the others are copied before `StorageError` is raised.
     """
-    prepare_stdout()
     copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:
         backups = _backups(stores)
@@ -49,81 +42,62 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
                 copies.append(copy)
                 if copy.damaged:
                     problems.append(
-                        f"memory of {copy.user_id}: {damage_told(copy.damaged)}, in the copy too; {DAMAGE_FIX}"
+                        f"memory of {copy.user_id}: {damage_told(copy.damaged)}, also in the copy; {DAMAGE_FIX}"
                     )
-    if as_json:
-        told = [{"file": copy.place, **_described(copy)} for copy in copies]
-        click.echo(json.dumps({"copies": told, "problems": problems}))
-    else:
-        for copy in copies:
-            click.echo(f"{copy.place}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, checked")
+    copied = [{"file": copy.place, **_described(copy)} for copy in copies]
+    lines = [f"{copy.place}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, verified" for copy in copies]
+    print_report({"copies": copied, "problems": problems}, lines, as_json=as_json)
     if problems:
         raise StorageError("; ".join(problems))
 
 
 def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
-    """Return whether copies go into a folder, which is created if it is missing.
-
-    Raises:
-        ArgumentError: The file exists already, or its folder does not.
-    """
+    """Return whether the target is a folder, which is created if it is missing."""
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
-        raise ArgumentError(argument=str(target), problem="is there already; choose a new file, or a folder")
+        raise ArgumentError(argument=str(target), problem="already exists; name a new file or a folder")
     if is_folder:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not target.parent.is_dir():
-        raise ArgumentError(
-            argument=str(target), problem="is in a folder that does not exist; create it or choose another path"
-        )
+        raise ArgumentError(argument=str(target), problem="the folder does not exist; create it or name another file")
     return is_folder
 
 
 def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool) -> None:
-    """Replace the configured user's memory with a backup, or without confirmation print what that would do.
-
-    The backup stays. After an error nothing is changed.
-
-    Raises:
-        ArgumentError: The backup belongs to another user.
-        DamagedStoreError: The backup is damaged, or the file is not a backup.
-        NewerStoreError: A newer version wrote it.
-        StorageError: The memory is in use, or cannot be written.
-    """
-    prepare_stdout()
+    """Replace the configured user's memory with a backup; without confirmation, only print what would change."""
     with closing(make_stores(settings, utc_now)) as stores:
         backups = _backups(stores)
         plan = backups.plan_restore(settings.user_id, copy)
         if is_confirmed:
             with progress_on_stderr("parts") as show:
                 backups.restore(plan, lambda done, total: show("copying", done, total))
-    if as_json:
-        replaced = None if plan.replaced is None else _described(plan.replaced)
-        told = {"is_done": is_confirmed, "backup": _described(plan.backup), "replaced": replaced}
-        click.echo(json.dumps({**told, "kept_as": str(plan.kept) if is_confirmed and plan.kept else None}))
-        return
-    click.echo(f"Backup: {_in_words(plan.backup)}")
+    result = {
+        "is_done": is_confirmed,
+        "backup": _described(plan.backup),
+        "replaced": None if plan.replaced is None else _described(plan.replaced),
+        "kept_as": str(plan.kept) if is_confirmed and plan.kept else None,
+    }
     verb = "Replaced" if is_confirmed else "Would replace"
-    click.echo(f"{verb}: {_in_words(plan.replaced) if plan.kept else 'nothing'}")
+    lines = [
+        f"Backup: {_in_words(plan.backup)}",
+        f"{verb}: {_in_words(plan.replaced) if plan.kept else 'nothing'}",
+    ]
     if not is_confirmed:
-        click.echo("Nothing was changed. Stop the servers of this memory, and run the command again with --yes.")
+        lines.append("Nothing was changed. Stop the servers of this memory, and run the command again with --yes.")
     elif plan.kept:
-        click.echo(
-            f"The previous memory is kept as {plan.kept}. Delete it when you no longer need it; only forgetting "
-            "everything deletes it for you."
+        lines.append(
+            f"The previous memory is kept as {plan.kept}. Delete it when you no longer need it; it is "
+            "deleted automatically only when everything is forgotten."
         )
+    print_report(result, lines, as_json=as_json)
 
 
 def _backups(stores: Stores) -> Backups:
-    """Return the backups of a store.
-
-    Raises:
-        StorageError: It has none.
-    """
+    """Return the backup functions of a store; raise `StorageError` if it has none."""
     if stores.backups is None:
         msg = (
-            f"memories in {stores.engine} are backed up with its own tools; use those, or memoryos-mcp export FILE and "
-            "memoryos-mcp import FILE for one user"
+            f"memories in {stores.engine} are backed up with the tools of {stores.engine}; use those, or "
+            "memoryos-mcp export FILE and memoryos-mcp import FILE for one user"
         )
         raise StorageError(msg)
     return stores.backups

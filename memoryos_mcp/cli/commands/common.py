@@ -1,4 +1,4 @@
-"""Shared helpers of commands: opening a user's memory, showing progress, and trying an embedding model."""
+"""Helpers of several commands: opening a memory, showing progress, and trying an embedding model."""
 
 import asyncio
 import sys
@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
@@ -29,25 +28,18 @@ if TYPE_CHECKING:
     from memoryos_mcp.engine.tools.definitions import Answer
     from memoryos_mcp.storage.capabilities import Footprint
 
-# Interval between two checks of an engine's background work.
+# Seconds between two checks of an engine's background work.
 POLL_S = 0.25
-# Interval between two lines of progress without a terminal.
+# Seconds between two lines of progress if stderr is not a terminal.
 LINE_EVERY_S = 10.0
-# After this many failures without a success in between, a command gives up.
+# Number of successive failures after which a command gives up.
 FAILURES_IN_A_ROW = 3
-# Larger than any memory, so that an opened store moves no page out of short-term.
+# More pages than any memory has, so that no page leaves short-term memory.
 _ALL_PAGES = 1_000_000_000
 
 ResultT = TypeVar("ResultT")
 ArgumentsT = TypeVar("ArgumentsT")
 Show = Callable[[str, int, int], None]
-
-
-class Mode(Enum):
-    """What a command does with a memory: READ changes nothing in it, WORK runs its background work too."""
-
-    READ = auto()
-    WORK = auto()
 
 
 async def footprint(settings: Settings) -> "Footprint | None":
@@ -64,32 +56,31 @@ async def footprint(settings: Settings) -> "Footprint | None":
 
 
 async def has_memory(settings: Settings) -> bool:
-    """Return whether the configured user has a memory. Opening it to work would create one."""
+    """Return whether the configured user has a memory. Opening it for changes would create one."""
     return await footprint(settings) is not None
 
 
-async def is_there(settings: Settings) -> bool:
-    """Return whether the configured user has a memory; if not, report it on stderr."""
-    if not await has_memory(settings):
+async def has_memory_or_note(settings: Settings) -> bool:
+    """Return whether the configured user has a memory; if not, print a note to stderr."""
+    if not (is_there := await has_memory(settings)):
         note(f"there is no memory of {one_line(settings.user_id)} in {settings.data_storage_path} yet")
-        return False
-    return True
+    return is_there
 
 
 @asynccontextmanager
 async def open_memory(
-    settings: Settings, mode: Mode, *, embedder: "Embedder | None" = None
+    settings: Settings, *, only_reads: bool = False, embedder: "Embedder | None" = None
 ) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
-    """Yield the configured user's memory; if there is none, report it on stderr and raise `click.Abort`.
+    """Yield the configured user's memory; without one, print a note to stderr and raise `click.Abort`.
 
-    The embedder is used instead of the configured one.
+    Background work runs unless ``only_reads``. The embedder is used instead of the configured one.
     """
-    from memoryos_mcp.engine.service import MemoryService  # some commands only need a store
+    from memoryos_mcp.engine.service import MemoryService  # some commands need only a store
 
-    if not await is_there(settings):
+    if not await has_memory_or_note(settings):
         raise click.Abort
     async with (
-        MemoryService(settings, embedder=embedder, only_looks=mode is Mode.READ) as service,
+        MemoryService(settings, embedder=embedder, only_looks=only_reads) as service,
         service.user(settings.user_id) as engine,
     ):
         yield service, engine
@@ -108,12 +99,12 @@ async def tool_result(
 
 
 @asynccontextmanager
-async def opened_store(
-    settings: Settings, *, short_term_capacity: int = _ALL_PAGES, mode: Mode = Mode.WORK
+async def open_store(
+    settings: Settings, *, short_term_capacity: int = _ALL_PAGES, only_reads: bool = False
 ) -> AsyncIterator[Store]:
-    """Yield the configured user's store alone, without models and background work; it is created if missing.
+    """Yield the configured user's store, without models and background work; it is created if missing.
 
-    With the default capacity no page leaves short-term, so that only the caller changes the memory.
+    With the default capacity no page leaves short-term memory, so only the caller changes the store.
     """
     options = StoreOptions(
         assistant_id=settings.assistant_id,
@@ -123,7 +114,7 @@ async def opened_store(
     )
     stores = make_stores(settings, utc_now)
     try:
-        store = await stores.open(settings.user_id, options, only_reads=mode is Mode.READ)
+        store = await stores.open(settings.user_id, options, only_reads=only_reads)
         try:
             yield store
         finally:
@@ -134,9 +125,9 @@ async def opened_store(
 
 @contextmanager
 def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
-    """Yield a function that shows progress, given the current step, the units done and the total.
+    """Yield a function that shows progress from the current step, the number of finished units and the total.
 
-    Progress is a bar on a terminal, else an occasional line.
+    On a terminal it shows a bar, otherwise it prints a line every `LINE_EVERY_S`.
     """
     console = Console(stderr=True, highlight=False)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -155,7 +146,7 @@ def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
 
 
 async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | None]) -> ResultT:
-    """Show the progress of an engine's background work until ``look`` returns a result for its statistics."""
+    """Show the progress of an engine's background work until ``look`` returns a result for the statistics."""
     with progress_on_stderr() as show:
         while True:
             if (result := look(await engine.stats(), show)) is not None:
@@ -163,24 +154,24 @@ async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | 
             await asyncio.sleep(POLL_S)
 
 
-def gave_up(error: str, kept: str) -> str:
+def gave_up(error: str, hint: str) -> str:
     """Return the message of a command that gives up after `FAILURES_IN_A_ROW`."""
-    return f"it failed {FAILURES_IN_A_ROW} times in a row: {error}; {kept}"
+    return f"the work failed {FAILURES_IN_A_ROW} times in a row: {error}; {hint}"
 
 
 @contextmanager
-def stoppable(kept: str) -> Iterator[None]:
-    """Report on stderr what is kept if the command is stopped with Ctrl-C."""
+def note_if_stopped(hint: str) -> Iterator[None]:
+    """Print a note with a hint to stderr if the command is stopped with Ctrl-C."""
     try:
         yield
     except asyncio.CancelledError:
-        note(f"stopped; {kept}")
+        note(f"stopped; {hint}")
         raise
 
 
 @dataclass(frozen=True, slots=True)
 class TriedModel:
-    """The vector space of a loaded embedding model, the length of its vectors, and the seconds that loading took."""
+    """Properties of a loaded embedding model: identity of its vectors, their length, and seconds to load it."""
 
     space: str
     dimension: int
@@ -188,7 +179,7 @@ class TriedModel:
 
 
 async def try_model(model: "EmbeddingModel", settings: Settings) -> TriedModel:
-    """Load a model (downloading it if needed), embed a query, and close the model."""
+    """Load a model, downloading it if necessary; embed a query, and close the model."""
     from memoryos_mcp.engine.wiring import make_embedder  # most commands load no model
 
     if sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp completion``: the script with which a shell completes the command line."""
+"""The command ``memoryos-mcp completion``: print the script with which a shell completes the command line."""
 
 import os
 import sys
@@ -11,31 +11,29 @@ from click.shell_completion import get_completion_class
 from memoryos_mcp.cli.command_line import PROGRAM
 
 SHELLS = ("bash", "zsh", "fish")
-# As click derives it from the program's name.
+# The variable that click derives from the program's name.
 VARIABLE = f"_{PROGRAM.upper().replace('-', '_')}_COMPLETE"
 WHERE: Mapping[str, str] = {
     "bash": f"{PROGRAM} completion bash > ~/.local/share/bash-completion/completions/{PROGRAM}\n"
     "(bash 4.4 or later with the package bash-completion; without that package, add to ~/.bashrc:\n"
     f'eval "$({PROGRAM} completion bash)")',
     "zsh": f"mkdir -p ~/.zfunc && {PROGRAM} completion zsh > ~/.zfunc/_{PROGRAM}\n"
-    "(and, unless they are there already, these lines in ~/.zshrc:\n"
+    "(and, if they are missing, these lines in ~/.zshrc:\n"
     "fpath+=~/.zfunc; autoload -Uz compinit && compinit)",
     "fish": f"{PROGRAM} completion fish > ~/.config/fish/completions/{PROGRAM}.fish",
 }
 
 
 def print_script(commands: click.Command, shell: str | None) -> None:
-    """Print the completion script, and on a terminal where to install it.
+    """Print the completion script of a shell, and on a terminal also where to install it.
 
-    Args:
-        commands: The commands to complete.
-        shell: One of `SHELLS`; None means the shell in the variable ``SHELL``.
+    ``shell`` is one of `SHELLS`; None means the shell in the environment variable ``SHELL``.
     """
     chosen = shell or PurePath(os.environ.get("SHELL", "")).name
     completes = get_completion_class(chosen) if chosen in SHELLS else None
     if completes is None:
-        msg = f"name the shell: {', '.join(SHELLS)}"
+        msg = f"The shell is not known; name it: {', '.join(SHELLS)}."
         raise click.UsageError(msg)
     click.echo(completes(commands, {}, PROGRAM, VARIABLE).source(), nl=False)
     if sys.stdout is not None and sys.stdout.isatty():
-        click.echo(f"\nTo keep it, in a new shell from then on:\n{WHERE[chosen]}", err=True)
+        click.echo(f"\nTo install the script for new shells:\n{WHERE[chosen]}", err=True)

@@ -1,4 +1,4 @@
-"""The demo's conversation over a month, and the questions asked after it."""
+"""The conversation of the demo, which lasts a month, and the questions about it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Look(Enum):
-    """The part of a result that contains a question's answer."""
+    """The part of a retrieval's result that answers a question."""
 
     SHORT_TERM = "short-term"
     MID_TERM = "mid-term"
@@ -16,11 +16,7 @@ class Look(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn of the conversation.
-
-    Attributes:
-        days_ago: At least 1, so that the evening of that day has passed.
-    """
+    """One turn of the conversation; ``days_ago`` is at least 1, so that the evening of that day is past."""
 
     days_ago: int
     user_input: str
@@ -29,7 +25,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of part two, and the part of its result that is shown."""
+    """A question of the demo's second part, and the part of the result to show."""
 
     text: str
     look: Look

@@ -15,7 +15,7 @@ import click
 from anyio import to_thread
 from pydantic import BaseModel
 
-from memoryos_mcp.cli.commands.common import has_memory, is_there, opened_store, progress_on_stderr
+from memoryos_mcp.cli.commands.common import has_memory, has_memory_or_note, open_store, progress_on_stderr
 from memoryos_mcp.cli.terminal import note, one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import nearest_name
@@ -36,7 +36,7 @@ from memoryos_mcp.transfer.tally import Tally
 STDOUT = "-"
 _BYTES_PER_MB = 1_000_000
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
-# Extensions of other formats: a program for one of them could not read an export.
+# Extensions of other formats, whose programs could not read an export.
 _OTHER_FORMATS = frozenset(
     {".csv", ".tsv", ".xlsx", ".xml", ".yaml", ".yml", ".md", ".txt", ".html", ".pdf", ".db", ".sqlite", ".zip"}
 )
@@ -53,8 +53,8 @@ _KINDS = {
 }
 
 
-class SkippedThings(BaseModel, frozen=True):
-    """Things that were left out for one reason; ``places`` are those of the first ones."""
+class SkippedItems(BaseModel, frozen=True):
+    """Items that were skipped for the same reason; ``places`` are the places of the first ones in the file."""
 
     reason: str
     count: int
@@ -62,44 +62,39 @@ class SkippedThings(BaseModel, frozen=True):
 
 
 class ImportReport(BaseModel, frozen=True):
-    """What became of a file.
+    """The result of an import, with the numbers of items in the file and of new ones by kind.
 
-    Attributes:
-        found: Things that can be imported, by kind.
-        new: Those of them that the memory did not contain, by kind; a dry run counts only new pages.
-        redacted: Secrets removed from what can be imported, by kind.
-        pages_waiting: Pages in the memory that are not organised yet.
-        archived_facts: Facts beyond ``long_term_knowledge_capacity``.
+    A dry run counts new items only for pages. ``archived_facts`` are those beyond ``long_term_knowledge_capacity``.
     """
 
     format: str
     is_dry_run: bool
     found: dict[str, int]
     new: dict[str, int]
-    skipped: list[SkippedThings]
+    skipped: list[SkippedItems]
     redacted: dict[str, int]
     pages_waiting: int
     archived_facts: int
 
 
 async def export_memory(settings: Settings, target: str, *, as_json: bool = False) -> None:
-    """Write the configured user's memory to a file, with progress on stderr.
+    """Write the configured user's memory to a file or ``-`` for stdout, with progress on stderr.
 
-    Args:
-        settings: Select the user.
-        target: The file, or ``-`` for stdout. A name that ends in ``.gz`` has it compressed. An existing export is
-            replaced once the new one is complete.
-        as_json: Print the counts as one JSON object; not with stdout.
+    A file is compressed if its name ends in ``.gz``. An existing export is replaced when the new one is complete.
     """
     if as_json and target == STDOUT:
-        raise ArgumentError(argument="--json", problem="and the memory cannot both go to stdout; name a file")
-    if not await is_there(settings):
+        raise ArgumentError(
+            argument="--json", problem="cannot be used when the memory is written to stdout; name a file"
+        )
+    if not await has_memory_or_note(settings):
         raise click.Abort
-    async with opened_store(settings) as store:
+    async with open_store(settings) as store:
         pages = (await store.counts()).pages
-        with progress_on_stderr() as show, _target(target) as put:
-            tell = _stoppable(lambda done: show("exporting", done, pages))
-            contents = await store.user_data.copy_out(lambda records: export_format.write(_told(records, tell), put))
+        with progress_on_stderr() as show, _target(target) as write:
+            report = _cancellable(lambda done: show("exporting", done, pages))
+            contents = await store.user_data.copy_out(
+                lambda records: export_format.write(_counted(records, report), write)
+            )
         damaged = await store.damaged_pages()
     if as_json:
         print_report({"file": target, "counts": contents.counts, "damaged_pages": list(damaged)}, [], as_json=True)
@@ -107,19 +102,19 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         listed = ", ".join(amount(count, _KINDS[kind]) for kind, count in contents.counts.items())
         note(f"exported {listed or 'an empty memory'}")
     if damaged:
-        msg = f"{damage_told(damaged)}, whose text is marked in the export; {DAMAGE_FIX}"
+        msg = f"{damage_told(damaged)}; the export marks the damaged text; {DAMAGE_FIX}"
         raise StorageError(msg)
 
 
 async def import_memory(settings: Settings, path: Path, *, name: str | None, is_dry_run: bool, as_json: bool) -> None:
     """Import a file or folder into the configured user's memory, with progress on stderr, and print a report.
 
-    ``name`` is the format; None means to recognise it. A dry run only reads and counts.
+    ``name`` is the format; None means that it is recognised from the content. A dry run only reads and counts.
     """
     reader = await to_thread.run_sync(_chosen, path, name)
     size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
     with progress_on_stderr("MB") as show:
-        tell = _stoppable(lambda told, done: show(told, done // _BYTES_PER_MB, size))
+        report_progress = _cancellable(lambda step, done: show(step, done // _BYTES_PER_MB, size))
 
         def prepare(turn: Turn) -> Redaction:
             return redact_turn(turn, settings.secret_policy)
@@ -132,11 +127,11 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
             if is_dry_run and not await has_memory(settings):
                 yield None
                 return
-            async with opened_store(settings, short_term_capacity=settings.short_term_capacity) as store:
+            async with open_store(settings, short_term_capacity=settings.short_term_capacity) as store:
                 yield store
                 waiting = (await store.counts()).backlog
 
-        taking = Import(opening, path, prepare=prepare, show=tell, is_dry_run=is_dry_run)
+        taking = Import(opening, path, prepare=prepare, show=report_progress, is_dry_run=is_dry_run)
         try:
             if reader is None:
                 await taking.import_own()
@@ -146,27 +141,27 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
         except (StorageError, asyncio.CancelledError):
             if taking.tally.new and not is_dry_run:
                 pages = amount(taking.tally.new["page"], "page")
-                note(f"{pages} imported before that; run the same command again to continue")
+                note(f"{pages} imported before the import stopped; run the same command again to continue")
             raise
     report = _report(reader, taking.tally, waiting, is_dry_run=is_dry_run)
     print_report(report, _lines(report), as_json=as_json)
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
-    """Return the importer for a file; None for our own format."""
+    """Return the importer for a file; None for an export of this program."""
     names = [export_format.NAME, *(reader.NAME for reader in READERS)]
     if name is not None and name not in names:
         close = nearest_name(name, names)
-        meant = f"; did you mean {close}?" if close else ""
-        raise ArgumentError(argument="--format", problem=f"is not one of {', '.join(names)}{meant}")
+        hint = f"; did you mean {close}?" if close else ""
+        raise ArgumentError(argument="--format", problem=f"is not one of {', '.join(names)}{hint}")
     if not path.exists():
-        if address := _ADDRESS.match(str(path)):  # `Path` removes one of the slashes
-            msg = f"{address[1]}://{address[2]} is an address; download the file, and import that"
+        if address := _ADDRESS.match(str(path)):  # `Path` removes one slash of ``//``
+            msg = f"{address[1]}://{address[2]} is an address; download the file, then import it"
         else:
-            msg = f"{path} does not exist"
+            msg = f"{path} does not exist; name another file"
         raise ImportFormatError(msg)
     if path.is_file() and path.stat().st_size == 0:
-        msg = f"{path} is empty"
+        msg = f"{path} is empty; name another file"
         raise ImportFormatError(msg)
     if name is not None:
         return next((reader for reader in READERS if name == reader.NAME), None)
@@ -174,9 +169,8 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         return None
     reader = recognise(path)
     if reader is None:
-        known = ", ".join(names)
-        fix = "Name its format with --format; `memoryos-mcp restore` restores a backup"
-        msg = f"{path} is not in a known format ({known}). {fix}"
+        fix = "name its format with --format, or use memoryos-mcp restore for a backup"
+        msg = f"{path} is not in a known format ({', '.join(names)}); {fix}"
         raise ImportFormatError(msg)
     return reader
 
@@ -188,26 +182,26 @@ def _size(path: Path) -> int:
     return path.stat().st_size
 
 
-def _told(records: Iterator[Record], tell: Callable[[int], None]) -> Iterator[Record]:
-    """Yield records, and report the number of pages among them."""
-    passed = 0
+def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterator[Record]:
+    """Yield records, and report the number of pages before each."""
+    pages = 0
     for record in records:
-        passed += isinstance(record, PageRecord)
-        tell(passed)
+        pages += isinstance(record, PageRecord)
+        report(pages)
         yield record
 
 
-def _stoppable(tell: Callable[P, None]) -> Callable[P, None]:
-    """Return a progress function that ends a thread's work once the task that waits for it is cancelled."""
+def _cancellable(report: Callable[P, None]) -> Callable[P, None]:
+    """Return a progress function that raises in its thread if the current task has been cancelled."""
     task = asyncio.current_task()
 
-    def stopping(*args: P.args, **kwargs: P.kwargs) -> None:
+    def checking(*args: P.args, **kwargs: P.kwargs) -> None:
         if task is not None and task.cancelling():
-            msg = "stopped"
+            msg = "the command was stopped"
             raise StorageError(msg)
-        tell(*args, **kwargs)
+        report(*args, **kwargs)
 
-    return stopping
+    return checking
 
 
 def _check_target(path: Path, target: str) -> None:
@@ -216,15 +210,15 @@ def _check_target(path: Path, target: str) -> None:
     if not path.parent.is_dir():
         raise ArgumentError(argument=target, problem="the folder does not exist; create it or name another file")
     if path.is_file() and path.stat().st_size and not export_format.recognises(path):
-        raise ArgumentError(argument=target, problem="is not an export that could be replaced; name a new file")
+        raise ArgumentError(argument=target, problem="exists and is not an export; name a new file")
     if path.suffix.lower() in _OTHER_FORMATS:
-        problem = f"would contain JSON lines, not {path.suffix}; end its name in .jsonl, or .jsonl.gz to compress it"
+        problem = f"an export contains lines of JSON, not {path.suffix}; use a name that ends in .jsonl or .jsonl.gz"
         raise ArgumentError(argument=target, problem=problem)
 
 
 @contextmanager
 def _target(target: str) -> Iterator[Callable[[bytes], object]]:
-    """Yield a function that writes to stdout, or to a file that is moved into place once it is complete."""
+    """Yield a function that writes to stdout, or to a temporary file that is renamed when it is complete."""
     if target == STDOUT:
         with _writing(target):
             yield _writing(target)(sys.stdout.buffer.write)
@@ -250,7 +244,7 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
 
 @contextmanager
 def _writing(target: str) -> Iterator[None]:
-    """Attribute errors of the system to the target of the export; the store would take them for its own."""
+    """Convert errors of the system to errors about the export's target; the store would report them as its own."""
     try:
         yield
     except OSError as error:
@@ -267,7 +261,7 @@ def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bo
         found=dict(tally.found),
         new={kind: tally.new[kind] for kind in tally.found if kind == "page" or not is_dry_run},
         skipped=[
-            SkippedThings(reason=reason, count=count, places=tally.places[reason])
+            SkippedItems(reason=reason, count=count, places=tally.places[reason])
             for reason, count in tally.skipped.most_common()
         ],
         redacted=dict(tally.redacted.most_common()),
@@ -279,22 +273,26 @@ def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bo
 def _lines(report: ImportReport) -> Iterator[str]:
     yield f"Format: {report.format}"
     for kind, found in report.found.items():
-        told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} known already" if kind in report.new else ""
-        yield f"{_KINDS[kind].capitalize()}s: {found:,} found{told}"
+        new = (
+            f", {report.new[kind]:,} new, {found - report.new[kind]:,} already in the memory"
+            if kind in report.new
+            else ""
+        )
+        yield f"{_KINDS[kind].capitalize()}s: {found:,} found{new}"
     for skipped in report.skipped:
         more = "; ..." if skipped.count > len(skipped.places) else ""
         places = one_line("; ".join(skipped.places))
-        yield f"Left out: {skipped.count:,} x {one_line(skipped.reason)} ({places}{more})"
+        yield f"Skipped: {skipped.count:,} x {one_line(skipped.reason)} ({places}{more})"
     if report.redacted:
         kinds = ", ".join(f"{count:,} x {kind}" for kind, count in report.redacted.items())
-        yield f"Secrets left out: {kinds}"
+        yield f"Secrets removed: {kinds}"
     if report.archived_facts:
         beyond = f"{amount(report.archived_facts, 'fact')} beyond long_term_knowledge_capacity"
-        yield f"Archived: {beyond}, those not heard of for the longest time; questions still find them."
+        yield f"Archived: {beyond}, the ones mentioned longest ago; questions still find them."
     if report.new.get("fact"):
-        yield "New facts are found by their words, and by their meaning once a server has run for a moment."
+        yield "New facts are found by keywords now, and by meaning after a server has run for a moment."
     if report.is_dry_run:
-        yield "Nothing was changed: this was a dry run."
+        yield "This was a dry run; nothing was changed."
     elif report.pages_waiting:
         pages = amount(report.pages_waiting, "page")
-        yield f"To be organised: {pages}; a running server does that in the background."
+        yield f"To be organised: {pages}; a running server does this in the background."

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp forget``: shows a dry run, asks, forgets, and reports whether files are scrubbed."""
+"""The command ``memoryos-mcp forget``: show a dry run, ask for confirmation, and forget."""
 
 import signal
 import sys
@@ -8,21 +8,21 @@ from dataclasses import asdict
 import click
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, is_there, open_memory
+from memoryos_mcp.cli.commands.common import has_memory_or_note, open_memory
 from memoryos_mcp.cli.terminal import make_console, note, one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.forgetting import DryRun, Selection
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetReceipt
 
-_COPIES = "copies that a restore kept beside the memory"
+_COPIES = "copies of earlier memories that restores have kept"
 
 
 async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_json: bool) -> None:
-    """Show the selected part of the configured user's memory, ask unless ``is_sure``, and forget it.
+    """Print the selected part of the configured user's memory, ask unless ``is_sure``, and forget it.
 
-    The JSON output is the receipt, or the dry run without ``is_sure``.
+    With ``as_json`` and without ``is_sure``, only the dry run is printed and nothing is forgotten.
     """
-    async with open_memory(settings, Mode.WORK) as (_, engine):
+    async with open_memory(settings) as (_, engine):
         dry_run = await engine.plan_forgetting(selection)
         if not (as_json and is_sure):
             print_report(_dry_run_json(dry_run), _dry_run_lines(dry_run), as_json=as_json)
@@ -34,32 +34,32 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
             raise click.Abort
         receipt = await engine.forget(dry_run.handle)
         copies = await engine.kept_copies()
-        lines = [_told(receipt)]
+        lines = [_summary(receipt)]
         if copies:
             lines.append(f"The forgotten texts may still be in {_COPIES}: {', '.join(copies)}")
         print_report({**_receipt_json(receipt), "kept_copies": copies}, lines, as_json=as_json)
-        if copies and not is_sure and click.confirm("Remove these too?", err=True):
+        if copies and not is_sure and click.confirm("Delete these copies too?", err=True):
             await engine.remove_kept_copies()
 
 
 async def show_receipts(settings: Settings, *, as_json: bool) -> None:
-    """Print the receipts of everything that was forgotten, the oldest first."""
+    """Print the receipts of everything that was forgotten, oldest first."""
     receipts: list[ForgetReceipt] = []
-    if await is_there(settings):
-        async with open_memory(settings, Mode.READ) as (_, engine):
+    if await has_memory_or_note(settings):
+        async with open_memory(settings, only_reads=True) as (_, engine):
             receipts = await engine.forget_receipts()
-    lines = [f"{receipt.at.astimezone(settings.zone):%Y-%m-%d %H:%M}  {_told(receipt)}" for receipt in receipts]
-    print_report(list(map(_receipt_json, receipts)), lines or ["Nothing was ever forgotten."], as_json=as_json)
+    lines = [f"{receipt.at.astimezone(settings.zone):%Y-%m-%d %H:%M}  {_summary(receipt)}" for receipt in receipts]
+    print_report(list(map(_receipt_json, receipts)), lines or ["Nothing has been forgotten yet."], as_json=as_json)
 
 
 def _agrees() -> bool:
     if not sys.stdin.isatty():
-        note("nothing was forgotten; give --yes to forget without a question")
+        note("nothing was forgotten, because stdin is not a terminal; give --yes to forget without a question")
         return False
-    # The event loop would only record Ctrl-C, and the prompt would stay.
+    # With the event loop's handler, Ctrl-C would not end the prompt.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return click.confirm("Forget this for good?", err=True)
+        return click.confirm("Forget this permanently?", err=True)
     finally:
         signal.signal(signal.SIGINT, handler)
 
@@ -68,23 +68,21 @@ def _dry_run_lines(dry_run: DryRun) -> Iterator[str]:
     console = make_console()
     for sample in dry_run.samples:
         line = Text(f"{sample.at:%Y-%m-%d %H:%M}  {one_line(sample.id)}  {one_line(sample.text)}")
-        if console.is_terminal:  # which would wrap the rest
+        if console.is_terminal:  # a pipe gets whole lines
             line.truncate(console.width, overflow="ellipsis")
         yield line.plain
     if not dry_run:
         yield "There is nothing to forget."
         return
     if dry_run.is_all and dry_run.kept_copies:
-        yield f"Removed too would be {_COPIES}: {', '.join(dry_run.kept_copies)}"
+        yield f"These {_COPIES} would also be deleted: {', '.join(dry_run.kept_copies)}"
     counts = dry_run.counts
     is_part = counts.pages + counts.facts + counts.traits > len(dry_run.samples)
-    yield f"These{' and more' if is_part else ''} would be forgotten: {_amount(counts)}."
+    yield f"{'These items and more' if is_part else 'These items'} would be forgotten: {_amount(counts)}."
 
 
-def _told(receipt: ForgetReceipt) -> str:
-    state = (
-        "scrubbed from the files" if receipt.is_scrubbed else "not scrubbed from the files yet; a server tries again"
-    )
+def _summary(receipt: ForgetReceipt) -> str:
+    state = "scrubbed from the files" if receipt.is_scrubbed else "not scrubbed from the files yet; a server will retry"
     return f"Forgotten: {_amount(receipt.counts)}; {state}. Receipt {receipt.receipt}"
 
 
@@ -101,5 +99,5 @@ def _dry_run_json(dry_run: DryRun) -> dict[str, object]:
 
 
 def _receipt_json(receipt: ForgetReceipt) -> dict[str, object]:
-    told = {"receipt": receipt.receipt, "at": receipt.at.isoformat()}
-    return {**told, **asdict(receipt.counts), "scrubbed": receipt.is_scrubbed}
+    counts = asdict(receipt.counts)
+    return {"receipt": receipt.receipt, "at": receipt.at.isoformat(), **counts, "scrubbed": receipt.is_scrubbed}

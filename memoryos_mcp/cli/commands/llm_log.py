@@ -1,6 +1,6 @@
 """The command ``memoryos-mcp llm-log``: the requests to the LLM for a user, and its replies.
 
-The log may be large: it is read line by line, and only the lines to show are kept.
+The log may be large, so it is read line by line.
 """
 
 from collections import deque
@@ -24,14 +24,7 @@ from memoryos_mcp.text.user_ids import user_folder
 
 
 def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:
-    """Print the log of the configured user to stdout.
-
-    Args:
-        settings: Select the user, the data folder and the zone of times.
-        last: Number of calls to list, the newest last; at least 1.
-        number: Print this call in full instead; it is the line number in the log, from 1.
-        as_json: Print the lines of the log unchanged.
-    """
+    """List the last calls in the configured user's log, or print the call at a line number (from 1) in full."""
     prepare_stdout()
     path = user_folder(settings.data_storage_path, settings.user_id) / LOG_NAME
     lines = _chosen(path, last, number)
@@ -47,7 +40,7 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
 
 
 def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]]:
-    """Return the last lines of a log with their numbers, or the line with a number; empty if the log is missing."""
+    """Return the last lines of a log, or one line, each with its number; empty if the log does not exist."""
     lines: list[tuple[int, bytes]] = []
     try:
         with path.open("rb") as file:
@@ -59,7 +52,7 @@ def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]
         msg = f"{path} cannot be read ({error.strerror}); make it readable for this account"
         raise StorageError(msg) from error
     if number is not None and not lines:
-        msg = f"no call has number {number}; run llm-log without --show to see the numbers"
+        msg = f"no call has the number {number}; run llm-log without --show to see the numbers"
         raise click.BadParameter(msg, param_hint="'--show'")
     return lines
 
@@ -74,10 +67,10 @@ def _read(raw: bytes) -> LogLine | None:
 
 def _nothing_logged(settings: Settings, path: Path) -> str:
     if settings.llm_log:
-        return f"Nothing was sent to the LLM for this user since llm_log is true; {path} is empty or missing."
+        return f"llm_log is true, but no request to the LLM was logged for this user yet: {path} is empty or missing."
     return (
-        f"Nothing is logged: {path} is empty or missing. Requests to the LLM are logged while llm_log is true: "
-        'set "llm_log": true in the config file, or MEMORYOS_LLM_LOG=true, or start with serve --llm-log true.'
+        f"There is no log: {path} is empty or missing. To log requests to the LLM, set llm_log to true: "
+        '"llm_log": true in the config file, MEMORYOS_LLM_LOG=true, or serve --llm-log true.'
     )
 
 
@@ -122,7 +115,7 @@ def _print_call(number: int, raw: bytes, settings: Settings) -> None:
         _print_part(console, "error", _failure(line))
     else:
         is_cut = completion.choices[0].finish_reason == "length"
-        title = "reply, cut at a limit of tokens" if is_cut else "reply"
+        title = "reply, cut off at the token limit" if is_cut else "reply"
         _print_part(console, title, completion.choices[0].message.content or "")
 
 
@@ -132,7 +125,7 @@ def _print_part(console: Console, title: str, text: str) -> None:
 
 
 def _plain(text: str) -> Text:
-    """Return a text to show literally, without markup and escape sequences."""
+    """Return a text that Rich shows literally, without markup and escape sequences."""
     return Text(plain(text))
 
 
@@ -141,7 +134,7 @@ def _time(line: LogLine, settings: Settings) -> str:
 
 
 def _tokens(line: LogLine) -> tuple[str, str]:
-    """Return the tokens of prompt and reply; empty if they were not counted."""
+    """Return the numbers of tokens of prompt and reply; empty texts if they are unknown."""
     usage = line.completion.usage if line.completion is not None else None
     return ("", "") if usage is None else (str(usage.prompt_tokens), str(usage.completion_tokens))
 

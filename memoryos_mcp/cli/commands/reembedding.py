@@ -1,21 +1,11 @@
-"""The commands ``memoryos-mcp reembed`` and ``memoryos-mcp warmup``, to change and to download an embedding model.
+"""The commands ``memoryos-mcp reembed`` and ``memoryos-mcp warmup``: re-embed all pages, and load the embedding model.
 
-A running server re-embeds in the background by itself; `reembed` shows the progress, or does it now.
+A running server re-embeds in the background; ``reembed`` does it now, or shows the progress.
 """
 
 from collections.abc import Iterator
 
-from memoryos_mcp.cli.commands.common import (
-    FAILURES_IN_A_ROW,
-    Mode,
-    Show,
-    gave_up,
-    is_there,
-    open_memory,
-    stoppable,
-    try_model,
-    watch,
-)
+from memoryos_mcp.cli.commands import common
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
 from memoryos_mcp.cli.terminal import print_report
 from memoryos_mcp.config import Settings
@@ -24,34 +14,34 @@ from memoryos_mcp.engine.wiring import configured_model, make_embedder
 from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.model.stats import Stats
 
-_KEPT = "what was done stays done, and the next server continues"
+_HINT = "finished work is kept, and the next server continues"
 
 
 async def show_status(settings: Settings, *, as_json: bool) -> None:
-    """Print the progress of embedding for the configured user; loads no model and changes nothing."""
-    await is_there(settings)
+    """Print the progress of embedding for the configured user. No model is loaded and nothing is changed."""
+    await common.has_memory_or_note(settings)
     await _print_status(settings, as_json=as_json)
 
 
 async def reembed(settings: Settings, *, as_json: bool) -> None:
     """Embed all pages of the configured user with the configured model, with progress on stderr."""
     model = _model(settings, "embed with")
-    if await is_there(settings):
+    if await common.has_memory_or_note(settings):
         embedder = make_embedder(model, settings)
         try:
-            with stoppable(_KEPT):
-                await embedder.load()  # an unusable model is reported at once, not retried
-                async with open_memory(settings, Mode.WORK, embedder=embedder) as (_, engine):
-                    await watch(engine, _is_whole)
+            with common.note_if_stopped(_HINT):
+                await embedder.load()  # an invalid model is an error at once, without retries
+                async with common.open_memory(settings, embedder=embedder) as (_, engine):
+                    await common.watch(engine, _is_finished)
         finally:
             await embedder.aclose()
     await _print_status(settings, as_json=as_json)
 
 
 async def warm_up(settings: Settings, *, as_json: bool) -> None:
-    """Load the configured model, downloading it if needed, and print its properties."""
+    """Load the configured model, downloading it if necessary, and print its properties."""
     model = _model(settings, "load")
-    tried = await try_model(model, settings)
+    tried = await common.try_model(model, settings)
     result = {"model": model.name, "space": tried.space, "dimension": tried.dimension, "loaded_s": tried.load_s}
     line = f"{model.name} is ready: loaded in {tried.load_s:.1f} s, {tried.dimension:,} dimensions."
     print_report(result, [line], as_json=as_json)
@@ -60,7 +50,7 @@ async def warm_up(settings: Settings, *, as_json: bool) -> None:
 def _model(settings: Settings, purpose: str) -> EmbeddingModel:
     model = configured_model(settings)
     if model is None:
-        msg = f"embedding_model_name: is none, so there is nothing to {purpose}; name a model"
+        msg = f"embedding_model_name: is none, so there is no model to {purpose}; set it to a model"
         raise ConfigError(msg)
     return model
 
@@ -76,16 +66,16 @@ def _lines(status: EmbeddingStatus) -> Iterator[str]:
         yield f"{name}: {status.pages - space.pages_left:,} of {status.pages:,} pages have vectors"
     configured = next((space for space in status.spaces if space.is_configured), None)
     if configured is None:
-        yield "No embedding model is configured: search uses only words."
+        yield "No embedding model is configured: search uses only keywords."
     elif configured.pages_left:
-        yield "A running server embeds the rest in the background; `memoryos-mcp reembed` does it now."
+        yield "A running server embeds the rest in the background; memoryos-mcp reembed does it now."
 
 
-def _is_whole(stats: Stats, show: Show) -> bool | None:
-    """Return True once every page has vectors of the model; raise `ModelError` if it keeps failing."""
+def _is_finished(stats: Stats, show: common.Show) -> bool | None:
+    """Return True when all pages have vectors of the model, else None; raise `ModelError` after repeated failures."""
     health = stats.health["embedding"]
-    if health.failed_attempts >= FAILURES_IN_A_ROW:
-        raise ModelError(gave_up(str(health.last_error), _KEPT))
+    if health.failed_attempts >= common.FAILURES_IN_A_ROW:
+        raise ModelError(common.gave_up(str(health.last_error), _HINT))
     left = stats.counts.unembedded if stats.move is None else stats.move.pages_left
     show("embedding", stats.counts.pages - left, stats.counts.pages)
     return True if stats.is_semantic and not left and stats.move is None else None

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp search``: what the memory contains about a question, as assistants receive it."""
+"""The command ``memoryos-mcp search``: search a memory as an assistant does."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.commands.common import open_memory, tool_result
 from memoryos_mcp.cli.terminal import (
     day,
     heading,
@@ -36,10 +36,10 @@ from memoryos_mcp.retrieval.recall import LeftOut
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, left_out_text
 from memoryos_mcp.text.stemming import folded
 
-# Time limit for loading the model; after that, search uses words only.
-PATIENCE_S = 15.0
+# Seconds to wait for the embedding model; after that, search uses only keywords.
+LOAD_TIMEOUT_S = 15.0
 FOUND_STYLE = "bold yellow"
-# Share of the visible characters that may precede the first match.
+# Share of a line's visible characters before the first match.
 LEAD_SHARE = 0.25
 SMALLEST_SNIPPET_CHARS = 24
 
@@ -49,25 +49,19 @@ _WORDS = re.compile(r"\w+")
 async def search_memory(
     settings: Settings, query: str, *, max_results: int | None, is_full: bool, is_explained: bool, as_json: bool
 ) -> None:
-    """Print what the configured user's memory contains about a query; counts no visits and changes nothing.
+    """Print the pages, facts and traits that a query finds in the configured user's memory, which is not changed.
 
-    Args:
-        settings: Select the user and the embedding model.
-        query: A question or a few words.
-        max_results: Maximum number of older pages, in addition to the most recent ones; None means the setting.
-        is_full: Whether pages are shown in full, not as one line each.
-        is_explained: Whether the reasons for finding them are shown.
-        as_json: Whether the result of the tool ``retrieve_memory`` is printed.
+    The JSON output is the result of the tool ``retrieve_memory``.
     """
     given = {"query": query, "max_results": max_results, "explain": is_explained}
     arguments = check(RetrieveMemoryArguments, {name: value for name, value in given.items() if value is not None})
     if not query.strip():
-        raise ArgumentError(argument="query", problem="is empty; ask for something")
-    async with open_memory(settings, Mode.READ) as (service, engine):
+        raise ArgumentError(argument="query", problem="is empty; give a question or a few words")
+    async with open_memory(settings, only_reads=True) as (service, engine):
         problem = await _load(engine, settings)
         result = await tool_result(RetrieveMemoryResult, retrieve_memory, service, arguments)
         if problem is not None:
-            way = "only words" if result.search_mode == "lexical" else "the previous embedding model"
+            way = "only keywords" if result.search_mode == "lexical" else "the previous embedding model"
             note(f"search uses {way}: {plain(str(problem))}")
         print_report(result, _parts(result, is_full=is_full), as_json=as_json)
         if isinstance(problem, TimeoutError):
@@ -78,18 +72,18 @@ async def search_memory(
 
 class _TooSlowError(TimeoutError):
     def __str__(self) -> str:
-        return f"the embedding model was not ready within {PATIENCE_S:.0f} s; memoryos-mcp warmup loads it"
+        return f"the embedding model was not ready within {LOAD_TIMEOUT_S:.0f} s; run memoryos-mcp warmup once"
 
 
 async def _load(engine: MemoryEngine, settings: Settings) -> Exception | None:
-    """Load the embedding model if that is quick, and return why it failed. Nothing is downloaded."""
+    """Load the embedding model without downloading it; return the error if that fails or takes too long."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if settings.wants_no_embedder:
         return None
     spinner = Console(stderr=True).status("loading the embedding model") if sys.stderr.isatty() else nullcontext()
     try:
         with spinner:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await engine.load_to_look()
     except TimeoutError:
         return _TooSlowError()
@@ -100,11 +94,11 @@ async def _load(engine: MemoryEngine, settings: Settings) -> Exception | None:
 
 def _parts(result: RetrieveMemoryResult, *, is_full: bool) -> Iterator[RenderableType]:
     found = roots(result.query)
-    way = "by words and meaning" if result.search_mode == "hybrid" else "by words alone"
+    way = "by keywords and meaning" if result.search_mode == "hybrid" else "by keywords only"
     if result.understood is not None:
         yield from section("Understood as", f"ranking {result.ranking}", _understood(result.understood), "dim", "")
     if result.retrieved_pages:
-        yield heading("Earlier pages", f"best first, found {way}")
+        yield heading("Older pages", f"best first, found {way}")
         for page in result.retrieved_pages:
             yield from _page(page, found, is_full=is_full)
     wishes = [fact for fact in result.retrieved_user_knowledge if fact.kind == "wish"]
@@ -112,37 +106,39 @@ def _parts(result: RetrieveMemoryResult, *, is_full: bool) -> Iterator[Renderabl
     yield from _facts(KNOWN[About.USER], "best first", facts, found)
     yield from _facts(KNOWN[About.ASSISTANT], "best first", result.retrieved_assistant_knowledge, found)
     if not (result.retrieved_pages or facts or result.retrieved_assistant_knowledge):
-        yield Text("No earlier page and no fact was found.")
+        yield Text("No older page and no fact was found.")
     if result.short_term_memory:
-        yield heading("Most recent pages", "the last two, and those about the question")
+        yield heading("Most recent pages", "the last two, and others about the question")
         for recent in reversed(result.short_term_memory):
             yield from _page(recent, found, is_full=is_full)
     yield from _facts(WISHES, "newest first", wishes, found)
     if result.user_profile != "None":
         traits = ((highlighted(one_line(trait), found),) for trait in result.user_profile.split("\n"))
-        yield from section(TRAITS, "those about the question", traits, "")
+        yield from section(TRAITS, "about the question", traits, "")
     if result.left_out is not None:
         left_out = LeftOut(**result.left_out.model_dump())
-        yield Text(f"\n{left_out_text(left_out)}; --retrieval-max-tokens {left_out.max_tokens} shows all.", style="dim")
+        yield Text(
+            f"\n{left_out_text(left_out)}; --retrieval-max-tokens {left_out.max_tokens} shows everything.", style="dim"
+        )
 
 
 def _understood(query: UnderstoodQuery) -> Iterator[tuple[str, RenderableType]]:
     words = ", ".join(f"{one_line(word)} (on {count:,} pages)" for word, count in query.words.items())
     yield "about", Text(one_line(query.subject))
-    yield "words", Text(words or "none that can be searched for")
+    yield "words", Text(words or "none to search for")
     if query.side:
-        yield "said by", f"the {query.side}, rather"
+        yield "said by", f"preferably the {query.side}"
     if query.times:
         yield "times", ", ".join(query.times)
     if query.several:
-        yield "asks for", "several things, so sessions take turns"
+        yield "asks for", "several things, so results come from different sessions"
 
 
 def _page(page: ShortTermPage, found: frozenset[str], *, is_full: bool) -> Iterator[RenderableType]:
     topic = (page.segment_id or "") if isinstance(page, RetrievedPage) else ""
     notes = [
         *([f"from {page.source}"] if page.source != "conversation" else []),
-        *(["gives orders"] if page.gives_orders else []),
+        *(["contains instructions"] if page.gives_orders else []),
         *(["excerpt"] if page.excerpt and is_full else []),
     ]
     head = Text.assemble(
@@ -177,7 +173,7 @@ def _facts(title: str, order: str, facts: Sequence[KnowledgeEntry], found: froze
 
 
 def highlighted(text: str, found: frozenset[str]) -> Text:
-    """Return a text with the words highlighted that contain a root of the query."""
+    """Return a text in which words that contain a root of the query are highlighted."""
     shown = Text(text)
     for start, end in _places(text, found):
         shown.stylize(FOUND_STYLE, start, end)
@@ -185,7 +181,7 @@ def highlighted(text: str, found: frozenset[str]) -> Text:
 
 
 def snippet(line: str, found: frozenset[str], room: int) -> Text:
-    """Return a line, which begins a little before the first match if no match is in its first ``room`` characters."""
+    """Return a line; if its first ``room`` characters contain no match, it begins shortly before the first one."""
     first = next((start for start, end in _places(line, found) if end > room), None)
     if first is None or any(end <= room for _, end in _places(line, found)):
         return highlighted(line, found)
@@ -194,7 +190,7 @@ def snippet(line: str, found: frozenset[str], room: int) -> Text:
 
 
 def _places(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of words that contain a root; in scripts without spaces, the spans of the root itself."""
+    """Yield start and end of each word that contains a root; in scripts without spaces, of the root itself."""
     for match in _WORDS.finditer(text):
         word = match[0]
         plain_word = folded(word)

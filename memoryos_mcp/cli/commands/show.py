@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp show``: memories in full by their ids, each with its evidence and history."""
+"""The command ``memoryos-mcp show``: print memories by their ids, with evidence and history."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.commands.common import open_memory, tool_result
 from memoryos_mcp.cli.terminal import minute, one_line, plain, print_report, table
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.tools.arguments import check
@@ -24,16 +24,16 @@ from memoryos_mcp.engine.tools.memory_tools import get_memory
 from memoryos_mcp.engine.tools.pages import ShownPage
 from memoryos_mcp.model.pages import page_marks
 
-# More than a page may contain by default, so that pages are shown in full.
+# More tokens than a page has by default, so that pages are printed in full.
 WHOLE_TOKENS = 1_000_000
 
 Line = tuple[str, str | None]
 
 
 async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool) -> None:
-    """Print memories by their public ids; the JSON output is the result of the tool ``get_memory``."""
+    """Print memories by their ids; the JSON output is the result of the tool ``get_memory``."""
     arguments = check(GetMemoryArguments, {"ids": list(ids), "max_tokens": WHOLE_TOKENS})
-    async with open_memory(settings, Mode.READ) as (service, _):
+    async with open_memory(settings, only_reads=True) as (service, _):
         result = await tool_result(GetMemoryResult, get_memory, service, arguments)
     print_report(result, (part for memory in result.memories for part in _parts(memory)), as_json=as_json)
 
@@ -67,9 +67,9 @@ def _page(page: ShownPage) -> Iterator[Line]:
     yield "note", ", ".join(page_marks(page, is_excerpt=page.excerpt))
     yield "user", page.user_input
     yield "assistant", page.agent_response
-    for name, beside in (("before it", page.previous_page), ("after it", page.next_page)):
-        if beside is not None:
-            yield name, f"{beside.page_id}, {minute(beside.timestamp)}: {beside.beginning}"
+    for name, neighbour in (("before it", page.previous_page), ("after it", page.next_page)):
+        if neighbour is not None:
+            yield name, f"{neighbour.page_id}, {minute(neighbour.timestamp)}: {neighbour.beginning}"
     yield "meta data", None if page.meta_data is None else json.dumps(page.meta_data, ensure_ascii=False)
 
 
@@ -90,13 +90,13 @@ def _fact(fact: ShownFact) -> Iterator[Line]:
     yield "ended", fact.ended_by
     yield "learned by", fact.learned_by
     yield "said in", ", ".join(fact.evidence)
-    yield from (("in place of", _beside(each)) for each in fact.supersedes)
+    yield from (("replaces", _beside(each)) for each in fact.supersedes)
     if fact.superseded_by is not None:
-        yield "now holds", _beside(fact.superseded_by)
+        yield "replaced by", _beside(fact.superseded_by)
 
 
 def _trait(trait: ShownTrait) -> Iterator[Line]:
-    yield "level", trait.level or "none any more"
+    yield "level", trait.level or "no longer a trait"
     yield "reason", trait.reason
     yield "since", trait.updated_at and minute(trait.updated_at)
     yield "learned by", trait.learned_by

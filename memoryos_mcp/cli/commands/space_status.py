@@ -1,10 +1,10 @@
-"""The progress of embedding in a memory, by vector space, as commands show it."""
+"""The progress of embedding in a memory, by embedding model."""
 
 from datetime import datetime
 
 from pydantic import BaseModel
 
-from memoryos_mcp.cli.commands.common import Mode, has_memory, opened_store
+from memoryos_mcp.cli.commands.common import has_memory, open_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import EmbeddingModel
 from memoryos_mcp.engine.wiring import configured_model
@@ -12,13 +12,7 @@ from memoryos_mcp.storage.values import Space
 
 
 class SpaceStatus(BaseModel, frozen=True):
-    """The progress of one model.
-
-    Attributes:
-        space: Identity of its vectors; None if there are none yet.
-        pages_left: Pages without its vectors.
-        used_at: When it was last used, to about a day; None if it never was.
-    """
+    """The progress of one model; ``space`` is the identity of its vectors, ``used_at`` is accurate to about a day."""
 
     model: str
     is_configured: bool
@@ -28,21 +22,21 @@ class SpaceStatus(BaseModel, frozen=True):
 
 
 class EmbeddingStatus(BaseModel, frozen=True):
-    """The progress of all models, the configured one first; ``pages`` is the number of pages in the memory."""
+    """The progress of all models, the configured model first; ``pages`` is the number of pages in the memory."""
 
     pages: int
     spaces: list[SpaceStatus]
 
 
 async def embedding_status(settings: Settings) -> EmbeddingStatus:
-    """Return the progress of embedding for the configured user; loads no model and changes nothing."""
+    """Return the progress of embedding for the configured user. No model is loaded and nothing is changed."""
     configured = configured_model(settings)
     pages, spaces = 0, list[Space]()
     if await has_memory(settings):
-        async with opened_store(settings, mode=Mode.READ) as store:
+        async with open_store(settings, only_reads=True) as store:
             pages, spaces = (await store.counts()).pages, await store.spaces()
     models = [_model_of(space) for space in spaces]
-    # A model has several vector spaces if its weights changed under the same name; the last used is the present one.
+    # A model whose weights changed under the same name has several vector spaces, the last used one first.
     present = models.index(configured) if configured in models else None
     found = [
         SpaceStatus(

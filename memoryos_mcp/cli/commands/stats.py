@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp stats``: a user's memory at a glance."""
+"""The command ``memoryos-mcp stats``: an overview of a user's memory."""
 
 from collections.abc import Iterator, Sequence
 from itertools import starmap
@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, footprint, open_memory, tool_result
+from memoryos_mcp.cli.commands.common import footprint, open_memory, tool_result
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
 from memoryos_mcp.cli.terminal import day, make_console, minute, one_line, plain, print_report, section, table
 from memoryos_mcp.config import Settings
@@ -30,20 +30,14 @@ TOPICS_SHOWN, TRAITS_SHOWN, FACTS_SHOWN = 8, 8, 10
 BAR_CELLS = 16
 _HEAT_STYLES = ((1.0, "bold red"), (0.6, "yellow"), (0.0, "cyan"))
 _UNITS = ("B", "kB", "MB", "GB")
-# Only a running server knows these; the state in the file is shown under `embedding`.
+# Only a running server knows these values; `embedding` has the state in the file.
 _OF_A_SERVER = {"search_mode", "embedding_space", "embedding_move", "is_settled", "background", "ranking"}
 
 Row = Sequence[RenderableType]
 
 
 class Overview(BaseModel, frozen=True):
-    """A memory at a glance.
-
-    Attributes:
-        file_bytes: Size on disk, with the journal.
-        text_bytes: Length of all pages' texts, UTF-8, by tier.
-        last_errors: Errors of the background work in any process, by its kind; the newest first.
-    """
+    """An overview of a memory; ``last_errors`` has the last error of each kind of background work in any process."""
 
     file: str
     file_bytes: int
@@ -55,9 +49,9 @@ class Overview(BaseModel, frozen=True):
 
 
 async def show_stats(settings: Settings, *, is_whole: bool, as_json: bool) -> None:
-    """Print the contents, main topics and pending work of the configured user's memory; nothing in it changes.
+    """Print an overview of the configured user's memory, which is not changed.
 
-    ``is_whole`` shows all topics, traits and facts; the JSON output always has all traits and facts.
+    With ``is_whole`` it contains all topics, traits and facts; the JSON output always contains all traits and facts.
     """
     overview = await _overview(settings, is_whole=is_whole)
     result = overview.model_dump(mode="json", exclude={"stats": _OF_A_SERVER})
@@ -66,7 +60,7 @@ async def show_stats(settings: Settings, *, is_whole: bool, as_json: bool) -> No
 
 async def _overview(settings: Settings, *, is_whole: bool) -> Overview:
     user_id = settings.user_id
-    async with open_memory(settings, Mode.READ) as (service, engine):
+    async with open_memory(settings, only_reads=True) as (service, engine):
         stats = await engine.stats()
         text_bytes, failures = await engine.text_bytes(), await engine.failures()
         arguments = GetUserProfileArguments(include_assistant_knowledge=True)
@@ -98,7 +92,13 @@ def _parts(overview: Overview, settings: Settings, *, is_whole: bool) -> Iterato
     yield from _topics(stats)
     traits = profile.traits if is_whole else profile.traits[:TRAITS_SHOWN]
     yield from section(
-        "Profile", "how strongly it shows, and in how many pages", map(_trait, traits), "cyan", "bold", "dim", ""
+        "Profile",
+        "level of each trait, and the number of pages that show it",
+        map(_trait, traits),
+        "cyan",
+        "bold",
+        "dim",
+        "",
     )
     yield from _more(len(profile.traits) - len(traits), "trait")
     for title, facts in (
@@ -119,7 +119,7 @@ def _tiers(overview: Overview, settings: Settings) -> Iterator[Row]:
     stats, sizes = overview.stats, overview.text_bytes
     in_short_term = f"{stats.short_term_pages:,} of {amount(stats.short_term_capacity, 'page')}, word for word"
     yield "short-term", _bytes(sizes["short_term"]), in_short_term
-    yield "backlog", _bytes(sizes["backlog"]), f"{amount(stats.backlog_pages, 'page')} to be sorted into topics"
+    yield "backlog", _bytes(sizes["backlog"]), f"{amount(stats.backlog_pages, 'page')} to be organised into topics"
     archived = f", {stats.archived_segments:,} archived" if stats.archived_segments else ""
     in_mid_term = (
         f"{amount(stats.mid_term_pages, 'page')} in {stats.segments:,} of {amount(stats.segment_capacity, 'topic')}, "
@@ -136,11 +136,13 @@ def _tiers(overview: Overview, settings: Settings) -> Iterator[Row]:
 
 
 def _topics(stats: GetMemoryStatsResult) -> Iterator[RenderableType]:
-    # A console with another encoding would show question marks.
+    # Consoles with another encoding show question marks instead of blocks.
     cells = "█░" if make_console().encoding.lower().startswith("utf") else "#."
-    beside = f"the main ones first; a full bar (heat {stats.heat_threshold:g}) means that new pages are learned from"
+    remark = (
+        f"the main topics first; with a full bar (heat {stats.heat_threshold:g}), the profile is updated from new pages"
+    )
     rows = (_topic(segment, stats.heat_threshold, cells) for segment in stats.top_segments)
-    yield from section("Topics", beside, rows, "cyan", "", "", "dim", "")
+    yield from section("Topics", remark, rows, "cyan", "", "", "dim", "")
     yield from _more(stats.segments - len(stats.top_segments), "topic")
 
 
@@ -171,18 +173,18 @@ def _pending(overview: Overview) -> Iterator[str]:
     without_vectors = sum(space.pages_left for space in overview.embedding.spaces if space.is_configured)
     if stats.backlog_pages:
         since = f", the oldest since {minute(stats.oldest_backlog_at)}" if stats.oldest_backlog_at else ""
-        yield f"{amount(stats.backlog_pages, 'page')} to be sorted into topics{since}"
+        yield f"{amount(stats.backlog_pages, 'page')} to be organised into topics{since}"
     if stats.backlog_attempts:
-        yield f"Sorting them has failed {amount(stats.backlog_attempts, 'time')}."
+        yield f"Organising them has failed {amount(stats.backlog_attempts, 'time')}."
     if stats.degraded_pages:
-        yield f"{amount(stats.degraded_pages, 'page')} for the LLM to do again after it failed"
+        yield f"{amount(stats.degraded_pages, 'page')} to be redone by the LLM after it failed"
     if without_vectors:
         yield f"{amount(without_vectors, 'page')} without vectors; a running server embeds them"
     if stats.damaged_pages:
         yield f"{amount(stats.damaged_pages, 'page')} damaged on disk; memoryos-mcp doctor shows what to do"
     if stats.retention_waits_until is not None:
         yield (
-            f"Pages older than retention_days are forgotten from {minute(stats.retention_waits_until)} on; to keep "
+            f"Pages older than retention_days will be forgotten from {minute(stats.retention_waits_until)} on; to keep "
             "them, correct the clock or raise retention_days."
         )
     is_waiting = stats.backlog_pages or stats.degraded_pages or without_vectors or stats.retention_waits_until
@@ -193,13 +195,13 @@ def _pending(overview: Overview) -> Iterator[str]:
 def _models(overview: Overview) -> Iterator[str]:
     embedding, stats = overview.embedding, overview.stats
     if not any(space.is_configured for space in embedding.spaces):
-        yield "Embedding: none is configured; search uses only words"
+        yield "Embedding: no model is configured; search uses only keywords"
     for space in embedding.spaces:
-        place = "" if space.is_configured else ", which is not the configured one"
+        place = "" if space.is_configured else " (not the configured model)"
         done = f"{embedding.pages - space.pages_left:,} of {amount(embedding.pages, 'page')} have vectors"
         yield f"Embedding: {plain(space.model)}{place}: {done}"
     if stats.llm is None:
-        yield "LLM: none, which works too; memoryos-mcp doctor shows how to use one"
+        yield "LLM: not configured (it is optional); memoryos-mcp doctor shows how to use one"
         return
     limit = f" of {stats.llm.daily_token_limit:,}" if stats.llm.daily_token_limit is not None else ""
     yield f"LLM: {plain(stats.llm.model)}, {stats.llm.tokens_today:,}{limit} tokens today"
@@ -207,14 +209,14 @@ def _models(overview: Overview) -> Iterator[str]:
 
 
 def _error(work: str, loop: LoopStats) -> Row:
-    state = f"failed {amount(loop.failed_attempts, 'time')} in a row: " if loop.failed_attempts else "works again: "
+    state = f"failed {amount(loop.failed_attempts, 'time')} in a row: " if loop.failed_attempts else "works now: "
     style = "bold red" if loop.failed_attempts else "green"
     return work, minute(loop.last_error_at or ""), Text.assemble((state, style), one_line(loop.last_error or ""))
 
 
 def _usage(usage: LlmUsage) -> str:
     failed = f", {usage.failed_calls:,} failed" if usage.failed_calls else ""
-    return f"{amount(usage.calls, 'call')}{failed}, {usage.prompt_tokens + usage.completion_tokens:,} tokens in all"
+    return f"{amount(usage.calls, 'call')}{failed}, {usage.prompt_tokens + usage.completion_tokens:,} tokens in total"
 
 
 def _more(count: int, what: str) -> Iterator[RenderableType]:

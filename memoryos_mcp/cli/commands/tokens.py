@@ -1,6 +1,6 @@
-"""The command ``memoryos-mcp token``: make, list and revoke the tokens with which clients connect over HTTP.
+"""The command ``memoryos-mcp token``: make, list and revoke the tokens of clients over HTTP.
 
-A running server needs no restart: it looks up the token of each request.
+A running server needs no restart, because it looks up the token of each request.
 """
 
 import json
@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,14 +30,21 @@ _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-def data_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the two options that set the data folder."""
-    return config_option(setting_option("data_storage_path")(command))
+def takes_data_folder(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that set the data folder to a command, and call it with the settings."""
+
+    @config_option
+    @setting_option("data_storage_path")
+    @wraps(command)
+    def with_settings(config_file: Path | None, data_storage_path: str | None, **given: Any) -> None:
+        command(load_settings(config_file, {"data_storage_path": data_storage_path}), **given)
+
+    return with_settings
 
 
-@click.group(cls=Group, short_help="Make, list and revoke tokens of clients over HTTP.")
+@click.group(cls=Group, short_help="Manage the tokens of clients over HTTP.")
 def token() -> None:
-    """Make, list and revoke the tokens with which clients connect over HTTP.
+    """Make, list and revoke the tokens of clients over HTTP.
 
     A running server needs no restart.
     """
@@ -51,59 +59,51 @@ def token() -> None:
     multiple=True,
     default=(Scope.WRITE.value,),
     show_default=True,
-    help="What it is good for; may be repeated. write includes read, admin includes both and shows settings and "
-    "metrics; act-as lets its holder name another user in each call.",
+    help="What the token allows; may be repeated. write includes read; admin includes both, and shows settings and "
+    "metrics; act-as allows a call to name another user.",
 )
-@click.option("--expires", metavar="WHEN", help="30d, 12h, 4w, or its last day, like 2027-01-31. Default: never.")
+@click.option(
+    "--expires", metavar="WHEN", help="Like 12h, 30d or 4w, or the last valid day, like 2027-01-31. Default: never."
+)
 @json_option
-@data_options
-def add(
-    user: str,
-    scopes: Sequence[str],
-    expires: str | None,
-    as_json: bool,
-    config_file: Path | None,
-    data_storage_path: str | None,
-) -> None:
+@takes_data_folder
+def add(settings: Settings, user: str, scopes: Sequence[str], expires: str | None, as_json: bool) -> None:
     """Make a token that opens the memory of USER, and print it; it is shown only once.
 
-    The token alone goes to stdout, what there is to know about it to stderr.
+    Only the token is printed to stdout; its scopes, expiry and use are printed to stderr.
     """
-    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
     check_data_folder(settings)
     expires_at = None if expires is None else expiry(expires, now=datetime.now(UTC), zone=settings.zone)
     from memoryos_mcp.model.callers import token_id_of
 
     with closing(_stores(settings)) as stores:
-        tokens = stores.tokens
         try:
-            made = tokens.add(user, {Scope(scope) for scope in scopes}, expires_at)
+            token = stores.tokens.add(user, {Scope(scope) for scope in scopes}, expires_at)
         except ArgumentError as error:
             hint = "'--expires'" if error.argument == "expires_at" else "'USER'"
             raise click.BadParameter(str(error), param_hint=hint) from error
-        token_id = token_id_of(made)
-        entry = next(entry for entry in tokens.entries() if entry.token_id == token_id)
+        token_id = token_id_of(token)
+        entry = next(entry for entry in stores.tokens.entries() if entry.token_id == token_id)
     if as_json:
-        click.echo(json.dumps({"token": made, **_described(entry)}, ensure_ascii=False))
+        click.echo(json.dumps({"token": token, **_described(entry)}, ensure_ascii=False))
         return
     from memoryos_mcp.cli.terminal import one_line
 
-    click.echo(made)
+    click.echo(token)
     click.echo(
-        f"This is the only time that this token is shown. It opens the memory of {one_line(user)} "
+        f"This token is not shown again. It opens the memory of {one_line(user)} "
         f"({', '.join(sorted(entry.scopes))}; expires: {_time(entry.expires_at, settings.zone, 'never')}).\n"
-        f'Its owner\'s client sends it as the header "Authorization: Bearer <token>".\n'
-        f"To take it back: memoryos-mcp token revoke {token_id}",
+        f'A client sends it in the header "Authorization: Bearer <token>".\n'
+        f"To revoke it: memoryos-mcp token revoke {token_id}",
         err=True,
     )
 
 
-@token.command("list", short_help="List all tokens, expired and revoked ones too.")
+@token.command("list", short_help="List all tokens, including expired and revoked ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
-@data_options
-def list_tokens(as_json: bool, config_file: Path | None, data_storage_path: str | None) -> None:
-    """List all tokens, the expired and revoked ones too; their secrets are not kept."""
-    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
+@takes_data_folder
+def list_tokens(settings: Settings, as_json: bool) -> None:
+    """List all tokens, including expired and revoked ones; their secrets are not stored."""
     with closing(_stores(settings)) as stores:
         entries = stores.tokens.entries()
     from memoryos_mcp.cli.terminal import prepare_stdout
@@ -117,45 +117,36 @@ def list_tokens(as_json: bool, config_file: Path | None, data_storage_path: str 
         click.echo("There are no tokens; memoryos-mcp token add USER makes one.")
 
 
-@token.command("revoke", short_help="Have a token accepted no more.")
+@token.command("revoke", short_help="Revoke a token.")
 @click.argument("token_id", metavar="ID")
 @json_option
-@data_options
-def revoke(token_id: str, as_json: bool, config_file: Path | None, data_storage_path: str | None) -> None:
-    """Have the token ID accepted no more, from the next request on."""
-    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
+@takes_data_folder
+def revoke(settings: Settings, token_id: str, as_json: bool) -> None:
+    """Revoke the token ID; the server refuses it from the next request on."""
     from memoryos_mcp.model.callers import token_id_of
 
-    token_id = token_id_of(token_id)  # a whole token contains its id
+    token_id = token_id_of(token_id)  # the user may give the whole token, which contains the id
     with closing(_stores(settings)) as stores:
-        tokens = stores.tokens
         try:
-            is_new = tokens.revoke(token_id)
+            is_new = stores.tokens.revoke(token_id)
         except ArgumentError as error:
-            near = nearest_name(token_id, [entry.token_id for entry in tokens.entries()])
+            near = nearest_name(token_id, [entry.token_id for entry in stores.tokens.entries()])
             fix = f"did you mean {near}?" if near else "memoryos-mcp token list shows them"
             msg = f"no token has this id; {fix}"
             raise click.BadParameter(msg, param_hint="'ID'") from error
     if as_json:
         click.echo(json.dumps({"id": token_id, "is_new": is_new}))
         return
-    click.echo(f"Token {token_id} is revoked." if is_new else f"Token {token_id} was revoked before.")
+    click.echo(f"Token {token_id} is revoked." if is_new else f"Token {token_id} was already revoked.")
 
 
 def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
-    """Return the time at which a token expires.
+    """Return the time at which a token expires, from ``12h``, ``30d``, ``4w`` or the last valid day ``2027-01-31``.
 
-    Args:
-        text: A whole number of hours, days or weeks like ``12h``, ``30d`` or ``4w``, or the last valid day, like
-            ``2027-01-31``.
-        now: The current time, with a zone.
-        zone: The zone of the day; None means this machine's.
-
-    Raises:
-        click.BadParameter: The text is not such a time, or the time is past or too far in the future.
+    ``zone`` is the zone of the day; None means this machine's.
     """
     text = text.strip().lower()
-    msg = "is no time; write it like 12h, 30d, 4w or 2027-01-31"
+    msg = "is not a valid time; write it like 12h, 30d, 4w or 2027-01-31"
     try:
         if duration := _DURATION.fullmatch(text):
             at = now + int(duration[1]) * _UNITS[duration[2]]
@@ -165,12 +156,12 @@ def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
         else:
             raise click.BadParameter(msg, param_hint="'--expires'")
     except OverflowError as error:
-        msg = "is too far; leave it out for a token that does not expire"
+        msg = "is too far in the future; leave the option out for a token that does not expire"
         raise click.BadParameter(msg, param_hint="'--expires'") from error
     except ValueError as error:
         raise click.BadParameter(msg, param_hint="'--expires'") from error
     if at <= now:
-        msg = "is past; name a time to come"
+        msg = "is in the past; give a later time"
         raise click.BadParameter(msg, param_hint="'--expires'")
     return at
 
@@ -182,7 +173,7 @@ def _stores(settings: Settings) -> "Stores":
 
 
 def _described(entry: "TokenEntry") -> dict[str, object]:
-    """Return a token's entry as JSON types; times in ISO 8601, UTC."""
+    """Return a token's entry as JSON types, with times in ISO 8601, UTC."""
     return {
         "id": entry.token_id,
         "user_id": entry.user_id,

@@ -1,5 +1,5 @@
-"""MCP clients: where each keeps its list of servers, what an entry looks like, and how the file is changed.
+"""The installer for MCP clients: the places of their files, the form of entries, and changes of the files.
 
-A file that cannot be read or changed raises `ClientFileError` and stays as it is. A client that does not support a
-request raises `ArgumentError`.
+Raises `ClientFileError` if a file cannot be read or changed, and leaves the file unchanged. Raises `ArgumentError` if a
+client does not support a request.
 """

@@ -1,4 +1,4 @@
-"""Facts about each MCP client: where its file is, what an entry looks like, and what it does not support."""
+"""The supported MCP clients: the places of their files, the form of entries, and the features that they lack."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file in which a client may keep its servers.
+    """A possible place of a client's file.
 
     Attributes:
-        folder: Created by the client, so it shows whether the client is installed. Begins with a base folder of
-            `memoryos_mcp.cli.installer.places`; may contain ``*``.
-        file: The file's path in the folder.
+        folder: A folder that exists if the client is installed; a base folder of `Machine.base` in braces comes first,
+            and ``*`` is a wildcard.
+        file: Path of the file in the folder.
     """
 
     folder: str
@@ -33,9 +33,9 @@ class Http:
     """The form of an entry for a server over Streamable HTTP.
 
     Attributes:
-        fixed: Further keys of every entry.
-        reference: How a value refers to the environment variable ``NAME``; None if it cannot.
-        variable_key: Key for the name of a token's variable; None if the client has none.
+        fixed: Additional keys of every entry.
+        reference: Reference to an environment variable ``NAME`` in a value; None if the client has no references.
+        variable_key: Key for the name of the token's environment variable; None if the client has no such key.
     """
 
     url_key: str = "url"
@@ -47,18 +47,20 @@ class Http:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """An MCP client: ``name`` on the command line, ``title`` for people.
+    """An MCP client.
 
     Attributes:
-        path: Keys down to the object that has a member for each server.
-        user: Places for all of a user's work; the first one is created if none exists.
-        project: Path of a project's file, from the project's folder; None if there is none.
-        fixed: Further keys of every stdio entry.
-        usual: Further keys of a new entry; an existing entry keeps its own.
-        http: None if the client does not support servers over HTTP.
-        instead_of_http: Advice for such a client.
-        then: How the user makes the client see the change.
-        own_command: The client's command, if its user file is changed only by that command.
+        name: Name on the command line.
+        title: Name for people.
+        path: Keys of the object that contains the entries, from the outermost one.
+        user: Possible places of the user's file; the first one is created if none exists.
+        project: Path of the file in a project's folder; None if the client has no such file.
+        then: What the user has to do so that the client loads a change.
+        fixed: Additional keys of every entry for stdio.
+        usual: Additional keys of a new entry; an existing entry keeps its own.
+        http: Form of an entry for HTTP; None if the client does not support HTTP.
+        instead_of_http: Advice if the client does not support HTTP.
+        own_command: The client's command that changes the user's file; None if the file is changed directly.
     """
 
     name: str
@@ -92,7 +94,7 @@ CLIENTS: Mapping[str, Client] = {
             ),
             project=None,
             then="quit Claude Desktop completely, also from the tray, and start it again",
-            instead_of_http="its file lists only servers that it starts itself: leave --http out, or add the address "
+            instead_of_http="its file can only contain servers that it starts: leave --http out, or add the address "
             "under Settings, Connectors",
         ),
         Client(
@@ -110,7 +112,7 @@ CLIENTS: Mapping[str, Client] = {
                 ),
             ),
             project=None,
-            then="Cline sees it at once; MCP Servers shows it",
+            then="Cline loads the change at once; see MCP Servers",
             usual={"disabled": False, "autoApprove": [], "timeout": 60},
             http=Http(fixed={"type": "streamableHttp"}),
         ),
@@ -120,7 +122,7 @@ CLIENTS: Mapping[str, Client] = {
             path=_SERVERS,
             user=(Place("{home}/.cursor", "mcp.json"),),
             project=".cursor/mcp.json",
-            then="Cursor sees it at once; switch it on under Settings, MCP",
+            then="Cursor loads the change at once; switch the server on under Settings, MCP",
             fixed={"type": "stdio"},
             http=Http(reference="${env:NAME}"),
         ),
@@ -130,7 +132,7 @@ CLIENTS: Mapping[str, Client] = {
             path=("servers",),
             user=tuple(Place(f"{{config}}/{editor}/User", "mcp.json") for editor in _EDITORS[:3]),
             project=".vscode/mcp.json",
-            then='VS Code sees it at once; "MCP: List Servers" starts it',
+            then='VS Code loads the change at once; start the server with "MCP: List Servers"',
             fixed={"type": "stdio"},
             http=Http(fixed={"type": "http"}, reference="${env:NAME}"),
         ),
@@ -140,7 +142,7 @@ CLIENTS: Mapping[str, Client] = {
             path=_SERVERS,
             user=(Place("{claude}", ".claude.json"),),
             project=".mcp.json",
-            then="start Claude Code again; /mcp shows it",
+            then="restart Claude Code; /mcp shows the server",
             fixed={"type": "stdio"},
             http=Http(fixed={"type": "http"}, reference="${NAME}"),
             own_command="claude",
@@ -163,7 +165,7 @@ CLIENTS: Mapping[str, Client] = {
                 Place("{config}/Zed", "settings.json", ("windows",)),
             ),
             project=".zed/settings.json",
-            then="Zed sees it at once; the settings of the Agent Panel show it",
+            then="Zed loads the change at once; the settings of the Agent Panel show the server",
             http=Http(),
         ),
         Client(
@@ -172,7 +174,7 @@ CLIENTS: Mapping[str, Client] = {
             path=("mcp_servers",),
             user=(Place("{codex}", "config.toml"),),
             project=".codex/config.toml",
-            then="start Codex again; /mcp shows it",
+            then="restart Codex; /mcp shows the server",
             form="toml",
             http=Http(headers_key="http_headers", variable_key="bearer_token_env_var"),
         ),
@@ -182,7 +184,7 @@ CLIENTS: Mapping[str, Client] = {
             path=_SERVERS,
             user=(Place("{home}/.gemini", "settings.json"),),
             project=".gemini/settings.json",
-            then="start Gemini CLI again; /mcp shows it",
+            then="restart Gemini CLI; /mcp shows the server",
             http=Http(url_key="httpUrl", reference="${NAME}"),
         ),
     )

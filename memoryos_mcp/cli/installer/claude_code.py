@@ -1,8 +1,7 @@
-"""Changes to Claude Code's user file, made by Claude Code's own command.
+"""Changes of Claude Code's user file, made with its command ``claude mcp``.
 
-Running sessions rewrite the whole file again and again. The next rewrite loses changes of other programs, and two
-writes at once have damaged the file. The client's command takes part in its locking. A project's file is small and
-edited by people; it is changed directly, like any other.
+Running sessions of Claude Code often rewrite the whole file, which loses changes by other programs. Simultaneous writes
+have damaged it. The command uses the client's locking. The file of a project is changed directly.
 """
 
 import shutil
@@ -16,16 +15,16 @@ from memoryos_mcp.errors import ArgumentError, ClientFileError
 
 LIMIT_S = 60
 # Keys of an entry that the client's command can express.
-_SAID = frozenset({"type", "command", "args", "url", "headers"})
+_EXPRESSIBLE = frozenset({"type", "command", "args", "url", "headers"})
 
 
 def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str]:
     """Return the command line that adds an entry for all of a user's projects."""
-    if lost := sorted(key for key, value in entry.items() if value and key not in _SAID):
+    if lost := sorted(key for key, value in entry.items() if value and key not in _EXPRESSIBLE):
         msg = (
-            f"the entry contains {', '.join(lost)}, which {client.title}'s command would lose; it was left as it is. "
-            f"Note that down, take the entry out with {entries.typed(remove_command(client, name))}, run this command "
-            "again and add it by hand"
+            f"the entry contains {', '.join(lost)}, which {client.title}'s command would lose; it was not changed. "
+            f"Copy these keys, remove the entry with {entries.quoted(remove_command(client, name))}, run this command "
+            "again, and add the keys by hand"
         )
         raise ClientFileError(msg)
     start = [str(client.own_command), "mcp", "add", "--scope", "user", "--transport"]
@@ -34,7 +33,7 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
     headers = [f"{key}: {value}" for key, value in entry.get("headers", {}).items()]
     if any("Bearer" in header and "${" not in header for header in headers):
         problem = (
-            f"{client.title} takes a token for all projects only on its command line, where others can read it; "
+            f"{client.title} accepts a token for all projects only on its command line, where others can read it; "
             "give --token-variable NAME, or --scope project"
         )
         raise ArgumentError(argument="--token", problem=problem)
@@ -51,12 +50,12 @@ def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
     program = shutil.which(str(client.own_command))
     if program is None:
         msg = (
-            f"{client.title}'s command {client.own_command} is not on the PATH, and only that command may change its "
-            f"file; type where it is installed: {_typed(commands)}"
+            f"{client.title}'s command {client.own_command} is not on the PATH, and only this command may change "
+            f"its file; run it where it is installed: {_quoted(commands)}"
         )
         raise ClientFileError(msg)
-    for done_before, command in enumerate(commands):
-        typed = _typed(commands[done_before:])
+    for index, command in enumerate(commands):
+        remaining = _quoted(commands[index:])
         try:
             done = subprocess.run(  # noqa: S603 - no shell, and the words are ours
                 [program, *command[1:]],
@@ -68,13 +67,14 @@ def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            msg = f"{program} could not be run ({type(error).__name__}); type: {typed}"
+            msg = f"{program} could not be run ({type(error).__name__}); run it yourself: {remaining}"
             raise ClientFileError(msg) from error
         if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            msg = f"{program} refused ({said[0] if said else f'exit code {done.returncode}'}); type: {typed}"
+            output = (done.stderr or done.stdout).strip().splitlines()
+            reason = output[0] if output else f"exit code {done.returncode}"
+            msg = f"{program} failed ({reason}); run it yourself: {remaining}"
             raise ClientFileError(msg)
 
 
-def _typed(commands: Sequence[Sequence[str]]) -> str:
-    return " && ".join(map(entries.typed, commands))
+def _quoted(commands: Sequence[Sequence[str]]) -> str:
+    return " && ".join(map(entries.quoted, commands))

@@ -1,4 +1,4 @@
-"""The entry of this server in a client's file: how it is built, and how an existing entry is classified."""
+"""The entry of this server in a client's file: building an entry, and recognising existing ones."""
 
 import os
 import re
@@ -16,13 +16,13 @@ from memoryos_mcp.cli.installer.catalogue import Client, Http
 from memoryos_mcp.errors import ArgumentError
 
 NAME = "memoryos"
-# Another project, whose distribution has the name of our command.
+# The distribution of another project, which has the name of our command.
 _FOREIGN = re.compile(r"memoryos-mcp(?![-\w])(?:[=@<>~!\[].*)?")
 _RUNNERS = frozenset({"uvx", "pipx", "uv"})
 
 
 class Kind(StrEnum):
-    """The owner of an entry."""
+    """The program to which an entry belongs."""
 
     OURS = "ours"
     OTHER_PROJECT = "other project"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A server that the client starts. The command is an absolute path."""
+    """A server that the client starts; ``command`` is an absolute path."""
 
     command: str
     args: tuple[str, ...]
@@ -39,7 +39,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A server that the client reaches over Streamable HTTP, with a token or the name of a variable that holds it."""
+    """A server at an address over Streamable HTTP, with a token or the name of a variable that contains the token."""
 
     url: str
     token: str | None = field(default=None, repr=False)
@@ -47,30 +47,30 @@ class Remote:
 
 
 def this_command() -> tuple[str, ...]:
-    """Return the command line of this installation, which works from any folder and without a PATH."""
+    """Return the command line of this installation; it works in any folder and without PATH."""
     scripts = Path(sys.executable).parent
     script = scripts / ("memoryos-mcp.exe" if os.name == "nt" else "memoryos-mcp")
     if script.is_file() and os.access(script, os.X_OK):
         return (str(script),)
-    # -P: a client may start it in a project with files named like modules of the standard library.
+    # -P: the client's working folder may have files with the names of standard modules.
     return (sys.executable, "-P", "-m", "memoryos_mcp")
 
 
 def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dict[str, Any]:
-    """Return the entry of a server, with the user's additions to the present one."""
-    kept = dict(present) if isinstance(present, Mapping) else dict(client.usual)
+    """Return the entry of a server, with the user's additions in the existing entry."""
+    added = dict(present) if isinstance(present, Mapping) else dict(client.usual)
     if isinstance(server, Local):
-        kept = _without(kept, {*client.fixed, *_remote_keys(client)})
-        return {**client.fixed, "command": server.command, "args": list(server.args), **kept}
+        added = _without(added, {*client.fixed, *_remote_keys(client)})
+        return {**client.fixed, "command": server.command, "args": list(server.args), **added}
     if client.http is None:
         raise ArgumentError(
             argument="--http", problem=f"{client.title} does not support HTTP: {client.instead_of_http}"
         )
     http = client.http
-    kept = _without(kept, {"env", *client.fixed, *_remote_keys(client)})
-    entry = {**http.fixed, http.url_key: server.url, **_token(client, http, server), **kept}
+    added = _without(added, {"env", *client.fixed, *_remote_keys(client)})
+    entry = {**http.fixed, http.url_key: server.url, **_token(client, http, server), **added}
     before = present if isinstance(present, Mapping) else {}
-    # A token is kept only for the address that it was given for.
+    # An existing token is kept only if the address is the same.
     is_same = before.get(http.url_key) == server.url and server.token is None and server.token_variable is None
     if is_same and http.variable_key is not None and http.variable_key in before:
         entry[http.variable_key] = before[http.variable_key]
@@ -86,10 +86,10 @@ def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[
     return {key: value for key, value in headers.items() if with_token or key.lower() != "authorization"}
 
 
-def _without(kept: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Return the user's additions: all but these keys and the command line."""
+def _without(entry: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Return an entry without these keys and without the command line."""
     ours = {"command", "args", *keys}
-    return {key: value for key, value in kept.items() if key not in ours}
+    return {key: value for key, value in entry.items() if key not in ours}
 
 
 def _remote_keys(client: Client) -> set[str]:
@@ -104,7 +104,7 @@ def _token(client: Client, http: Http, server: Remote) -> dict[str, Any]:
         if http.variable_key is not None:
             return {http.variable_key: server.token_variable}
         if http.reference is None:
-            problem = f"{client.title} does not fill in variables; give --token"
+            problem = f"{client.title} does not support environment variables; give --token"
             raise ArgumentError(argument="--token-variable", problem=problem)
         reference = http.reference.replace("NAME", server.token_variable)
         return {http.headers_key: {"Authorization": f"Bearer {reference}"}}
@@ -114,7 +114,7 @@ def _token(client: Client, http: Http, server: Remote) -> dict[str, Any]:
 
 
 def kind_of(client: Client, entry: Any) -> Kind:
-    """Return the owner of an entry: this server, in this or an earlier installation, or another one."""
+    """Return whether an entry is of this program, in this or an earlier installation, or of another program."""
     if not isinstance(entry, Mapping):
         return Kind.FOREIGN
     words = _words(entry)
@@ -145,23 +145,23 @@ def _words(entry: Mapping[str, Any]) -> list[str]:
 
 
 def file_name(command: str) -> str:
-    """Return the name of a program without its folder and suffix, for paths of any system."""
+    """Return the name of a program without its folder and suffix; paths may be of any system."""
     return PureWindowsPath(PurePosixPath(command).name).name.lower().removesuffix(".exe").removesuffix(".cmd")
 
 
 def problem_of(entry: Mapping[str, Any]) -> str | None:
-    """Return why a client could not start the server of our entry; None if it could, or if the server is remote."""
+    """Return why a client cannot start the server of our entry; None if it can, or if the server is remote."""
     words = _words(entry)
     if not words:
         return None
     command = Path(words[0])
     if not command.is_absolute():
-        return f"its command {words[0]} is not an absolute path, so a desktop client does not find it"
+        return f"its command {words[0]} is not an absolute path, so a desktop client cannot find it"
     if not command.is_file():
         return f"its command {command} no longer exists"
     return None if os.access(command, os.X_OK) else f"its command {command} cannot be run"
 
 
-def typed(words: Sequence[str]) -> str:
+def quoted(words: Sequence[str]) -> str:
     """Return a command line quoted for the shell."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

@@ -1,4 +1,4 @@
-"""Clients' files on disk: read, backed up, and replaced in one step, or left unchanged."""
+"""Reading and replacing clients' files. A file is replaced atomically, after a backup."""
 
 import os
 import secrets
@@ -18,13 +18,7 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """A file as it was read.
-
-    Attributes:
-        path: The client's path; may be a link.
-        target: The path without links.
-        content: Its bytes; None for a missing file.
-    """
+    """A file that was read. ``target`` is its path after following links; ``content`` is None if it does not exist."""
 
     path: Path
     target: Path
@@ -32,7 +26,7 @@ class ClientFile:
 
     @property
     def text(self) -> str:
-        """The content without its byte order mark; empty for a missing file."""
+        """The decoded content without a byte order mark; empty if the file does not exist."""
         content = self.content or b""
         if content.startswith(_OTHER_BOMS):
             msg = f"{self.path} is UTF-16, which its client does not read; save it as UTF-8"
@@ -48,12 +42,12 @@ class ClientFile:
         try:
             return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
         except UnicodeEncodeError as error:
-            msg = f"{self.path} was left as it is: a path for its entry is not valid Unicode; choose another folder"
+            msg = f"{self.path} was not changed: a path in the new entry is not valid Unicode; choose another folder"
             raise ClientFileError(msg) from error
 
 
 def read(path: Path) -> ClientFile:
-    """Return a file with its content."""
+    """Read a file; a missing file has no content."""
     target = Path(os.path.realpath(path))
     try:
         status = target.stat()
@@ -61,13 +55,13 @@ def read(path: Path) -> ClientFile:
             msg = f"{path} is {'a folder' if stat.S_ISDIR(status.st_mode) else 'not a file'}; move it away"
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
-            msg = f"{path} is larger than {MAX_BYTES:,} bytes; it does not look like a file of settings"
+            msg = f"{path} is larger than {MAX_BYTES:,} bytes, so it is probably not a file of settings"
             raise ClientFileError(msg)
         return ClientFile(path, target, target.read_bytes())
     except FileNotFoundError:
         return ClientFile(path, target, None)
     except OSError as error:
-        raise _refusal(path, "be read", error) from error
+        raise _file_error(path, "be read", error) from error
 
 
 def backups(path: Path) -> list[Path]:
@@ -80,9 +74,9 @@ def backups(path: Path) -> list[Path]:
 
 
 def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) -> Path | None:
-    """Replace a file in one step and return the backup of its old content; None if there was no file.
+    """Replace a file atomically, and return the backup of its old content; None if the file did not exist.
 
-    Permissions, owner and links stay. ``is_private`` makes a new file readable for this account only.
+    Permissions, owner and links are kept. With ``is_private`` only this account can read a new file.
     """
     target = file.target
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -94,8 +88,8 @@ def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) 
         mode = 0o600 if is_private or file.content is not None else 0o666
         _write_new(unfinished, content, mode)
         if file.content is not None:
-            _keep_rights(target.stat(), unfinished)
-            # The backup may hold the keys of other servers.
+            _copy_permissions(target.stat(), unfinished)
+            # The backup may contain keys of other servers.
             backup = target.with_name(f"{target.name}{BACKUP_MARK}{now:%Y%m%dT%H%M%S%f}")
             _write_new(backup, file.content, 0o600)
         _check_unchanged(file)
@@ -106,7 +100,7 @@ def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) 
                 backup.unlink(missing_ok=True)
         if isinstance(error, ClientFileError):
             raise
-        raise _refusal(file.path, "be written", error) from error
+        raise _file_error(file.path, "be written", error) from error
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
@@ -114,7 +108,9 @@ def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) 
 
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)  # Windows would write other line ends
+    flags = (
+        os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    )  # otherwise Windows would change line ends
     with os.fdopen(os.open(path, flags, mode), "wb") as stream:
         stream.write(content)
         stream.flush()
@@ -128,7 +124,7 @@ def _check_unchanged(file: ClientFile) -> None:
 
 
 def _check_writable(file: ClientFile) -> None:
-    """Refuse a file that its owner made read-only, because replacing it would get around that."""
+    """Raise `ClientFileError` if a file is read-only; replacing it would ignore that."""
     for path, what in ((file.target, "is"), (file.target.parent, "is in a folder that is")):
         with suppress(FileNotFoundError):
             if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
@@ -136,14 +132,14 @@ def _check_writable(file: ClientFile) -> None:
                 raise ClientFileError(msg)
 
 
-def _keep_rights(status: os.stat_result, path: Path) -> None:
-    """Give a file the permissions and the owner of the file that it replaces."""
+def _copy_permissions(status: os.stat_result, path: Path) -> None:
+    """Set the permissions and the owner of a file to those of the file that it replaces."""
     if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (path.stat().st_uid, path.stat().st_gid):
         os.chown(path, status.st_uid, status.st_gid)
     path.chmod(stat.S_IMODE(status.st_mode))
 
 
-def _refusal(path: Path, what: str, error: OSError) -> ClientFileError:
+def _file_error(path: Path, what: str, error: OSError) -> ClientFileError:
     reason = error.strerror or type(error).__name__
     fix = "close the client and run the command again" if os.name == "nt" else "check its permissions"
     return ClientFileError(f"{path} cannot {what} ({reason}); {fix}")

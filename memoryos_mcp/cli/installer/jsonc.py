@@ -1,12 +1,13 @@
-"""JSON with comments and trailing commas, as in clients' files: one member is added, changed or removed.
+"""Editing JSON with comments and trailing commas: add, change or remove one member.
 
-The text is scanned into values with their positions. Only the span of the change is edited; all else stays character by
-character. The result is read again and compared with the expected value before it is returned.
+The text is parsed into values with their positions. Only the characters of the change are edited. The result is parsed
+again and compared with the expected value before it is returned.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from memoryos_mcp.errors import ClientFileError
 
 _MAX_DEPTH = 200
 _BETWEEN = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-# Possessive quantifiers: without backtracking, nothing is stored for each character.
+# Possessive quantifiers avoid backtracking, which would need memory for each character.
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\x00-\x1f]++|\\.)*+")
       | (?P<mark>[{}\[\]:,])
@@ -25,7 +26,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value at ``text[start:end]``. The members of an object are in order, duplicates included."""
+    """A value at ``text[start:end]``; ``members`` are those of an object in order, including duplicates."""
 
     start: int
     end: int
@@ -35,7 +36,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A member of an object; ``start`` is the index of its key, ``comma`` of the comma after it, None without one."""
+    """A member of an object; ``start`` and ``comma`` are the indexes of its key and of the comma after it, if any."""
 
     key: str
     start: int
@@ -45,7 +46,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """The layout of a file; ``is_in_lines`` is true for more than one line, and for an empty file."""
+    """The layout of a text; ``is_in_lines`` is true for more than one line, and for an empty object."""
 
     newline: str
     indent: str
@@ -53,26 +54,26 @@ class _Style:
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the object in a text; an empty text holds an empty object."""
+    """Return the object in a text; an empty object for an empty text."""
     try:
-        value = json.loads(text)  # many times faster than the scanner, which comments and trailing commas need
+        value = json.loads(text)  # much faster than the scanner, which is only needed for comments and trailing commas
     except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, dict) else dict(_object(text).value)
 
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with a value for the member at a path, given as keys from the outermost object down.
+    """Return the text with a value for the member at a path of keys, from the outermost object.
 
-    Missing objects on the path are created. Of an existing member only the value is replaced.
+    Missing objects on the path are created. The value of an existing member is replaced.
     """
     root, style = _object(text), _style(text)
     if not text.strip():
         blank = text or style.newline
         text, root = "{}" + blank, _Node(0, 2, {})
-    objects = _on_the_way(root, path)
+    objects = _objects_on(root, path)
     inner, depth = objects[-1], len(objects)
-    found = _only(inner, path[depth - 1])
+    found = _member(inner, path[depth - 1])
     if found is not None and depth == len(path):
         changed = text[: found.node.start] + _shown(value, style, depth) + text[found.node.end :]
     else:
@@ -81,25 +82,25 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at a path; the text itself if there is none."""
+    """Return the text without the member at a path; unchanged if there is no such member."""
     root = _object(text)
-    objects = _on_the_way(root, path)
-    if len(objects) < len(path) or (found := _only(objects[-1], path[-1])) is None:
+    objects = _objects_on(root, path)
+    if len(objects) < len(path) or (found := _member(objects[-1], path[-1])) is None:
         return text
-    wanted = json.loads(json.dumps(root.value))
-    inner = wanted
+    expected = deepcopy(root.value)
+    inner = expected
     for key in path[:-1]:
         inner = inner[key]
     del inner[path[-1]]
     head, rest = _around(text, objects[-1].members, found)
     try:
-        return _checked(head + rest, wanted)
-    except ClientFileError:  # a line comment before the member needs its line end
-        return _checked(head + _style(text).newline + rest, wanted)
+        return _checked(head + rest, expected)
+    except ClientFileError:  # a line comment before the member needs a line end
+        return _checked(head + _style(text).newline + rest, expected)
 
 
 def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str, str]:
-    """Return the text before and after a member, without the space before it and without its comma."""
+    """Return the text before and after a member, without the member's comma and the space before the member."""
     index = members.index(found)
     start = len(text[: found.start].rstrip(" \t\r\n"))
     if found.comma is not None:
@@ -112,7 +113,7 @@ def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str,
 
 
 def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, depth: int) -> str:
-    """Return the text with a member after the last one, with the comma and indent of the members around it."""
+    """Return the text with a new last member of an object, in the layout of the other members."""
     if not inner.members:
         if not style.is_in_lines:
             middle, rest = f"{_key(key)}{_shown(value, style, depth)}", inner.start + 1
@@ -139,7 +140,7 @@ def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, dept
 
 
 def _after_comment(text: str, at: int) -> int:
-    """Return the index after a comment on the same line, or the index itself without one."""
+    """Return the index after a comment on the same line; the index itself if there is no comment."""
     match = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/(?=[ \t]*[\r\n]))").match(text, at)
     return match.end() if match else at
 
@@ -149,7 +150,7 @@ def _key(key: str) -> str:
 
 
 def _shown(value: Any, style: _Style, depth: int) -> str:
-    """Return a value as JSON in the layout of the file."""
+    """Return a value as JSON in the layout of the text."""
     if not style.is_in_lines:
         return json.dumps(value, ensure_ascii=False)
     shown = json.dumps(value, ensure_ascii=False, indent=style.indent)
@@ -163,21 +164,21 @@ def _style(text: str) -> _Style:
 
 
 def _object(text: str) -> _Node:
-    """Return the object in a text."""
+    """Return the object in a text, with positions."""
     if not text.strip():
         return _Node(0, 0, {})
     node = _Scanner(text).whole()
     if not isinstance(node.value, dict):
-        msg = "it is not a JSON object"
+        msg = "it is not a JSON object; correct it, then run the command again"
         raise ClientFileError(msg)
     return node
 
 
-def _on_the_way(root: _Node, path: Sequence[str]) -> list[_Node]:
-    """Return the objects from the outermost down to the one for the last key, as far as they exist."""
+def _objects_on(root: _Node, path: Sequence[str]) -> list[_Node]:
+    """Return the existing objects on a path, from the outermost one to the one that contains the last key."""
     objects = [root]
     for key in path[:-1]:
-        member = _only(objects[-1], key)
+        member = _member(objects[-1], key)
         if member is None:
             break
         if not isinstance(member.node.value, dict):
@@ -187,7 +188,7 @@ def _on_the_way(root: _Node, path: Sequence[str]) -> list[_Node]:
     return objects
 
 
-def _only(node: _Node, key: str) -> _Member | None:
+def _member(node: _Node, key: str) -> _Member | None:
     found = [member for member in node.members if member.key == key]
     if len(found) > 1:
         msg = f'"{key}" occurs twice, and a client reads only one of them; delete one, then run the command again'
@@ -195,48 +196,48 @@ def _only(node: _Node, key: str) -> _Member | None:
     return found[0] if found else None
 
 
-def _with(held: Mapping[str, Any], path: Sequence[str], value: Any) -> Any:
-    """Return an object with a value for the member at a path."""
-    return {**held, path[0]: _with(held.get(path[0], {}), path[1:], value)} if path else value
+def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> Any:
+    """Return an object with a new value for the member at a path."""
+    return {**content, path[0]: _with(content.get(path[0], {}), path[1:], value)} if path else value
 
 
-def _checked(text: str, wanted: Any) -> str:
-    """Return a text if it has the expected content."""
-    if read(text) != wanted:
-        msg = "it is laid out in a way that this command cannot change safely; change it by hand"
+def _checked(text: str, expected: Any) -> str:
+    """Return a text if its content is the expected one, else raise `ClientFileError`."""
+    if read(text) != expected:
+        msg = "this command cannot change its layout safely; change it by hand"
         raise ClientFileError(msg)
     return text
 
 
 def _skipped(text: str, at: int) -> int:
-    """Return where the next token begins, after space and comments."""
+    """Return the index of the next token, after space and comments."""
     match = _BETWEEN.match(text, at)
     return at if match is None else match.end()
 
 
 class _Scanner:
-    """Scans one text from its first token to its last."""
+    """Parses a text into nodes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = self._significant()
+        self._tokens = self._scan()
         self._kind, self._start, self._end = next(self._tokens)
 
     def whole(self) -> _Node:
-        """Return the one value of the text."""
+        """Return the value in the text."""
         node = self._value(0)
         if self._kind != "end":
-            raise self._fault()
+            raise self._error()
         return node
 
-    def _significant(self) -> Iterator[tuple[str, int, int]]:
-        """Yield kind, start and end of each token except space and comments, then a token for the end."""
+    def _scan(self) -> Iterator[tuple[str, int, int]]:
+        """Yield kind, start and end of each token except space and comments, and at last a token for the end."""
         at = _skipped(self._text, 0)
         while at < len(self._text):
             match = _TOKEN.match(self._text, at)
             if match is None:
                 self._start = at
-                raise self._fault()
+                raise self._error()
             yield match[0] if match.lastgroup == "mark" else str(match.lastgroup), at, match.end()
             at = _skipped(self._text, match.end())
         yield "end", at, at
@@ -246,14 +247,14 @@ class _Scanner:
 
     def _value(self, depth: int) -> _Node:
         if depth > _MAX_DEPTH:
-            msg = f"it is nested more than {_MAX_DEPTH} levels deep"
+            msg = f"it has more than {_MAX_DEPTH} nested levels; change it by hand"
             raise ClientFileError(msg)
         if self._kind == "{":
             return self._members(depth)
         if self._kind == "[":
             return self._items(depth)
         if self._kind not in ("string", "plain"):
-            raise self._fault()
+            raise self._error()
         start, end = self._start, self._end
         value = self._loaded()
         self._next()
@@ -265,7 +266,7 @@ class _Scanner:
         self._next()
         while self._kind != "}":
             if self._kind != "string":
-                raise self._fault()
+                raise self._error()
             key, key_start = self._loaded(), self._start
             self._next()
             self._take(":")
@@ -294,16 +295,16 @@ class _Scanner:
 
     def _take(self, mark: str) -> None:
         if self._kind != mark:
-            raise self._fault()
+            raise self._error()
         self._next()
 
     def _loaded(self) -> Any:
         try:
             return json.loads(self._text[self._start : self._end])
         except ValueError as error:
-            raise self._fault() from error
+            raise self._error() from error
 
-    def _fault(self) -> ClientFileError:
+    def _error(self) -> ClientFileError:
         line = self._text.count("\n", 0, self._start) + 1
         column = self._start - (self._text.rfind("\n", 0, self._start) + 1) + 1
         return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct it there")

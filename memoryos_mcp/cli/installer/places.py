@@ -1,4 +1,4 @@
-"""Where clients' files are on this machine, and which clients are installed."""
+"""The places of clients' files on this machine, and which clients are installed."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ _PLATFORMS: Mapping[str, Platform] = {"darwin": "macos", "win32": "windows"}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The facts that decide where files are. Files of project scope are in the folder ``project``."""
+    """The properties of a machine that determine the places of files; ``project`` is the folder of a project."""
 
     platform: Platform
     home: Path
@@ -27,18 +27,17 @@ class Machine:
         try:
             return cls(_PLATFORMS.get(sys.platform, "linux"), Path.home(), os.environ, Path.cwd())
         except RuntimeError as error:
-            msg = "this account has no home folder, where clients keep their files; set HOME to one"
+            msg = "this account has no home folder, in which clients have their files; set HOME to a folder"
             raise ClientFileError(msg) from error
         except OSError as error:
             msg = "the working folder no longer exists; change to another one"
             raise ClientFileError(msg) from error
 
     def base(self, name: str) -> Path:
-        """Return a base folder of places.
+        """Return a base folder by its name in `Place.folder`.
 
-        Args:
-            name: ``home``, ``config`` (settings of desktop programs), ``local`` (settings for one machine on Windows),
-                ``xdg`` (settings on Unix), ``codex`` or ``claude`` (which have their own variables).
+        The names are ``home``, ``config`` (settings of desktop programs), ``local`` (local settings on Windows),
+        ``xdg`` (settings on Unix), ``codex`` and ``claude``.
         """
         if name == "home":
             return self.home
@@ -57,14 +56,14 @@ class Machine:
         return self._from("XDG_CONFIG_HOME", self.home / ".config")
 
     def _from(self, variable: str, otherwise: Path) -> Path:
-        """Return the folder that a variable names; by the XDG rules only an absolute path counts."""
+        """Return the folder in an environment variable; a relative path is ignored, as XDG demands."""
         named = Path(self.environment.get(variable) or "")
         return named if named.is_absolute() else otherwise
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A client's file, which may not exist. The client is there if it has left traces at this place."""
+class Location:
+    """The place of a client's file, which may not exist; ``is_client_there`` if the client is installed."""
 
     client: Client
     scope: Scope
@@ -72,28 +71,28 @@ class Found:
     is_client_there: bool
 
 
-def places_of(client: Client, scope: Scope, machine: Machine) -> list[Found]:
-    """Return the files to change for a client: all places where it is found, else its first possible place."""
+def locations_of(client: Client, scope: Scope, machine: Machine) -> list[Location]:
+    """Return the files of a client: all places where it is installed, else its first possible place."""
     if scope == "project":
         if client.project is None:
             problem = f"{client.title} has no file for a project; leave --scope out"
             raise ArgumentError(argument="--scope project", problem=problem)
-        return [Found(client, scope, machine.project / client.project, is_client_there=True)]
-    found: list[Found] = []
+        return [Location(client, scope, machine.project / client.project, is_client_there=True)]
+    found: list[Location] = []
     for place in client.user:
         if machine.platform in place.platforms:
             for folder in _folders(place, machine):
                 file = folder / place.file
-                # A home folder exists without the client.
+                # The home folder exists even if the client is not installed.
                 is_there = os.path.lexists(file) if folder == machine.home else _is_folder(folder)
-                found.append(Found(client, scope, file, is_there))
+                found.append(Location(client, scope, file, is_there))
     return [each for each in found if each.is_client_there] or found[:1]
 
 
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # another account's home
+    except OSError:  # the home folder of another account
         return False
 
 

@@ -1,7 +1,7 @@
-"""TOML as in Codex's file: one table is appended, replaced or removed; the rest stays character by character.
+"""Editing TOML, as in Codex's file: append, replace or remove one table; all other characters are unchanged.
 
-The standard library reads TOML but does not write it. The result of a change is read again and compared with the
-expected content before it is returned.
+The standard library cannot write TOML. The result is parsed again and compared with the expected content before it is
+returned.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 from memoryos_mcp.errors import ClientFileError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-# Strings and comments, which may contain text like a header, and the marks of structure.
+# Strings and comments, which may contain text that looks like a header, and structural characters.
 _STRING = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'|#[^\n]*|[\[\]{}=\n]", re.DOTALL
 )
@@ -31,15 +31,14 @@ def read(text: str) -> Mapping[str, Any]:
 
 
 def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return the text with a table at a path, given as keys from the outermost table down.
+    """Return the text with a table at a path of keys, from the outermost table.
 
-    An existing table is replaced in place. Values are texts, numbers, booleans, times, and lists and tables of these.
+    An existing table is replaced. Values are texts, numbers, booleans, times, and lists and tables of these.
     """
-    held = read(text)
+    content = read(text)
     newline = "\r\n" if "\r\n" in text else "\n"
     block = _table(path, value).replace("\n", newline)
-    there = _at(held, path)
-    if there is not None:
+    if _at(content, path) is not None:
         start, end = _span(text, path)
         changed = text[:start] + block + text[end:]
     elif not text:
@@ -48,13 +47,13 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
         changed = text + newline + block + newline
     else:
         changed = text + newline * 2 + block
-    return _checked(changed, _with(held, path, value))
+    return _checked(changed, _with(content, path, value))
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at a path; the text itself if there is none."""
-    held = read(text)
-    if _at(held, path) is None:
+    """Return the text without the table at a path; unchanged if there is no such table."""
+    content = read(text)
+    if _at(content, path) is None:
         return text
     start, end = _span(text, path)
     head, rest = text[:start], text[end:]
@@ -63,15 +62,15 @@ def without_member(text: str, path: Sequence[str]) -> str:
         head = _without_newline(head)
     if not rest and not text.endswith("\n"):
         head = _without_newline(head)
-    return _checked(head + rest, _with(held, path, None))
+    return _checked(head + rest, _with(content, path, None))
 
 
 def _without_newline(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _at(held: Mapping[str, Any], path: Sequence[str]) -> Any:
-    value: Any = held
+def _at(content: Mapping[str, Any], path: Sequence[str]) -> Any:
+    value: Any = content
     for before, key in zip(("", *path), path, strict=False):
         if not isinstance(value, Mapping):
             msg = f'"{before}" is not a table; correct it, then run the command again'
@@ -82,33 +81,33 @@ def _at(held: Mapping[str, Any], path: Sequence[str]) -> Any:
     return value
 
 
-def _with(held: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return the expected content. None as the value removes the member, and the tables that this leaves empty."""
+def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return the content with a new value at a path. None removes the member, and tables that become empty."""
     key, rest = path[0], path[1:]
-    new = _with(held.get(key, {}), rest, value) if rest else value
-    others = {name: kept for name, kept in held.items() if name != key}
+    new = _with(content.get(key, {}), rest, value) if rest else value
+    others = {name: each for name, each in content.items() if name != key}
     return others if new is None or (value is None and new == {} and rest) else {**others, key: new}
 
 
-def _checked(text: str, wanted: Mapping[str, Any]) -> str:
-    """Return a text if it has the expected content."""
+def _checked(text: str, expected: Mapping[str, Any]) -> str:
+    """Return a text if its content is the expected one, else raise `ClientFileError`."""
     try:
-        is_as_wanted = _without_empty(tomllib.loads(text)) == _without_empty(wanted)
+        is_as_expected = _without_empty(tomllib.loads(text)) == _without_empty(expected)
     except ValueError:
-        is_as_wanted = False
-    if not is_as_wanted:
-        msg = "it is laid out in a way that this command cannot change safely; change it by hand"
+        is_as_expected = False
+    if not is_as_expected:
+        msg = "this command cannot change its layout safely; change it by hand"
         raise ClientFileError(msg)
     return text
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table without the empty tables at its top, whose presence depends on their last header."""
+    """Return a table without its empty inner tables, which the comparison ignores."""
     return {key: value for key, value in table.items() if value != {}}
 
 
 def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return a table under its header, with each inner table on one line."""
+    """Return a table as TOML with a header; each inner table is on one line."""
     lines = [f"[{'.'.join(map(_key, path))}]", *(f"{_key(key)} = {_shown(each)}" for key, each in value.items())]
     return "\n".join(lines)
 
@@ -126,17 +125,17 @@ def _shown(value: Any) -> str:
         return "[" + ", ".join(map(_shown, value)) + "]"
     if isinstance(value, date | time):
         return value.isoformat()
-    # Basic strings of TOML are strings of JSON, except that TOML also requires DEL to be escaped.
+    # A JSON string is a valid basic string of TOML, if DEL is escaped too.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
-    """Return start and end of a table with its inner tables, without comments and blank lines after it."""
+    """Return start and end of a table with its inner tables, without the comments and blank lines after it."""
     headers = list(_headers(text))
     ours = [index for index, (_, keys) in enumerate(headers) if keys[: len(path)] == list(path)]
     if not ours or ours != list(range(ours[0], ours[-1] + 1)):
         name = ".".join(map(_key, path))
-        msg = f"[{name}] is not written as one table there; change it by hand"
+        msg = f"[{name}] is not written as one table; change it by hand"
         raise ClientFileError(msg)
     start = headers[ours[0]][0]
     end = headers[ours[-1] + 1][0] if ours[-1] + 1 < len(headers) else len(text)
@@ -148,7 +147,7 @@ def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
 
 
 def _headers(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the start of each header's line, and the header's keys."""
+    """Yield the start of each line with a header, and the keys of the header."""
     depth, line, has_equals = 0, 0, False
     for match in _STRING.finditer(text):
         mark = match[0]

@@ -1,7 +1,6 @@
-"""The command ``memoryos-mcp bundle``: the server as one file that a desktop client installs when it is opened.
+"""The command ``memoryos-mcp bundle``: write the server as one file that desktop clients can install.
 
-The bundle is made from the package's files and its installation metadata, so that an installed wheel makes the same
-bundle as a checkout.
+The bundle contains the package's files and metadata, so an installed wheel and a checkout make the same bundle.
 """
 
 import hashlib
@@ -25,11 +24,11 @@ DEFAULT_NAME = f"{DISTRIBUTION}-{__version__}.mcpb"
 _HERE = Path(__file__).parent
 _PACKAGE = Path(memoryos_mcp.__file__).parent
 _LICENSE = "LICENSE"
-# The earliest time in the ZIP format: bundles do not depend on the times of files.
+# The earliest time in the ZIP format, so that bundles do not depend on the times of files.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _PLAIN_FILE = 3, 0o100644 << 16
 _SERVER = '''\
-"""What the client starts: the memory, over stdin and stdout."""
+"""Starts the memory server over stdin and stdout for a client."""
 
 from memoryos_mcp.cli.main import serve_by_default
 
@@ -37,7 +36,7 @@ if __name__ == "__main__":
     serve_by_default()
 '''
 _PYPROJECT = """\
-# Says what the server needs. The client has uv fetch it when the server is first started.
+# The packages that the server needs. The client installs them with uv when it first starts the server.
 [project]
 name = "memoryos-mcp-bundle"
 version = {version}
@@ -52,43 +51,40 @@ package = false
 
 
 def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
-    """Write the bundle, and print its size and SHA-256.
-
-    The target is a file, or a folder in which the bundle is named by distribution and version.
-    """
+    """Write the bundle to a file or into a folder, and print its size and SHA-256."""
     files = bundled_files()
     data = archive(files)
     try:
         file = target / DEFAULT_NAME if target.is_dir() else target
-        _put_in_place(file, data, is_forced=is_forced)
+        _write(file, data, is_forced=is_forced)
     except OSError as error:
         msg = f"{target} cannot be written ({error.strerror or type(error).__name__}); name another file"
         raise StorageError(msg) from error
     sha256 = hashlib.sha256(data).hexdigest()
-    told = {"file": str(file), "version": __version__, "files": len(files), "bytes": len(data), "sha256": sha256}
+    result = {"file": str(file), "version": __version__, "files": len(files), "bytes": len(data), "sha256": sha256}
     lines = (
         f"{file}: {len(files)} files, {len(data) / 1e6:.1f} MB, SHA-256 {sha256}",
         "Open it with a client that supports MCP bundles, such as Claude Desktop.",
     )
-    print_report(told, lines, as_json=as_json)
+    print_report(result, lines, as_json=as_json)
 
 
 def bundled_files() -> dict[str, bytes]:
-    """Return the contents of the bundle, by path."""
-    told = _installed()
+    """Return the files of the bundle, by path."""
+    installed = _installed()
     about = {
         "name": DISTRIBUTION,
-        "summary": told.metadata["Summary"],
-        "author": told.metadata["Author"],
-        "license": told.metadata["License-Expression"],
-        "python": told.metadata["Requires-Python"],
-        "keywords": told.metadata["Keywords"],
+        "summary": installed.metadata["Summary"],
+        "author": installed.metadata["Author"],
+        "license": installed.metadata["License-Expression"],
+        "python": installed.metadata["Requires-Python"],
+        "keywords": installed.metadata["Keywords"],
     }
     files = {
         "manifest.json": f"{json.dumps(manifest(about), indent=2, ensure_ascii=False)}\n".encode(),
-        "pyproject.toml": _pyproject(told, about).encode(),
+        "pyproject.toml": _pyproject(installed, about).encode(),
         ICON: (_HERE / "data" / ICON).read_bytes(),
-        _LICENSE: (told.read_text(f"licenses/{_LICENSE}") or told.metadata["License-Expression"]).encode(),
+        _LICENSE: (installed.read_text(f"licenses/{_LICENSE}") or installed.metadata["License-Expression"]).encode(),
         ENTRY_POINT: _SERVER.encode(),
     }
     folder = Path(ENTRY_POINT).parent
@@ -96,7 +92,7 @@ def bundled_files() -> dict[str, bytes]:
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """Return files as a ZIP archive; the same files always give the same bytes."""
+    """Return files as a ZIP archive; the same files always result in the same bytes."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
         for path, data in sorted(files.items()):
@@ -108,19 +104,19 @@ def archive(files: Mapping[str, bytes]) -> bytes:
 
 def _installed() -> metadata.Distribution:
     try:
-        told = metadata.distribution(DISTRIBUTION)
+        installed = metadata.distribution(DISTRIBUTION)
     except metadata.PackageNotFoundError as error:
-        msg = f"{DISTRIBUTION} is not installed, so what it needs is not known; install it with pip and try again"
+        msg = f"{DISTRIBUTION} is not installed, so its requirements are unknown; install it with pip and try again"
         raise ConfigError(msg) from error
-    if told.version != __version__:
-        msg = f"{DISTRIBUTION} {told.version} is installed, but this is {__version__}; install it again"
+    if installed.version != __version__:
+        msg = f"{DISTRIBUTION} {installed.version} is installed, but this is version {__version__}; install it again"
         raise ConfigError(msg)
-    return told
+    return installed
 
 
-def _pyproject(told: metadata.Distribution, about: Mapping[str, str]) -> str:
+def _pyproject(installed: metadata.Distribution, about: Mapping[str, str]) -> str:
     # A requirement may contain quotes; a JSON string is a valid TOML string.
-    needed = sorted(each for each in told.requires or [] if "extra ==" not in each)
+    needed = sorted(each for each in installed.requires or [] if "extra ==" not in each)
     return _PYPROJECT.format(
         version=json.dumps(__version__),
         python=json.dumps(about["python"]),
@@ -129,21 +125,21 @@ def _pyproject(told: metadata.Distribution, about: Mapping[str, str]) -> str:
 
 
 def _package_files() -> Iterator[tuple[Path, bytes]]:
-    """Yield the package's files with their relative paths, without caches and hidden files."""
+    """Yield the relative path and content of each file of the package, except caches and hidden files."""
     for path in _PACKAGE.rglob("*"):
         inside = path.relative_to(_PACKAGE)
         if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
             yield inside, path.read_bytes()
 
 
-def _put_in_place(file: Path, data: bytes, *, is_forced: bool) -> None:
+def _write(file: Path, data: bytes, *, is_forced: bool) -> None:
     if not file.parent.is_dir():
         raise ArgumentError(argument=str(file), problem="the folder does not exist; create it or name another")
     if file.exists() and not is_forced:
-        raise ArgumentError(argument=str(file), problem="exists already; name a new file, or add --force")
-    beside = file.with_name(f".{secrets.token_hex(8)}.mcpb")
+        raise ArgumentError(argument=str(file), problem="already exists; name a new file, or give --force")
+    unfinished = file.with_name(f".{secrets.token_hex(8)}.mcpb")
     try:
-        beside.write_bytes(data)
-        beside.replace(file)
+        unfinished.write_bytes(data)
+        unfinished.replace(file)
     finally:
-        beside.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
-"""The manifest of an MCP bundle: the server's description, the settings that the user is asked for, and the command.
+"""The manifest of an MCP bundle: a description of the server, its command, and the settings that users can enter.
 
-The format is version 0.4 of https://github.com/modelcontextprotocol/mcpb (MANIFEST.md). Facts about the package are
-read from the package, so that the manifest always agrees with it.
+The format is version 0.4 of https://github.com/modelcontextprotocol/mcpb (MANIFEST.md).
 """
 
 from collections.abc import Mapping
@@ -17,23 +16,23 @@ MANIFEST_VERSION = "0.4"
 ENTRY_POINT = "src/server.py"
 ICON = "icon.png"
 _LONG_DESCRIPTION = """\
-Remembers what you and your assistant talked about: the newest exchanges word for word, topics with heat, and what was \
-learned of you, each with the exchanges it rests on. You can see, correct, forget and take along all of it.
+Remembers your conversations with your assistant: the newest exchanges word for word, older ones by topic, and what it \
+has learned about you, each with the exchanges that show it. You can see, correct, forget and export everything.
 
-Everything is kept in one file on this computer. Without an LLM nothing leaves it. With one, the texts to be organised \
-are sent to the provider that you choose here, under that provider's terms.
+The memory is one file on this computer. Without an LLM, nothing leaves the computer. With an LLM, conversations are \
+sent to the provider that you choose here, under that provider's terms.
 
-The first start fetches Python packages of about 100 MB."""
+The first start downloads about 100 MB of Python packages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A setting that the client asks its user for; all are optional.
+class UserSetting:
+    """An optional setting that the user can enter in the client.
 
     Attributes:
-        name: The client's key for the answer.
-        setting: The setting that gets the answer.
-        is_sensitive: Whether the client hides the answer and stores it as a secret.
+        name: Key of the value in the client.
+        setting: Name of the setting.
+        is_sensitive: Whether the client hides the value and stores it as a secret.
     """
 
     name: str
@@ -45,19 +44,16 @@ class Asked:
 
     @property
     def variable(self) -> str:
-        """The environment variable in which the server finds the answer."""
+        """The environment variable from which the server reads the value."""
         return f"{ENV_PREFIX}{self.setting.upper()}"
 
     @property
     def template(self) -> str:
-        """The placeholder that the client replaces with the answer."""
+        """The placeholder that the client replaces with the value."""
         return f"${{user_config.{self.name}}}"
 
     def option(self) -> dict[str, Any]:
-        """Return the manifest's entry.
-
-        It always has a default, even if empty: without one, clients pass the placeholder itself.
-        """
+        """Return the manifest's entry; without a default, clients would pass on the placeholder."""
         default = Settings.model_fields[self.setting].default
         option: dict[str, Any] = {
             "type": self.kind,
@@ -69,41 +65,46 @@ class Asked:
         return option | ({"sensitive": True} if self.is_sensitive else {})
 
 
-ASKED = (
-    Asked(
+USER_SETTINGS = (
+    UserSetting(
         "data_folder",
         "data_storage_path",
         "Data folder",
-        "Where memories are kept. Empty: the folder that other clients on this computer use too.",
+        "Folder that contains the memories. Empty: the folder that all clients on this computer share.",
         kind="directory",
     ),
-    Asked("user_id", "user_id", "User", "Whose memory it is. Clients with the same name and folder share one memory."),
-    Asked(
+    UserSetting(
+        "user_id",
+        "user_id",
+        "User",
+        "Name of the memory's user. Clients with the same user and folder share one memory.",
+    ),
+    UserSetting(
         "llm_provider",
         "llm_provider",
         "LLM provider",
         "openai, anthropic, deepseek, qwen, vllm, llama-factory, ollama or llama.cpp. Empty: no LLM, unless a key or "
-        "an address is given.",
+        "an address is set.",
     ),
-    Asked("llm_model", "llm_model", "LLM", "Name of the model at that provider."),
-    Asked("llm_base_url", "openai_base_url", "LLM address", "Of an OpenAI-compatible API. Empty: the provider's own."),
-    Asked(
+    UserSetting("llm_model", "llm_model", "LLM", "Name of the model at that provider."),
+    UserSetting(
+        "llm_base_url",
+        "openai_base_url",
+        "LLM address",
+        "Address of an OpenAI-compatible API. Empty: the provider's address.",
+    ),
+    UserSetting(
         "llm_api_key",
         "openai_api_key",
         "LLM key",
-        "Key of that provider. Empty: the memory is organised without an LLM.",
+        "API key of the provider. Empty: the memory is organised without an LLM.",
         is_sensitive=True,
     ),
 )
 
 
 def manifest(about: Mapping[str, str]) -> dict[str, Any]:
-    """Return the manifest.
-
-    Args:
-        about: The distribution's ``name``, ``summary``, ``author``, ``license``, ``python`` (versions) and
-            ``keywords`` (with commas between them).
-    """
+    """Return the manifest; ``about`` has the distribution's name, summary, author, license, python and keywords."""
     return {
         "manifest_version": MANIFEST_VERSION,
         "name": about["name"],
@@ -119,7 +120,7 @@ def manifest(about: Mapping[str, str]) -> dict[str, Any]:
             "mcp_config": {
                 "command": "uv",
                 "args": ["run", "--directory", "${__dirname}", ENTRY_POINT],
-                "env": {each.variable: each.template for each in ASKED},
+                "env": {each.variable: each.template for each in USER_SETTINGS},
             },
         },
         "tools": [{"name": tool.name, "description": tool.description} for tool in TOOLS],
@@ -129,15 +130,15 @@ def manifest(about: Mapping[str, str]) -> dict[str, Any]:
         "keywords": about["keywords"].split(","),
         "license": about["license"],
         "compatibility": {"platforms": ["darwin", "win32", "linux"], "runtimes": {"python": about["python"]}},
-        "user_config": {each.name: each.option() for each in ASKED},
+        "user_config": {each.name: each.option() for each in USER_SETTINGS},
     }
 
 
 def _prompts() -> list[dict[str, Any]]:
-    told = []
+    shown = []
     for each in PROMPTS:
         names = [argument.name for argument in each.arguments or []]
         (message,) = prompt(each.name, {name: f"${{arguments.{name}}}" for name in names}).messages
-        shown = {"name": each.name, "description": each.description, "text": getattr(message.content, "text", "")}
-        told.append(shown | ({"arguments": names} if names else {}))
-    return told
+        entry = {"name": each.name, "description": each.description, "text": getattr(message.content, "text", "")}
+        shown.append(entry | ({"arguments": names} if names else {}))
+    return shown

@@ -1,6 +1,6 @@
-"""The command ``memoryos-mcp doctor``: whether everything that the server needs works, and what to change if not.
+"""The command ``memoryos-mcp doctor``: check whether the server can work, and show what to change.
 
-Each part is tried; nothing of a user's memory is sent anywhere or changed.
+No memory is changed or sent anywhere.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from rich.console import Console
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.doctor.checks import Check, Diagnosis, Verdict, failed, passed, warned
+from memoryos_mcp.cli.commands.doctor.checks import Check, Diagnosis, Verdict, failed_by, passed, warned
 from memoryos_mcp.cli.commands.doctor.clients import check_clients
 from memoryos_mcp.cli.commands.doctor.machine import check_folder, check_memory, check_python
 from memoryos_mcp.cli.commands.doctor.models import check_embedder, check_llm, check_replay, configured, how_to_use_one
@@ -23,9 +23,9 @@ _STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"
 
 
 async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
-    """Print each check to stdout as soon as it is done, or all as JSON at the end; return whether none failed.
+    """Print each check to stdout as soon as it is done, or all checks as JSON at the end; return whether none failed.
 
-    ``load`` reads the settings; its ConfigError is a failed check.
+    ``load`` reads the settings; a ConfigError of it is a failed check.
     """
     console = make_console()
     checks: list[Check] = []
@@ -39,18 +39,18 @@ async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
 
 
 def _print(console: Console, check: Check) -> None:
-    told = check.found if check.fix is None else f"{check.found}; {check.fix}"
+    text = check.found if check.fix is None else f"{check.found}; {check.fix}"
     mark = Text(f"{check.verdict:<4}", style=_STYLES[check.verdict])
-    console.print(Text.assemble(mark, f"  {check.name:<21}  ", CONTROL.sub("?", told)), soft_wrap=True)
+    console.print(Text.assemble(mark, f"  {check.name:<21}  ", CONTROL.sub("?", text)), soft_wrap=True)
 
 
 async def _examine(load: Callable[[], Settings], environment: Mapping[str, str]) -> AsyncIterator[Check]:
-    """Yield the checks one by one; those that an earlier failure makes impossible are left out."""
+    """Yield the checks one by one, without those that an earlier failure makes impossible."""
     yield check_python()
     try:
         settings = load()
     except ConfigError as error:
-        yield failed("settings", error)
+        yield failed_by("settings", error)
         async for check in check_clients():
             yield check
         return
@@ -66,20 +66,20 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
     if settings.llm_replay_file is not None:
         yield check_replay(settings.llm_replay_file)
     elif endpoint is None:
-        yield passed("llm", "none: memory works without one", f"to use one {how_to_use_one(environment)}")
+        yield passed("llm", "none: the memory works without an LLM", f"to use one, {how_to_use_one(environment)}")
     else:
         for check in await check_llm(settings, endpoint):
             yield check
 
 
 def _configured(settings: Settings, environment: Mapping[str, str]) -> tuple[Check, Endpoint | None]:
-    """Return the check of the LLM's settings, and the LLM that they describe."""
+    """Return the check of the LLM's settings, and the configured LLM."""
     try:
         endpoint = endpoint_of(settings, environment)
     except ConfigError as error:
-        return failed("settings", error), None
+        return failed_by("settings", error), None
     found = configured(settings, endpoint)
     if endpoint is None or endpoint.provider == "openai" or "llm_model" in settings.model_fields_set:
         return passed("settings", found), endpoint
-    fix = f"set llm_model: {settings.llm_model} is OpenAI's, and used where none is set"
+    fix = f"set llm_model: the default {settings.llm_model} is a model of OpenAI"
     return warned("settings", found, fix), endpoint

@@ -9,7 +9,7 @@ from memoryos_mcp.errors import MemoryOSError
 
 
 class Verdict(StrEnum):
-    """How a check went; only FAIL fails the whole."""
+    """Result of a check; only FAIL makes the command fail."""
 
     OK = "ok"
     WARN = "warn"
@@ -17,7 +17,7 @@ class Verdict(StrEnum):
 
 
 class Check(BaseModel, frozen=True):
-    """The result of one check; ``fix`` is what to change, if anything."""
+    """One check: what was found, and what to change, if anything."""
 
     name: str
     verdict: Verdict
@@ -26,14 +26,14 @@ class Check(BaseModel, frozen=True):
 
 
 class Diagnosis(BaseModel, frozen=True):
-    """All checks; ``ok`` if none failed."""
+    """All checks; ``ok`` is true if none failed."""
 
     checks: Sequence[Check]
     ok: bool
 
 
 def passed(name: str, found: str, fix: str | None = None) -> Check:
-    """Return a check that passed; ``fix`` is then a suggestion."""
+    """Return a successful check; ``fix`` is only a suggestion."""
     return Check(name=name, verdict=Verdict.OK, found=found, fix=fix)
 
 
@@ -42,13 +42,17 @@ def warned(name: str, found: str, fix: str | None = None) -> Check:
     return Check(name=name, verdict=Verdict.WARN, found=found, fix=fix)
 
 
-def failed(name: str, error: MemoryOSError) -> Check:
-    """Return an error as a failed check."""
-    found, fix = parts(error)
+def failed(name: str, found: str, fix: str | None = None) -> Check:
+    """Return a failed check."""
     return Check(name=name, verdict=Verdict.FAIL, found=found, fix=fix)
 
 
+def failed_by(name: str, error: MemoryOSError) -> Check:
+    """Return an error as a failed check."""
+    return failed(name, *parts(error))
+
+
 def parts(error: MemoryOSError) -> tuple[str, str | None]:
-    """Return an error's problem and fix, which are separated by a semicolon in our messages."""
+    """Return the problem and the fix of an error, which our messages separate by a semicolon."""
     found, _, fix = str(error).partition("; ")
     return found, fix or None

@@ -1,4 +1,4 @@
-"""Checks of the MCP clients on this machine: whether they can start or reach the server."""
+"""Checks whether the MCP clients on this machine can start or reach the server."""
 
 import asyncio
 import os
@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts, passed, warned
+from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed_by, parts, passed, warned
 from memoryos_mcp.cli.commands.installing import clients_here
 from memoryos_mcp.cli.installer import entries, files, planning
 from memoryos_mcp.cli.installer.catalogue import Http
-from memoryos_mcp.cli.installer.places import Found, Machine
+from memoryos_mcp.cli.installer.places import Location, Machine
 from memoryos_mcp.config.http import LOOPBACK
 from memoryos_mcp.config.masks import without_credentials
 from memoryos_mcp.errors import ClientFileError
@@ -32,14 +32,14 @@ _HELLO = {
         "clientInfo": {"name": "memoryos-mcp doctor", "version": "1"},
     },
 }
-# The forms in clients' files are ${NAME} and ${env:NAME}; clients ask their user for other names in braces.
+# Clients' files refer to variables as ${NAME} or ${env:NAME}. Clients prompt for other names in braces.
 _VARIABLE = re.compile(r"\$\{(?:env:)?([^}]+)\}")
 _SESSION = "mcp-session-id"
 
 
 @dataclass(frozen=True, slots=True)
-class _Trouble:
-    """Why a client does not start or reach a server; without a ``fix`` the entry should be made again."""
+class _Problem:
+    """Why a client cannot start or reach a server; without a ``fix``, installing the entry again is the fix."""
 
     found: str
     fix: str | None = None
@@ -47,62 +47,65 @@ class _Trouble:
 
 
 async def check_clients() -> AsyncIterator[Check]:
-    """Yield a check for each client's file, or a single one if there are no clients."""
+    """Yield a check of each client's file; a single check if there are no clients."""
     try:
         here = clients_here(Machine.this())
-    except ClientFileError as error:  # only a warning: a server in a container needs no clients here
+    except ClientFileError as error:  # only a warning, because a server in a container needs no clients on this machine
         yield warned("clients", *parts(error))
         return
     if not here:
         yield passed(
-            "clients", "no MCP client was found on this machine", "docs/clients.md explains how to add one by hand"
+            "clients",
+            "no MCP client was found on this machine",
+            "docs/clients.md explains how to configure one by hand",
         )
-    for found_file in here:
-        yield await _check(found_file)
+    for location in here:
+        yield await _check(location)
 
 
-async def _check(found: Found) -> Check:
-    name = f"client_{found.client.name}"
+async def _check(location: Location) -> Check:
+    client, file = location.client, location.file
+    name = f"client_{client.name}"
     try:
-        listed = planning.entries_of(found.client, files.read(found.file))
+        listed = planning.entries_of(client, files.read(file))
     except ClientFileError as error:
-        return failed(name, error)
-    again = f"memoryos-mcp install --client {found.client.name}"
+        return failed_by(name, error)
+    install = f"memoryos-mcp install --client {client.name}"
     ours, others = dict[str, Mapping[str, Any]](), list[str]()
     for key, entry in listed.items():
-        kind = entries.kind_of(found.client, entry)
+        kind = entries.kind_of(client, entry)
         if kind is entries.Kind.OTHER_PROJECT:
             others.append(key)
         elif kind is entries.Kind.OURS and (key == entries.NAME or isinstance(entry.get("command"), str)):
             ours[key] = entry
     for key, entry in ours.items():
-        trouble = await _trouble_of(entry, found.client.http)
-        if trouble is not None:
+        problem = await _problem_of(entry, client.http)
+        if problem is not None:
             option = "" if key == entries.NAME else f" --name {key}"
-            fix = trouble.fix or f"{again}{option}"
-            return Check(name=name, verdict=trouble.verdict, found=f'"{key}": {trouble.found}', fix=fix)
+            fix = problem.fix or f"{install}{option}"
+            return Check(name=name, verdict=problem.verdict, found=f'"{key}": {problem.found}', fix=fix)
     if others:
-        told = f'"{others[0]}" starts another project whose package is called memoryos-mcp'
-        return warned(name, told, f"take it out of {found.file}, then {again}")
+        text = f'"{others[0]}" starts another project whose package is called memoryos-mcp'
+        return warned(name, text, f"remove it from {file}, then run {install}")
     if ours:
-        return passed(name, f"added in {found.file}")
+        return passed(name, f"configured in {file}")
     if entries.NAME in listed:
-        told = f'"{entries.NAME}" in {found.file} is not an entry of this program'
-        return warned(name, told, f"{again} --force replaces it, --name NAME adds one")
-    return passed(name, f"not added in {found.file}", f"{again} adds it")
+        text = f'"{entries.NAME}" in {file} is not an entry of this program'
+        return warned(name, text, f"{install} --force replaces it, --name NAME adds another entry")
+    return passed(name, f"not configured in {file}", f"{install} adds the server")
 
 
-async def _trouble_of(entry: Mapping[str, Any], http: Http | None) -> _Trouble | None:
+async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem | None:
     if http is not None and "command" not in entry:
         return await _reaching(entry, http, os.environ)
     problem = entries.problem_of(entry)
-    return None if problem is None else _Trouble(problem)
+    return None if problem is None else _Problem(problem)
 
 
-async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> _Trouble | None:
-    """Return why a client does not reach the server of its entry; None if it does.
+async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> _Problem | None:
+    """Return why a client cannot reach the server of its entry; None if it can.
 
-    The request is the one that the client would send: the token goes to the address in the same entry.
+    The request contains the token of the entry, and is sent only to the address in the same entry.
     """
     url = str(entry[http.url_key])
     headers, missing = _headers(entry, http, environment)
@@ -111,34 +114,34 @@ async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[s
         async with asyncio.timeout(TIMEOUT_S):
             status, is_mcp = await _greet(url, headers)
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, ValueError):
-        return _Trouble("its address is not valid", "correct it with --http URL")
+        return _Problem("its address is not valid", "correct it with --http URL")
     except (TimeoutError, httpx2.HTTPError):
-        return _Trouble(
+        return _Problem(
             f"no server answers at {address}",
             "start it there with memoryos-mcp serve --transport http, or correct the address with --http URL",
         )
     if status in {401, 403} and missing:
-        # The variable may be set where the client runs.
-        return _Trouble(
-            f"the server at {address} asks for a token, and the variable for it, {missing[0]}, is not set here",
+        # The client may be started with other environment variables.
+        return _Problem(
+            f"the server at {address} requires a token, and its variable {missing[0]} is not set here",
             f"set {missing[0]} where the client is started",
             Verdict.WARN,
         )
     if status in {401, 403}:
-        return _Trouble(
+        return _Problem(
             f"the server at {address} does not accept the entry's token (HTTP {status})",
-            "memoryos-mcp token add USER makes one where the server runs; give it with --http URL --token -",
+            "make one with memoryos-mcp token add USER where the server runs, and install with --http URL --token -",
         )
     if status != httpx2.codes.OK or not is_mcp:
-        return _Trouble(
-            f"what answers at {address} is not an MCP server (HTTP {status})",
-            "correct the address with --http URL; its path is /mcp unless a proxy says otherwise",
+        return _Problem(
+            f"the server at {address} is not an MCP server (HTTP {status})",
+            "correct the address with --http URL; the usual path is /mcp",
         )
     return None
 
 
 def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the entry's headers with their variables filled in, and the names of variables that are not set."""
+    """Return the entry's headers with the values of variables, and the names of variables that are not set."""
     written = entry.get(http.headers_key)
     headers = {str(key): str(value) for key, value in written.items()} if isinstance(written, Mapping) else {}
     if http.variable_key is not None and isinstance(variable := entry.get(http.variable_key), str):
@@ -154,11 +157,11 @@ def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str
 
 
 async def _greet(url: str, headers: Mapping[str, str]) -> tuple[int, bool]:
-    """Return the HTTP status of a server's answer, and whether an MCP server sent it."""
+    """Return the HTTP status of a server's reply, and whether it is the reply of an MCP server."""
     parts = urlsplit(url)
-    # Addresses on this machine are not requested through a proxy from the environment.
-    is_elsewhere = parts.hostname not in LOOPBACK
-    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S, trust_env=is_elsewhere) as client:
+    # An address on this machine is not requested through a proxy.
+    is_remote = parts.hostname not in LOOPBACK
+    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S, trust_env=is_remote) as client:
         if parts.path.rstrip("/").endswith("/sse"):
             async with client.stream("GET", url, headers={"accept": "text/event-stream"}) as stream:
                 return stream.status_code, stream.headers.get("content-type", "").startswith("text/event-stream")

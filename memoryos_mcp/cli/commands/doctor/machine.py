@@ -6,7 +6,7 @@ from contextlib import closing
 
 import anyio.to_thread
 
-from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed
+from memoryos_mcp.cli.commands.doctor.checks import Check, failed, failed_by, passed, warned
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
@@ -20,42 +20,40 @@ BITS = 64 if sys.maxsize > 2**32 else 32
 
 
 def check_python() -> Check:
-    """Check whether the server supports this Python."""
+    """Check whether the server supports this version of Python."""
     found = f"{platform.python_version()}, {BITS} bits, {sys.executable}"
     if BITS == 64 and OLDEST_PYTHON <= sys.version_info[:2] <= NEWEST_PYTHON:
-        return Check(name="python", verdict=Verdict.OK, found=found)
+        return passed("python", found)
     oldest, newest = (".".join(map(str, version)) for version in (OLDEST_PYTHON, NEWEST_PYTHON))
-    fix = f"install a 64-bit Python from {oldest} to {newest}, and the server in an environment of that"
-    return Check(name="python", verdict=Verdict.FAIL if BITS == 32 else Verdict.WARN, found=found, fix=fix)
+    fix = f"install a 64-bit Python from {oldest} to {newest}, and install the server with it"
+    return (failed if BITS == 32 else warned)("python", found, fix)
 
 
 async def check_folder(settings: Settings) -> Check:
-    """Check whether the data folder can be written."""
+    """Check whether the data folder is writable."""
     try:
         await anyio.to_thread.run_sync(check_data_folder, settings)
     except ConfigError as error:
-        return failed("data_folder", error)
-    return Check(name="data_folder", verdict=Verdict.OK, found=f"{settings.data_storage_path} can be written")
+        return failed_by("data_folder", error)
+    return passed("data_folder", f"{settings.data_storage_path} is writable")
 
 
 async def check_memory(settings: Settings) -> Check:
-    """Check the user's whole memory for damage, if there is one."""
+    """Check the whole memory of the configured user for damage."""
     name = "memory"
     with closing(make_stores(settings, utc_now)) as stores:
         try:
             memory = await anyio.to_thread.run_sync(stores.examine, settings.user_id)
         except StorageError as error:
-            return failed(name, error)
+            return failed_by(name, error)
     if memory is None:
-        found = f"{stores.engine}; {settings.user_id} has none yet, the first page makes it"
-        return Check(name=name, verdict=Verdict.OK, found=found)
+        return passed(name, f"{stores.engine}; {settings.user_id} has no memory yet, the first page creates it")
     if memory.damaged:
-        found = f"of {memory.pages:,} pages in {memory.place} {damage_told(memory.damaged)}, and their text is withheld"
-        return Check(name=name, verdict=Verdict.FAIL, found=found, fix=DAMAGE_FIX)
-    found = f"{stores.engine}; {memory.user_id}: {memory.pages:,} pages in {memory.place}, sound"
+        found = f"{memory.place} has {memory.pages:,} pages; {damage_told(memory.damaged)}, and their text is not shown"
+        return failed(name, found, DAMAGE_FIX)
+    found = f"{stores.engine}; {memory.user_id}: {memory.pages:,} pages in {memory.place}, no damage"
     if settings.retention_days is not None and memory.retention_waits_until is not None:
         until = memory.retention_waits_until.astimezone(settings.zone).isoformat(timespec="minutes")
-        found += f"; pages older than retention_days are forgotten from {until} on"
-        fix = "to keep them set the clock right, or raise retention_days"
-        return Check(name=name, verdict=Verdict.WARN, found=found, fix=fix)
-    return Check(name=name, verdict=Verdict.OK, found=found)
+        found += f"; pages older than retention_days will be forgotten from {until} on"
+        return warned(name, found, "to keep them, correct the clock or raise retention_days")
+    return passed(name, found)

@@ -1,6 +1,6 @@
-"""Checks of the configured models: each gets a small request, and a failure is investigated.
+"""Checks of the configured models with a small request, and hints about the cause of a failure.
 
-Nothing of a user's memory is sent: the request is a fixed text.
+The request is a fixed text, without anything from a memory.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ import click
 from pydantic import BaseModel
 
 from memoryos_mcp.cli.commands.common import try_model
-from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts, passed, warned
+from memoryos_mcp.cli.commands.doctor.checks import Check, failed, failed_by, parts, passed, warned
 from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.embedding.api import embeddings_api
 from memoryos_mcp.engine.wiring import configured_model
@@ -32,7 +32,7 @@ from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, ReplyFormat
 from memoryos_mcp.llm.replies import json_object
 
-# As long as a person would wait.
+# Time limits in seconds; a person waits for the result.
 LONGEST_WAIT_S = 30.0
 LONGEST_PAUSE_S = 1.0
 PROBE_TIMEOUT_S = 5.0
@@ -67,15 +67,15 @@ _EMBEDDINGS_STARTED_WITH: Mapping[LlmProvider, str] = {
     "ollama": "ollama serve",
     "llama.cpp": "llama-server -m MODEL.gguf --embeddings",
 }
-_FORM_TOLD = {
-    ReplyFormat.JSON_SCHEMA: "the server is asked to enforce the JSON schema (json_schema)",
-    ReplyFormat.JSON_OBJECT: "the server is asked to enforce JSON (json_object)",
-    ReplyFormat.PROMPT: "only the prompt asks for the form",
+_FORMS = {
+    ReplyFormat.JSON_SCHEMA: "the request demands the JSON schema (json_schema)",
+    ReplyFormat.JSON_OBJECT: "the request demands JSON (json_object)",
+    ReplyFormat.PROMPT: "only the prompt demands JSON",
 }
 
 
 def configured(settings: Settings, endpoint: Endpoint | None) -> str:
-    """Return a description of the configured LLM, and of the source of its key."""
+    """Return a description of the configured LLM and of its key's source."""
     if settings.llm_replay_file is not None:
         return "the LLM's replies come from a file (llm_replay_file)"
     if endpoint is None:
@@ -83,16 +83,16 @@ def configured(settings: Settings, endpoint: Endpoint | None) -> str:
     api = endpoint.api
     source = KEY_SETTING if api.key_source == KEY_SETTING else f"the variable {api.key_source}"
     key = "not set" if api.key is None else f"set (from {source})"
-    provider = f"provider {endpoint.provider}" if endpoint.provider else "no provider named"
+    provider = f"provider {endpoint.provider}" if endpoint.provider else "no provider set"
     return f"{provider}, address {api.address}, model {endpoint.model}, key {key}"
 
 
 def how_to_use_one(environment: Mapping[str, str]) -> str:
-    """Return which settings enable an LLM, given the keys in the environment."""
+    """Return which settings to set for an LLM, considering the keys in the environment."""
     for provider, preset in PRESETS.items():
         for variable in preset.key_variables:
             if environment.get(variable, "").strip():
-                return f"set llm_provider to {provider} and llm_model; {variable} alone enables nothing"
+                return f"set llm_provider to {provider}, and set llm_model; {variable} alone does not enable an LLM"
     return (
         f"set llm_provider ({', '.join(PRESETS)}) and llm_model, and the key if it needs one; "
         "or openai_base_url and llm_model for any other server"
@@ -100,37 +100,37 @@ def how_to_use_one(environment: Mapping[str, str]) -> str:
 
 
 async def check_embedder(settings: Settings) -> Check:
-    """Check the embedding model, loaded here or behind its API."""
+    """Check the embedding model, which runs in this process or behind an API."""
     name = "embedding_model"
     model = configured_model(settings)
     if model is None:
-        return passed(name, "none is configured: search uses only words")
+        return passed(name, "none is configured: search uses only keywords")
     try:
         tried = await try_model(model, settings)
     except ModelError as error:
         if settings.embedding_base_url is None:
-            return failed(name, error)
+            return failed_by(name, error)
         api = embeddings_api(settings.embedding_base_url, settings.embedding_key)
         return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
-    where = "on this machine" if model.base_url is None else f"of the embeddings API at {model.base_url}"
+    where = "on this machine" if model.base_url is None else f"at the embeddings API {model.base_url}"
     took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
-    return passed(name, f"{model.name} {where} answers, {tried.dimension:,} dimensions{took}")
+    return passed(name, f"{model.name} {where} works, {tried.dimension:,} dimensions{took}")
 
 
 def check_replay(path: Path) -> Check:
     """Check whether the file with the LLM's replies exists."""
-    found = f"no LLM is asked: replies are read from {path}"
+    found = f"no LLM is called: replies are read from {path}"
     if path.exists():
         return passed("llm", found)
-    fix = "until it exists, every request is written to the file of missing ones beside it"
+    fix = "until it exists, each request is written to a file of missing replies beside it"
     return warned("llm", f"{found}, which does not exist yet", fix)
 
 
 async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
-    """Send the LLM one request; check the connection and the form of the reply."""
+    """Send one request to the LLM; check the connection and the form of the reply."""
     if sys.stderr.isatty():
         click.echo(f"asking the LLM at {endpoint.api.address} ...", err=True)
-    with suppress(ImportError):  # reported by the chat; imported here to keep it out of the measured time
+    with suppress(ImportError):  # the chat reports the error; the import here is not part of the measured time
         await anyio.to_thread.run_sync(importlib.import_module, "openai")
     chat = OpenAIChat(endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=1, pause=_pause_briefly)
     began = time.perf_counter()
@@ -138,17 +138,16 @@ async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
         async with asyncio.timeout(LONGEST_WAIT_S):
             reply = await chat.complete(REQUEST)
     except TimeoutError:
-        found = f"the LLM at {endpoint.api.address} gave no whole reply within {LONGEST_WAIT_S:g} s"
+        found = f"the LLM at {endpoint.api.address} did not finish its reply within {LONGEST_WAIT_S:g} s"
         fix = "try again if the server is still loading its model; otherwise choose a faster model"
-        return [Check(name="llm", verdict=Verdict.FAIL, found=found, fix=fix)]
+        return [failed("llm", found, fix)]
     except ModelError as error:
         return [await _failed_call("llm", error, endpoint.api, endpoint.model, endpoint.provider, _STARTED_WITH)]
     finally:
         await chat.aclose()
     took_ms = (time.perf_counter() - began) * 1000
     tokens = f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,} tokens"
-    answered = Check(name="llm", verdict=Verdict.OK, found=f"replied in {took_ms:,.0f} ms, {tokens}")
-    return [answered, _check_reply(reply, chat.reply_format)]
+    return [passed("llm", f"replied in {took_ms:,.0f} ms, {tokens}"), _check_reply(reply, chat.reply_format)]
 
 
 async def _pause_briefly(seconds: float) -> None:
@@ -156,18 +155,18 @@ async def _pause_briefly(seconds: float) -> None:
 
 
 def _check_reply(reply: ChatReply, reply_format: ReplyFormat) -> Check:
-    name, told = "llm_reply", _FORM_TOLD[reply_format]
+    name, form = "llm_reply", _FORMS[reply_format]
     fix = (
-        "pages are organised without the LLM after such a reply: choose a larger model, "
+        "after such a reply, pages are organised without the LLM: choose a larger model, "
         "or a server that enforces a JSON schema"
     )
     try:
-        is_as_asked = json_object(reply).get("ok") is True
+        is_valid = json_object(reply).get("ok") is True
     except ReplyFormatError as error:
-        return Check(name=name, verdict=Verdict.FAIL, found=f"{parts(error)[0]}; {told}", fix=fix)
-    if is_as_asked:
-        return passed(name, f"JSON as asked for; {told}")
-    return warned(name, f"the reply is JSON, but not the object that was asked for; {told}", fix)
+        return failed(name, f"{parts(error)[0]}; {form}", fix)
+    if is_valid:
+        return passed(name, f"the requested JSON; {form}")
+    return warned(name, f"the reply is JSON, but not the requested object; {form}", fix)
 
 
 async def _failed_call(
@@ -178,25 +177,25 @@ async def _failed_call(
     provider: LlmProvider | None,
     started_with: Mapping[LlmProvider, str],
 ) -> Check:
-    """Return the failure with hints: how to start a local server, which models it has, or its right address."""
+    """Return a failed check with hints: how to start a local server, which models it has, or its correct address."""
     found, fix = parts(error)
-    hints = [fix or f"try again; if it persists, the log of {api.wording.name}'s server says more"]
+    hints = [fix or f"try again; if it persists, see the log of {api.wording.name}'s server"]
     if api.is_on_this_machine and not await _is_listening(api):
         provider = provider or _provider_at_port(api, started_with)
         if provider is not None and provider in started_with:
-            hints.append(f"{provider} is started with: {started_with[provider]}")
+            hints.append(f"start {provider} with: {started_with[provider]}")
     elif names := await _model_names(api):
         if model not in names:
-            hints.append(f"models there: {_nearest(names, model)}")
+            hints.append(f"models of the server: {_nearest(names, model)}")
     elif not _VERSIONED.search(api.address):
-        beneath = replace(api, base_url=_with_version(api.base_url))
-        if await _model_names(beneath):
-            hints.append(f"an API answers at {beneath.address}: set {api.wording.url_setting} to that")
-    return Check(name=name, verdict=Verdict.FAIL, found=found, fix="; ".join(hints))
+        versioned = replace(api, base_url=_with_version(api.base_url))
+        if await _model_names(versioned):
+            hints.append(f"an API replies at {versioned.address}: set {api.wording.url_setting} to that address")
+    return failed(name, found, "; ".join(hints))
 
 
 def _nearest(names: Sequence[str], model: str) -> str:
-    """Return a few names, those most similar to the model's first."""
+    """Return a few names, the names most similar to the model's first."""
     nearest = sorted(names, key=lambda name: -SequenceMatcher(None, name, model).ratio())
     more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
     return ", ".join(nearest[:MODELS_SHOWN]) + more
@@ -208,7 +207,7 @@ def _with_version(url: str) -> str:
 
 
 async def _is_listening(api: Api) -> bool:
-    """Return whether an address on this machine accepts connections."""
+    """Return whether the port of an API on this machine accepts connections."""
     parts = urlsplit(api.base_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
@@ -235,7 +234,7 @@ class _Models(BaseModel):
 
 
 async def _model_names(api: Api) -> list[str]:
-    """Return the models that an API lists; empty if it cannot list them."""
+    """Return the models that an API lists; empty if it cannot list models."""
     try:
         import openai
     except ImportError:
@@ -244,15 +243,15 @@ async def _model_names(api: Api) -> list[str]:
     http_client = openai.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not api.is_on_this_machine)
     try:
         client = openai.AsyncOpenAI(api_key=key, base_url=api.base_url, max_retries=0, http_client=http_client)
-        client.organization = client.project = None  # the environment's may be of another account
+        client.organization = client.project = None  # those in the environment may belong to another account
         async with asyncio.timeout(PROBE_TIMEOUT_S), client:
-            answer = await client.models.with_raw_response.list()
-            models = _Models.model_validate_json(answer.content)
+            reply = await client.models.with_raw_response.list()
+            models = _Models.model_validate_json(reply.content)
     except (openai.OpenAIError, ValueError, RuntimeError, OSError):
         return []
     return [model.id for model in models.data if _is_showable(model.id, key)]
 
 
 def _is_showable(name: str, key: str) -> bool:
-    """Return whether a server's text can be shown: it looks like a name, and does not contain the key."""
+    """Return whether a name from a server can be shown: it is short and printable, and does not contain the key."""
     return 0 < len(name) <= MODEL_NAME_MAX_CHARS and name.isprintable() and key not in name

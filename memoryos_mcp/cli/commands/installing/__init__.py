@@ -1,4 +1,4 @@
-"""The commands ``memoryos-mcp install`` and ``memoryos-mcp uninstall``: this server in the files of MCP clients."""
+"""The commands ``memoryos-mcp install`` and ``uninstall``: add the server to files of MCP clients, or remove it."""
 
 import os
 import re
@@ -9,11 +9,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import click
 
-from memoryos_mcp.cli.commands.installing.outcomes import ALL, Asked, Outcome, masked, shown_change, tell
+from memoryos_mcp.cli.commands.installing.outcomes import ALL, Outcome, Request, masked, print_outcomes, shown_change
 from memoryos_mcp.cli.installer import claude_code, entries, files, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.installer.entries import Local, Remote
-from memoryos_mcp.cli.installer.places import Found, Machine, places_of
+from memoryos_mcp.cli.installer.places import Location, Machine, locations_of
 from memoryos_mcp.cli.installer.planning import Action
 from memoryos_mcp.cli.terminal import note, print_report
 from memoryos_mcp.config import Settings
@@ -27,9 +27,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
-    """Return the server of this installation, with the given settings in its command line."""
-    given = {"user_id": user_id, "data_storage_path": data_folder}
-    settings = load_settings(config_file, {name: value for name, value in given.items() if value is not None})
+    """Return the server of this installation, with the settings in its command line."""
+    settings = load_settings(config_file, {"user_id": user_id, "data_storage_path": data_folder})
     args = ["serve"]
     if config_file is not None:
         args += ["--config", str(config_file.expanduser().absolute())]
@@ -42,12 +41,9 @@ def local_server(config_file: Path | None, user_id: str | None, data_folder: str
 
 
 def remote_server(url: str, token: str | None, token_variable: str | None) -> Remote:
-    """Return a server that runs elsewhere.
+    """Return a server at an address; `MCP_PATH` is added to an address without a path.
 
-    Args:
-        url: Its address; `MCP_PATH` is added if it has no path.
-        token: The token for that server.
-        token_variable: Name of the variable that contains the token, instead of ``token``.
+    ``token_variable`` is the name of an environment variable with the token, instead of ``token``.
     """
     try:
         parts = urlsplit(url)
@@ -59,13 +55,15 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
             argument="--http", problem="is not a valid address; give one like http://127.0.0.1:8000/mcp"
         )
     if parts.username or parts.password:
-        raise ArgumentError(argument="--http", problem="contains a login; remove it and give --token")
+        raise ArgumentError(argument="--http", problem="contains a user name; remove it and give --token")
     if token is not None and token_variable is not None:
-        raise ArgumentError(argument="--token-variable", problem="cannot be given with --token; give one of them")
+        raise ArgumentError(argument="--token-variable", problem="cannot be combined with --token; give one of them")
     if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise ArgumentError(argument="--token", problem="is blank or contains spaces; give what `token add` printed")
+        raise ArgumentError(
+            argument="--token", problem="is blank or contains spaces; give the output of memoryos-mcp token add"
+        )
     if token_variable is not None and not re.fullmatch(r"[A-Za-z_]\w*", token_variable, re.ASCII):
-        problem = "is not a valid name of a variable; give one like MEMORY_TOKEN"
+        problem = "is not a valid name of an environment variable; give one like MEMORY_TOKEN"
         raise ArgumentError(argument="--token-variable", problem=problem)
     path = parts.path if parts.path.strip("/") else MCP_PATH
     return Remote(urlunsplit(parts._replace(path=path)), token, token_variable)
@@ -79,14 +77,14 @@ def server_of(
     user_id: str | None,
     data_folder: str | None,
 ) -> Local | Remote:
-    """Return the requested server: at an address, or of this installation."""
+    """Return the server at an address; without an address, the server of this installation."""
     if url is not None:
         if config_file or user_id or data_folder:
-            problem = "cannot be given with settings: the server at that address has its own; leave them out"
+            problem = "cannot be combined with settings, because the server has its own; leave them out"
             raise ArgumentError(argument="--http", problem=problem)
         return remote_server(url, _token(token), token_variable)
     if token is not None or token_variable is not None:
-        problem = "is for a server at an address; give --http URL too, or leave it out"
+        problem = "is only for a server at an address; give --http URL too, or leave it out"
         raise ArgumentError(argument="--token" if token is not None else "--token-variable", problem=problem)
     return local_server(config_file, user_id, data_folder)
 
@@ -99,128 +97,133 @@ def _token(given: str | None) -> str | None:
         if sys.stdin.isatty():
             return str(click.prompt("Token", hide_input=True, err=True)).strip()
         return sys.stdin.readline().strip()
-    note("other accounts on this machine can read a token on a command line; --token - asks for it")
+    note("other accounts on this machine can read a token on a command line; --token - prompts for it instead")
     return given
 
 
-def change_clients(asked: Asked, server: Local | Remote | None) -> bool:
-    """Add a server to clients' files, or take it out if it is None; return whether all changes succeeded."""
-    check_name(asked.name)
-    outcomes = list(_outcomes(asked, server, Machine.this()))
-    return tell(asked, outcomes, [] if server is None else list(_cautions(asked, server)))
+def change_clients(request: Request, server: Local | Remote | None) -> bool:
+    """Add a server to clients' files, or remove the entry if it is None; return whether all changes succeeded."""
+    check_name(request.name)
+    outcomes = list(_outcomes(request, server, Machine.this()))
+    return print_outcomes(request, outcomes, [] if server is None else list(_cautions(request, server)))
 
 
 def list_clients(command: str, *, as_json: bool) -> None:
-    """Print the clients on this machine, whether the server is in their files, and the command to type."""
-    found = [(each, _state(each)) for each in clients_here(Machine.this())]
-    told = [{"client": each.client.name, "file": str(each.file), "state": state} for each, state in found]
-    lines = [f"{each.client.name:<15}  {state:<15}  {each.file}" for each, state in found]
-    lines += [] if found else ["No MCP client was found on this machine."]
-    if found and command == "install" and all(state == "added" for _, state in found):
-        lines.append("All of them have it; memoryos-mcp doctor checks whether they can start it.")
+    """Print the clients on this machine, whether their files contain the server, and the command to run."""
+    states = [(each, _state(each)) for each in clients_here(Machine.this())]
+    clients = [{"client": each.client.name, "file": str(each.file), "state": state} for each, state in states]
+    lines = [f"{each.client.name:<15}  {state:<15}  {each.file}" for each, state in states]
+    lines += [] if states else ["No MCP client was found on this machine."]
+    if states and command == "install" and all(state == "added" for _, state in states):
+        lines.append("All of them have the server; memoryos-mcp doctor checks whether they can start it.")
     else:
-        lines.append(f"Type: memoryos-mcp {command} --client NAME, or --client all for all that are listed here.")
-    lines.append(f"Known: {', '.join(CLIENTS)}.")
-    print_report({"clients": told, "known": list(CLIENTS)}, lines, as_json=as_json)
+        lines.append(f"To change one: memoryos-mcp {command} --client NAME, or --client all for all listed here.")
+    lines.append(f"Supported clients: {', '.join(CLIENTS)}.")
+    print_report({"clients": clients, "known": list(CLIENTS)}, lines, as_json=as_json)
 
 
-def clients_here(machine: Machine) -> list[Found]:
-    """Return the user's files of the clients that are on this machine."""
+def clients_here(machine: Machine) -> list[Location]:
+    """Return the user's files of the clients on this machine."""
     return [
-        found for client in CLIENTS.values() for found in places_of(client, "user", machine) if found.is_client_there
+        location
+        for client in CLIENTS.values()
+        for location in locations_of(client, "user", machine)
+        if location.is_client_there
     ]
 
 
-def _state(found: Found) -> str:
+def _state(location: Location) -> str:
     try:
-        present = planning.entries_of(found.client, files.read(found.file)).get(entries.NAME)
+        present = planning.entries_of(location.client, files.read(location.file)).get(entries.NAME)
     except ClientFileError:
         return "unreadable"
     if present is None:
         return "not added"
-    return "added" if entries.kind_of(found.client, present) is entries.Kind.OURS else "another's entry"
+    return "added" if entries.kind_of(location.client, present) is entries.Kind.OURS else "another's entry"
 
 
 def check_name(name: str) -> None:
     """Raise `ArgumentError` unless every client accepts the name of an entry."""
     if not _NAME.fullmatch(name):
-        problem = "must be up to 32 letters, digits, - and _, and begin with a letter: clients prefix each tool with it"
+        problem = "must have at most 32 letters, digits, - and _, and begin with a letter; give another name"
         raise ArgumentError(argument="--name", problem=problem)
 
 
-def _outcomes(asked: Asked, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
+def _outcomes(request: Request, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
     """Yield the outcome for each file; an error in one does not stop the others."""
-    names = list(dict.fromkeys(asked.clients))
+    names = list(dict.fromkeys(request.clients))
     if ALL in names:
-        names = list(dict.fromkeys(found.client.name for found in clients_here(machine)))
-        if asked.scope == "project":
+        names = list(dict.fromkeys(location.client.name for location in clients_here(machine)))
+        if request.scope == "project":
             names = [name for name in names if CLIENTS[name].project is not None]
         if not names:
-            problem = f"finds no client on this machine; name one of {', '.join(CLIENTS)}"
+            problem = f"no client was found on this machine; name one of {', '.join(CLIENTS)}"
             raise ArgumentError(argument="--client all", problem=problem)
     for name in names:
         client = CLIENTS[name]
         try:
-            places = places_of(client, asked.scope or "user", machine)
+            places = locations_of(client, request.scope or "user", machine)
         except ArgumentError as error:
             yield Outcome(client, None, None, problem=str(error))
             continue
-        for found in places:
+        for location in places:
             try:
-                yield _changed(found, asked, server)
+                yield _changed(location, request, server)
             except MemoryOSError as error:
-                yield Outcome(client, found.file, None, problem=masked(str(error)))
+                yield Outcome(client, location.file, None, problem=masked(str(error)))
 
 
-def _changed(found: Found, asked: Asked, server: Local | Remote | None) -> Outcome:
-    if found.client.own_command is not None and found.scope == "user":
-        return _through_its_command(found, asked, server)
+def _changed(location: Location, request: Request, server: Local | Remote | None) -> Outcome:
+    if location.client.own_command is not None and location.scope == "user":
+        return _through_its_command(location, request, server)
     if server is None:
-        plan = planning.plan_uninstall(found, asked.name, is_forced=asked.is_forced)
+        plan = planning.plan_uninstall(location, request.name, is_forced=request.is_forced)
     else:
-        plan = planning.plan_install(found, server, asked.name, is_forced=asked.is_forced)
-    backup = None if asked.is_dry_run else plan.carry_out(utc_now())
-    change = shown_change(found.file, plan.before, plan.after)
-    return Outcome(found.client, found.file, plan.action, change, backup, is_client_there=found.is_client_there)
+        plan = planning.plan_install(location, server, request.name, is_forced=request.is_forced)
+    backup = None if request.is_dry_run else plan.carry_out(utc_now())
+    change = shown_change(location.file, plan.before, plan.after)
+    return Outcome(
+        location.client, location.file, plan.action, change, backup, is_client_there=location.is_client_there
+    )
 
 
-def _through_its_command(found: Found, asked: Asked, server: Local | Remote | None) -> Outcome:
+def _through_its_command(location: Location, request: Request, server: Local | Remote | None) -> Outcome:
     """Change a client's file through the client's own command; without a server, remove the entry."""
-    client = found.client
-    present = planning.entries_of(client, files.read(found.file)).get(asked.name)
-    if present is not None and not asked.is_forced:
-        planning.check_ours(found, present, asked.name, "replace" if server else "take out")
+    client = location.client
+    present = planning.entries_of(client, files.read(location.file)).get(request.name)
+    if present is not None and not request.is_forced:
+        planning.check_ours(location, present, request.name, "replace" if server else "remove")
     entry = None if server is None else entries.entry_of(client, server, present)
-    # The client adds an empty ``env`` of its own.
+    # The client adds an empty ``env`` to entries.
     is_same = entry is not None and isinstance(present, Mapping) and {"env": {}, **entry} == {"env": {}, **present}
     if entry == present or is_same:
-        return Outcome(client, found.file, Action.NOTHING)
-    commands = [] if present is None else [claude_code.remove_command(client, asked.name)]
-    commands += [] if entry is None else [claude_code.add_command(client, asked.name, entry)]
-    if not asked.is_dry_run:
+        return Outcome(client, location.file, Action.NOTHING)
+    commands = [] if present is None else [claude_code.remove_command(client, request.name)]
+    commands += [] if entry is None else [claude_code.add_command(client, request.name, entry)]
+    if not request.is_dry_run:
         claude_code.run(client, commands)
     action = Action.REMOVE if entry is None else Action.ADD if present is None else Action.UPDATE
-    return Outcome(client, found.file, action, masked("\n".join(map(entries.typed, commands))))
+    return Outcome(client, location.file, action, masked("\n".join(map(entries.quoted, commands))))
 
 
-def _cautions(asked: Asked, server: Local | Remote) -> Iterator[str]:
-    """Yield cautions about the installation, which are not errors."""
+def _cautions(request: Request, server: Local | Remote) -> Iterator[str]:
+    """Yield warnings about an installation."""
     if isinstance(server, Local):
         names = sorted(
             name for name in os.environ if name.startswith("MEMORYOS_") and name[9:].lower() in Settings.model_fields
         )
         if names:
             yield (
-                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but a client starts the server "
-                "without; put settings for it in a file for --config"
+                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but not when a client starts the "
+                "server; put these settings in a file, and give it with --config"
             )
         if re.search(r"[/\\]uv[/\\](?:cache[/\\])?archive-v\d", server.command):
             yield (
-                f"{server.command} is in a cache that may be cleared; install memoryos-mcp-server in an environment "
-                "that stays, and run this command from there"
+                f"{server.command} is in a cache that may be cleared; install memoryos-mcp-server in a permanent "
+                "environment, and run this command from there"
             )
     elif server.token is not None:
-        if asked.scope == "project":
+        if request.scope == "project":
             yield "the token is in a file of the project; do not commit it, or give --token-variable NAME"
         if server.url.startswith("http://") and urlsplit(server.url).hostname not in LOOPBACK:
-            yield "others can read the token on the network; give an address that begins with https://"
+            yield "the token is sent unencrypted, so others on the network can read it; give an https:// address"

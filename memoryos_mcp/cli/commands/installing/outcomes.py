@@ -1,4 +1,4 @@
-"""The arguments of install and uninstall, and the report of their outcomes."""
+"""Arguments of install and uninstall, and the output of their results."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ ALL = "all"
 LONG_LINE_CHARS = 400
 MANY_LINES = 10_000
 _TOKEN = re.compile(r"((?i:bearer) )(?!\$)(?:\\.|[^\"\\\s])+")
-# Secrets of other servers, whatever they look like; the name of a variable is not a secret.
+# Values that are probably secrets of other servers, by their names; references to variables are not secrets.
 _SECRET = re.compile(
     r"""((?i:token|key|secret|passw(?:or)?d|passphrase|pat|authorization|cookie|credentials?)["']?\s*[:=]\s*)
         (?:"(?!(?i:bearer)\ |\$)(?:\\.|[^"\\])+"|'(?!(?i:bearer)\ |\$)[^'\n]+')""",
@@ -28,21 +28,14 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _DONE = {
     Action.ADD: ("added", "would be added"),
     Action.UPDATE: ("updated", "would be updated"),
-    Action.REMOVE: ("taken out", "would be taken out"),
+    Action.REMOVE: ("removed", "would be removed"),
     Action.NOTHING: ("nothing to do", "nothing to do"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The arguments of install and uninstall.
-
-    Attributes:
-        clients: Names, or `ALL` for those on this machine.
-        scope: None means the user's.
-        name: Name of the entry.
-        is_forced: Whether another program's entry of that name may be changed.
-    """
+class Request:
+    """The arguments of install and uninstall; a scope of None means the user's."""
 
     clients: Sequence[str]
     scope: Scope | None = None
@@ -54,12 +47,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome for one file.
+    """The result for one file; ``action`` is None after an error.
 
-    Attributes:
-        action: What was or would be done; None if it was refused.
-        change: A diff, or the command that makes the change; without tokens.
-        problem: Why it was refused.
+    ``change`` is a diff, or the command that makes the change; without tokens.
     """
 
     client: Client
@@ -72,52 +62,52 @@ class Outcome:
 
     @property
     def then(self) -> str | None:
-        """How to make the client load the change; None without a change."""
+        """What the user has to do so that the client loads the change; None without a change."""
         if self.action in (None, Action.NOTHING):
             return None
         if self.action is Action.REMOVE:
-            return f"if {self.client.title} runs, the server may go on until it is started again"
+            return f"if {self.client.title} is running, restart it to stop the server"
         return self.client.then
 
 
 def shown_change(file: Path, before: str, after: str) -> str:
-    """Return the diff of two texts without tokens and keys; for very long texts, only the part that differs."""
-    # Masked before the comparison: the diff of two tokens would reveal how they end.
+    """Return the diff of two texts without tokens and keys; of very long texts, only the part that differs."""
+    # The texts are masked first, because the diff of two tokens would reveal their ends.
     before, after = masked(before), masked(after)
     lines = [*before.splitlines(), *after.splitlines()]
     if max(map(len, lines), default=0) <= LONG_LINE_CHARS and len(lines) <= MANY_LINES:
         return "\n".join(unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), lineterm="", n=2))
-    start = _alike(before, after)
-    end = _alike(before[start:][::-1], after[start:][::-1])
+    start = _common_prefix(before, after)
+    end = _common_prefix(before[start:][::-1], after[start:][::-1])
     stretches = [(mark, text[start : len(text) - end]) for mark, text in (("-", before), ("+", after))]
     return "\n".join(f"{mark} ...{stretch}..." for mark, stretch in stretches if stretch)
 
 
-def _alike(one: str, other: str) -> int:
+def _common_prefix(one: str, other: str) -> int:
     """Return the length of the common prefix of two texts."""
     shorter = min(len(one), len(other))
     return next((index for index in range(shorter) if one[index] != other[index]), shorter)
 
 
 def masked(text: str) -> str:
-    """Return a text with its tokens and apparent keys masked."""
+    """Return a text in which tokens and probable keys are masked."""
     return redact(_SECRET.sub(r'\1"********"', _TOKEN.sub(r"\1********", text))).text
 
 
-def tell(asked: Asked, outcomes: Sequence[Outcome], cautions: Sequence[str]) -> bool:
-    """Print the outcomes, with errors and cautions on stderr, and return whether none failed."""
+def print_outcomes(request: Request, outcomes: Sequence[Outcome], cautions: Sequence[str]) -> bool:
+    """Print the outcomes, with errors and warnings on stderr, and return whether none failed."""
     is_ok = all(outcome.problem is None for outcome in outcomes)
-    changes = [_json(outcome, asked) for outcome in outcomes]
-    print_report({"changes": changes, "cautions": list(cautions), "ok": is_ok}, [], as_json=asked.as_json)
-    if not asked.as_json:
+    changes = [_json(outcome, request) for outcome in outcomes]
+    print_report({"changes": changes, "cautions": list(cautions), "ok": is_ok}, [], as_json=request.as_json)
+    if not request.as_json:
         for outcome in outcomes:
-            _print(outcome, asked)
+            _print(outcome, request)
         for caution in cautions:
             note(caution)
     return is_ok
 
 
-def _print(outcome: Outcome, asked: Asked) -> None:
+def _print(outcome: Outcome, request: Request) -> None:
     client = outcome.client
     if outcome.action is None:
         note(f"{client.title}: {plain(outcome.problem or '')}")
@@ -126,26 +116,26 @@ def _print(outcome: Outcome, asked: Asked) -> None:
         for line in outcome.change.splitlines():
             shown = "".join(char if char.isprintable() or char == "\t" else "?" for char in line)
             click.secho(shown, fg=_COLOURS.get(line[:1]))
-    done = _DONE[outcome.action][asked.is_dry_run]
+    done = _DONE[outcome.action][request.is_dry_run]
     click.echo(
-        f"{client.title}: {asked.name} {done} ({outcome.file})"
+        f"{client.title}: {request.name} {done} ({outcome.file})"
         if outcome.action is not Action.NOTHING
-        else f"{client.title}: {done}, {outcome.file} is as it should be"
+        else f"{client.title}: {done}, {outcome.file} is up to date"
     )
     if not outcome.is_client_there and outcome.action is not Action.NOTHING:
-        click.echo(f"  {client.title} was not found on this machine; the file is where it would look")
+        click.echo(f"  {client.title} was not found on this machine; the file is in the place where it would look")
     if outcome.backup is not None:
-        click.echo(f"  the previous file is kept as {outcome.backup}")
-    if outcome.then is not None and not asked.is_dry_run:
+        click.echo(f"  a backup of the file is in {outcome.backup}")
+    if outcome.then is not None and not request.is_dry_run:
         click.echo(f"  {outcome.then}")
 
 
-def _json(outcome: Outcome, asked: Asked) -> dict[str, object]:
+def _json(outcome: Outcome, request: Request) -> dict[str, object]:
     return {
         "client": outcome.client.name,
         "file": None if outcome.file is None else str(outcome.file),
         "action": "refused" if outcome.action is None else str(outcome.action),
-        "is_done": outcome.action is not None and not asked.is_dry_run,
+        "is_done": outcome.action is not None and not request.is_dry_run,
         "change": outcome.change,
         "backup": None if outcome.backup is None else str(outcome.backup),
         "problem": outcome.problem,
