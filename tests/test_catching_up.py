@@ -18,7 +18,7 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite.pending import users_waiting
+from memoryos_mcp.storage.sqlite.pending import users_with_work
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 
 LIMIT_S = 60
@@ -84,14 +84,14 @@ async def written_and_closed_at_once(folder: Path, clock: Clock, pages: int = BA
 
 
 async def until_nobody_waits(folder: Path, but: str = "") -> None:
-    while {*users_waiting(folder, MODEL)} - {but}:  # noqa: ASYNC110 - files tell nobody
+    while {*users_with_work(folder, MODEL)} - {but}:  # noqa: ASYNC110 - files tell nobody
         await asyncio.sleep(POLL_S)
 
 
 async def test_whoever_waits_at_the_start_is_organised_without_being_asked_for(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
-    assert [*users_waiting(tmp_path, MODEL)] == USERS
+    assert [*users_with_work(tmp_path, MODEL)] == USERS
     embedder = WatchedEmbedder()
     async with service(tmp_path, clock, embedder, max_open_users=2):
         await until_nobody_waits(tmp_path)
@@ -105,7 +105,7 @@ async def test_a_service_of_one_user_opens_nobody_else(tmp_path: Path) -> None:
         await add(memory, "ada", 1)
         await asyncio.sleep(1)
         assert memory.open_users == 1
-    assert set(users_waiting(tmp_path, MODEL)) >= set(USERS)
+    assert set(users_with_work(tmp_path, MODEL)) >= set(USERS)
 
 
 async def test_whoever_is_closed_for_want_of_room_is_opened_again_when_their_silence_is_over(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ async def test_whoever_is_closed_for_want_of_room_is_opened_again_when_their_sil
         for user_id in USERS:
             await add(memory, user_id, 3)
         await asyncio.sleep(1)
-        assert set(users_waiting(tmp_path, MODEL)) == set(USERS)  # too few pages for a batch, and no silence yet
+        assert set(users_with_work(tmp_path, MODEL)) == set(USERS)  # too few pages for a batch, and no silence yet
         clock.now += timedelta(minutes=10)
         await until_nobody_waits(tmp_path, but=USERS[-1])  # who is still open, and looks at the clock now and then
 
@@ -145,7 +145,7 @@ async def test_a_file_that_cannot_be_read_keeps_nobody_else_waiting(tmp_path: Pa
 async def test_a_look_for_who_waits_changes_no_file(tmp_path: Path) -> None:
     await written_and_closed_at_once(tmp_path, Clock())
     before = contents(tmp_path)
-    assert [*users_waiting(tmp_path, MODEL)] == USERS
+    assert [*users_with_work(tmp_path, MODEL)] == USERS
     assert contents(tmp_path) == before
 
 
@@ -160,4 +160,4 @@ async def test_closing_ends_what_is_being_caught_up_on(tmp_path: Path) -> None:
         while not memory.open_users:  # noqa: ASYNC110 - nobody is told
             await asyncio.sleep(POLL_S)
     assert memory.open_users == 0
-    assert [*users_waiting(tmp_path, MODEL)] == USERS
+    assert [*users_with_work(tmp_path, MODEL)] == USERS

@@ -218,7 +218,7 @@ def test_a_server_that_is_killed_while_it_forgets_has_forgotten_all_or_nothing(d
 def test_while_another_process_holds_on_to_a_state_the_receipt_says_so_and_scrubbing_is_tried_again(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vacuum, "SCRUB_BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr(vacuum, "PURGE_BUSY_TIMEOUT_MS", 10)
     monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     reader_ended = asyncio.Event()
 

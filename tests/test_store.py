@@ -631,7 +631,7 @@ async def test_a_known_key_tells_the_time_of_the_page_that_is_there(tmp_path: Pa
 async def test_checking_a_healthy_file_while_it_is_written_and_searched_finds_no_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
+    monkeypatch.setattr(checks_module, "CHECK_VALID_S", 0.0)
     async with opened(tmp_path) as store:
         is_done = asyncio.Event()
 
@@ -791,7 +791,7 @@ async def test_an_outline_is_read_without_the_page_itself(tmp_path: Path) -> Non
 async def test_a_check_of_the_whole_file_that_is_given_up_ends_while_it_rests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
+    monkeypatch.setattr(checks_module, "CHECK_VALID_S", 0.0)
     monkeypatch.setattr(integrity, "STEPS_BETWEEN_RESTS", 1)
     monkeypatch.setattr(integrity, "RESTS_PER_WORK", float("inf"))
     monkeypatch.setattr(integrity, "LONGEST_REST_S", 600.0)
@@ -822,7 +822,7 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
         async with opened(tmp_path, checks=checks) as store:
             await store.verify()
     assert len(read) == 1
-    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
+    monkeypatch.setattr(checks_module, "CHECK_VALID_S", 0.0)
     async with opened(tmp_path, checks=checks) as store:
         await store.verify()
     assert len(read) == 3

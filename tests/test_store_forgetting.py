@@ -22,7 +22,7 @@ from memoryos_mcp.storage.sqlite.database import Database
 from memoryos_mcp.storage.sqlite.forgetting import REASON_LOST
 from memoryos_mcp.storage.sqlite.page_table import add_page
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import ChainPlan, FactQuery, Lease, PageQuery, SegmentPlan, Vectors, WordlessPlace
+from memoryos_mcp.storage.values import ChainPlan, FactQuery, Lease, PageQuery, SegmentPlan, SummaryCursor, Vectors
 from tests.fakes import START
 from tests.test_store import lease_of, opened, vector
 from tests.test_store_redo import assert_counts_agree, fact, facts, file, learn, rows, topic
@@ -195,12 +195,14 @@ async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_un
         await forget(store, pages(1, 2, 3))
         assert rows(tmp_path, "SELECT segment, summary, keywords, page_count FROM segments") == [(2, "", "[]", 1)]
         assert rows(tmp_path, "SELECT chain, summary FROM chains") == [(2, "")]
-        found = await store.user_data.wordless(WordlessPlace(), 10)
+        found = await store.user_data.missing_summaries(SummaryCursor(), 10)
         assert (found.chains, found.segments) == ((2,), (2,))
         await forget(store, pages(99), "f_2")
         digests = [Digest(("new",), "chain"), Digest(("new",), "segment")]
-        assert not await store.user_data.give_words(found, digests, "test")  # they may quote what is gone by now
-        assert await store.user_data.give_words(await store.user_data.wordless(WordlessPlace(), 10), digests, "test")
+        assert not await store.user_data.set_summaries(found, digests, "test")  # they may quote what is gone by now
+        assert await store.user_data.set_summaries(
+            await store.user_data.missing_summaries(SummaryCursor(), 10), digests, "test"
+        )
         assert rows(tmp_path, "SELECT summary FROM segments UNION SELECT summary FROM chains") == [
             ("chain",),
             ("segment",),

@@ -26,7 +26,7 @@ from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.paths import kept_copies, remove_kept_copies
-from memoryos_mcp.storage.values import Lease, PageQuery, Wordless, WordlessPlace
+from memoryos_mcp.storage.values import Lease, MissingSummaries, PageQuery, SummaryCursor
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ RETENTION_TOLD_WITHIN = timedelta(hours=1)
 # Chains and segments that get summaries at once, in about a second; a call that forgets waits for no more.
 WORDS_AT_ONCE = 10
 _HANDLE_BYTES = 12
-_BEGINNING = WordlessPlace()
+_BEGINNING = SummaryCursor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Forgetting:
             ArgumentError: The handle is not of a recent dry run; nothing was forgotten.
             StorageError: The store failed, and either nothing or all was forgotten; the same handle shows which.
         """
-        plan = await self._owned.kept_plan(handle)
+        plan = await self._owned.stored_plan(handle)
         if plan is not None and plan.is_all:  # first: nobody would do it once there is a receipt
             await self.remove_kept_copies()
         receipt = await self._owned.forget(handle)
@@ -244,25 +244,25 @@ class Forgetting:
         epoch = (await self._store.snapshot()).forget_epoch
         if epoch == self._worded_after:
             return
-        place: WordlessPlace | None = _BEGINNING
+        place: SummaryCursor | None = _BEGINNING
         while place is not None:
             place = await self._give_some_words(place)
         self._worded_after = epoch
 
-    async def _give_some_words(self, place: WordlessPlace) -> WordlessPlace | None:
+    async def _give_some_words(self, place: SummaryCursor) -> SummaryCursor | None:
         """Write some missing summaries from the pages that are left; return where to continue, None at the end."""
         async with self._tidying:
-            found = await self._owned.wordless(place, WORDS_AT_ONCE)
+            found = await self._owned.missing_summaries(place, WORDS_AT_ONCE)
             if not found.chains and not found.segments:
                 return None
             digests = await self._digests(found)
-            is_current = await self._owned.give_words(found, digests, self._fallback.name)
+            is_current = await self._owned.set_summaries(found, digests, self._fallback.name)
             return found.end if is_current else _BEGINNING
 
     async def _newest(self, *, chain: int | None = None, segment: int | None = None) -> list[Page]:
         return await self._store.pages(PageQuery(chain=chain, segment=segment, is_newest=True, limit=DIGEST_PAGES))
 
-    async def _digests(self, found: Wordless) -> list[Digest]:
+    async def _digests(self, found: MissingSummaries) -> list[Digest]:
         digests = []
         for pages in [
             *[await self._newest(chain=number) for number in found.chains],

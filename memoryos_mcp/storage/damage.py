@@ -8,7 +8,7 @@ DAMAGE_FIX = (
 )
 
 
-def damage_told(page_ids: tuple[str, ...]) -> str:
+def damage_message(page_ids: tuple[str, ...]) -> str:
     """Return a message with the number of damaged pages and the first ids."""
     more = ", ..." if len(page_ids) > IDS_NAMED else ""
     are = "page is" if len(page_ids) == 1 else "pages are"

@@ -289,7 +289,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         """
         ...
 
-    def see_as(self, other: "Store") -> None:
+    def use_space_of(self, other: "Store") -> None:
         """Switch to the vector space of another view of the same store."""
         ...
 

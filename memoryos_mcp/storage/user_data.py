@@ -15,7 +15,7 @@ from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, Place
-from memoryos_mcp.storage.values import Corrected, Correction, LongTerm, PageBatch, Wordless, WordlessPlace
+from memoryos_mcp.storage.values import Corrected, Correction, LongTerm, MissingSummaries, PageBatch, SummaryCursor
 
 T = TypeVar("T")
 
@@ -46,15 +46,15 @@ class UserData(Protocol):
         """
         ...
 
-    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
+    async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
         """Return what ``take`` makes, in a thread, of one state of all records that cannot be derived again."""
         ...
 
-    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
+    async def count_existing_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
         """Return how many of some pages exist, each named by its ``page_id`` or its idempotency key."""
         ...
 
-    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
+    async def import_pages(self, batch: PageBatch) -> dict[str, str]:
         """Add the missing pages of an imported file with their chains and segments, in one transaction.
 
         Returns:
@@ -62,7 +62,7 @@ class UserData(Protocol):
         """
         ...
 
-    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
+    async def import_long_term(self, long_term: LongTerm) -> Counter[str]:
         """Add all of an imported file but its pages, in one transaction.
 
         Returns:
@@ -70,7 +70,7 @@ class UserData(Protocol):
         """
         ...
 
-    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
+    async def import_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
         """Add facts that have no pages, each once; return how many are new and how many facts were archived."""
         ...
 
@@ -86,7 +86,7 @@ class UserData(Protocol):
         """Return the ``seq`` of the pages said at or after ``after`` and before ``before``, ascending."""
         ...
 
-    async def kept_plan(self, handle: str) -> ForgetPlan | None:
+    async def stored_plan(self, handle: str) -> ForgetPlan | None:
         """Return the plan stored under a handle; None if it is missing or expired."""
         ...
 
@@ -108,11 +108,11 @@ class UserData(Protocol):
         """Return the names of receipts whose forgotten content may still be in the files."""
         ...
 
-    async def wordless(self, place: WordlessPlace, limit: int) -> Wordless:
+    async def missing_summaries(self, place: SummaryCursor, limit: int) -> MissingSummaries:
         """Return the next chains and segments that lost their summary with a page, at most ``limit`` of each."""
         ...
 
-    async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
+    async def set_summaries(self, found: MissingSummaries, digests: Sequence[Digest], summariser: str) -> bool:
         """Set missing summaries, chains first; False if something else was forgotten since they were found."""
         ...
 

@@ -494,7 +494,7 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
-class WordlessPlace:
+class SummaryCursor:
     """Position in the search for missing summaries: continue after these numbers."""
 
     chain: int = 0
@@ -502,7 +502,7 @@ class WordlessPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Wordless:
+class MissingSummaries:
     """Some of the chains and segments whose summaries were deleted with one of their pages.
 
     Attributes:
@@ -513,4 +513,4 @@ class Wordless:
     chains: tuple[int, ...]
     segments: tuple[int, ...]
     forget_epoch: int
-    end: WordlessPlace
+    end: SummaryCursor

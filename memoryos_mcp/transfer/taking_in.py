@@ -73,7 +73,7 @@ class TakingIn:
                     other_names |= {name: there for name, there in known.items() if name != there}
                 elif store is not None and not self._is_dry_run:
                     long_term = LongTerm(contents.sha256, step, other_names)
-                    self.tally.new += await store.user_data.take_in_long_term(long_term)
+                    self.tally.new += await store.user_data.import_long_term(long_term)
 
     async def found(self, reader: Reader, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> None:
         """Import the results of an importer.
@@ -98,24 +98,24 @@ class TakingIn:
                 if store is not None and not self._is_dry_run:
                     for first in range(0, len(spool.facts), FACTS_PER_WRITE):
                         facts = spool.facts[first : first + FACTS_PER_WRITE]
-                        self.tally.new += await store.user_data.add_found_facts(facts, f"import:{reader.NAME}")
+                        self.tally.new += await store.user_data.import_facts(facts, f"import:{reader.NAME}")
         finally:
             spool.close()
 
     async def _take_in_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
         if store is None or self._is_dry_run:
             names = [(page.page_id, page.idempotency_key) for page in batch.pages]
-            known = 0 if store is None else await store.user_data.known_pages(names)
+            known = 0 if store is None else await store.user_data.count_existing_pages(names)
             self.tally.new["page"] += len(batch.pages) - known
             return {}
-        there = await store.user_data.take_in_pages(batch)
+        there = await store.user_data.import_pages(batch)
         self.tally.new["page"] += len(batch.pages) - len(there)
         return there
 
     async def _add_turns(self, store: Store | None, turns: list[Turn]) -> None:
         if store is None or self._is_dry_run:
             names = [(None, turn.idempotency_key) for turn in turns]
-            known = 0 if store is None else await store.user_data.known_pages(names)
+            known = 0 if store is None else await store.user_data.count_existing_pages(names)
             self.tally.new["page"] += len(turns) - known
         else:
             receipts = await store.add_pages(turns)

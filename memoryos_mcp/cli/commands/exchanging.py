@@ -23,7 +23,7 @@ from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.records import PageRecord, Record
 from memoryos_mcp.model.redaction import Redaction, redact_turn
-from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import ARCHIVED
 from memoryos_mcp.text.amounts import amount
@@ -99,7 +99,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         pages = (await store.counts()).pages
         with progress_on_stderr() as show, _target(target) as put:
             tell = _stoppable(lambda done: show("exporting", done, pages))
-            contents = await store.user_data.copy_out(lambda records: own.write(_told(records, tell), put))
+            contents = await store.user_data.export_records(lambda records: own.write(_told(records, tell), put))
         damaged = await store.damaged_pages()
     if as_json:
         print_report({"file": target, "counts": contents.counts, "damaged_pages": list(damaged)}, [], as_json=True)
@@ -107,7 +107,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         listed = ", ".join(amount(count, _KINDS[kind]) for kind, count in contents.counts.items())
         note(f"exported {listed or 'an empty memory'}")
     if damaged:
-        msg = f"{damage_told(damaged)}, whose text is marked in the export; {DAMAGE_FIX}"
+        msg = f"{damage_message(damaged)}, whose text is marked in the export; {DAMAGE_FIX}"
         raise StorageError(msg)
 
 

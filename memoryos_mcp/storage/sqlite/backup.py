@@ -17,9 +17,9 @@ from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.storage.capabilities import MemorySummary, RestorePlan
 from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, database_files, kept_name
 from memoryos_mcp.storage.sqlite.connections import make_folders
-from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy, reading, see_to_journal
+from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy, reading, set_aside_foreign_locked
 from memoryos_mcp.storage.sqlite.file_errors import translated
-from memoryos_mcp.storage.sqlite.file_header import look_at_content
+from memoryos_mcp.storage.sqlite.file_header import check_content
 from memoryos_mcp.storage.sqlite.journals import checkpointed, forget_owner, remove_empty
 
 # SQLite pages copied per step; progress is reported after each step.
@@ -90,9 +90,9 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
         with translated(target):
             os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with translated(source):
-            see_to_journal(source)
+            set_aside_foreign_locked(source)
         with translated(source), reading(source, is_in_use=is_in_use) as reader:
-            look_at_content(reader, source)
+            check_content(reader, source)
             copy_pages(reader, unfinished, target, tell)
         found = replace(check_copy(unfinished), place=str(target))
         with translated(target):
@@ -121,7 +121,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
     """
     with translated(target):
         if target.exists():
-            see_to_journal(target)
+            set_aside_foreign_locked(target)
             with _held(target):
                 # SQLite would apply a journal left in place to the new file.
                 for suffix in _SIDE_FILES:

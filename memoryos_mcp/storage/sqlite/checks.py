@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 # A check is not repeated within this time.
-CHECK_HOLDS_S = 3_600.0
+CHECK_VALID_S = 3_600.0
 
 
 class Checks:
@@ -14,20 +14,20 @@ class Checks:
         self._read_at_s: dict[Path, float] = {}
         self._damaged: dict[Path, tuple[float, tuple[str, ...]]] = {}
 
-    def hold(self, path: Path) -> bool:
+    def is_recent(self, path: Path) -> bool:
         """Return whether a file was found intact recently, so that it need not be read again."""
         read_at_s = self._read_at_s.get(path)
-        return read_at_s is not None and time.monotonic() - read_at_s < CHECK_HOLDS_S
+        return read_at_s is not None and time.monotonic() - read_at_s < CHECK_VALID_S
 
-    def note(self, path: Path) -> None:
+    def record(self, path: Path) -> None:
         """Record that a file was found intact just now."""
         self._read_at_s[path] = time.monotonic()
 
     def damaged_pages(self, path: Path) -> tuple[str, ...] | None:
         """Return the pages that were found damaged recently; None if all pages must be read again."""
-        read_at_s, damaged = self._damaged.get(path, (-CHECK_HOLDS_S, ()))
-        return damaged if time.monotonic() - read_at_s < CHECK_HOLDS_S else None
+        read_at_s, damaged = self._damaged.get(path, (-CHECK_VALID_S, ()))
+        return damaged if time.monotonic() - read_at_s < CHECK_VALID_S else None
 
-    def note_pages(self, path: Path, damaged: tuple[str, ...]) -> None:
+    def record_damaged_pages(self, path: Path, damaged: tuple[str, ...]) -> None:
         """Record the damaged pages after all pages were read."""
         self._damaged[path] = (time.monotonic(), damaged)

@@ -14,8 +14,8 @@ from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.storage.sqlite.blocklist import allow_fact, allow_trait, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sqlite.forget_plans import has_fact
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, drop_facts, to_history
-from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rehearsed
+from memoryos_mcp.storage.sqlite.longterm import IS_VALID, add_to_history, drop_facts
+from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rolled_back
 from memoryos_mcp.storage.sqlite.vector_table import note_change
 from memoryos_mcp.storage.values import Corrected, Correction
 
@@ -54,9 +54,9 @@ class Correcting:
             return self._drop_trait(dimension)
         return self._correct_trait(dimension, correction.level, correction.reason)
 
-    def rehearse(self, what: MemoryId, correction: Correction) -> Corrected:
+    def dry_run(self, what: MemoryId, correction: Correction) -> Corrected:
         """Return what `correct` would return, without changing anything."""
-        corrected = rehearsed(self.connection, lambda: self.correct(what, correction))
+        corrected = rolled_back(self.connection, lambda: self.correct(what, correction))
         sql = "SELECT EXISTS (SELECT 1 FROM facts WHERE 'k' || fact = ?)"
         is_new = what.kind is Kind.FACT and not self.connection.execute(sql, (corrected.current_id,)).get
         return replace(corrected, current_id=None) if is_new else corrected
@@ -97,7 +97,7 @@ class Correcting:
         before = None if heir is None else self._given_instead(name, heir)
         corrected_us = connection.execute("SELECT valid_until_us FROM facts WHERE fact = ?", (fact,)).get
         other = connection.execute(
-            f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND fact IS NOT ? "  # noqa: S608 - constant
+            f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND fact IS NOT ? "  # noqa: S608 - constant
             "AND (folded = ? OR slot = ? AND is_archived = 0 AND confirmed_us > ?) LIMIT 1",
             (self.now_us, about, owner, heir, folded(text), slot, corrected_us),
         ).get
@@ -176,7 +176,7 @@ class Correcting:
     def _fact(self, fact: int) -> tuple[str, str, str | None, str, int | None, bool, bool]:
         """Return a fact's about, owner, slot, text, successor, whether it is current, and whether it was corrected."""
         sql = (
-            f"SELECT about, assistant_id, slot, text, superseded_by, {IN_FORCE}, ended_by IS NOT NULL FROM facts "  # noqa: S608 - constant
+            f"SELECT about, assistant_id, slot, text, superseded_by, {IS_VALID}, ended_by IS NOT NULL FROM facts "  # noqa: S608 - constant
             "WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
         )
         row = self.connection.execute(sql, (self.now_us, fact, self.assistant_id)).fetchone()
@@ -196,7 +196,7 @@ class Correcting:
         new_reason = unsaid if reason is None else reason
         if (new_level, new_reason, LEARNED_BY_USER) == (old_level, old_reason, learner):
             raise ArgumentError(argument="level", problem="says what the trait says already; give what is right")
-        to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
+        add_to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
         connection.execute(
             "UPDATE traits SET level = ?, reason = ?, updated_us = ?, learned_by = ? WHERE dimension = ?",
             (new_level, new_reason, self.now_us, LEARNED_BY_USER, dimension),
@@ -209,7 +209,7 @@ class Correcting:
         """Remove a wrong trait from the profile; its value stays as history."""
         connection = self.connection
         level, reason, _ = self._trait(dimension)
-        to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
+        add_to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
         refuse_trait(connection, dimension, newest_seq(connection))
         connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
         connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
@@ -269,7 +269,7 @@ def _user_fact(
 ) -> int:
     """Return the number of the current fact with this text, marked as the user's; create it if missing."""
     about, owner, slot = place
-    sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
+    sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     known = connection.execute(sql, (now_us, about, owner, folded(text))).get
     if known is None:
         connection.execute(

@@ -7,18 +7,18 @@ import apsw
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.stats import Counts
 from memoryos_mcp.storage.sqlite import retention
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
+from memoryos_mcp.storage.sqlite.longterm import IS_VALID
 from memoryos_mcp.storage.sqlite.mapping import from_us
 from memoryos_mcp.storage.values import Pending
 
 
-def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
+def count_memory(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
     """Return how much each tier contains, with the facts about one assistant."""
 
     def number(sql: str, *parameters: Any) -> int:
         return int(connection.execute(sql, parameters).get or 0)
 
-    in_force = f"SELECT count(*) FROM facts WHERE {IN_FORCE} AND is_archived = 0 AND about = ?"  # noqa: S608 - constant
+    in_force = f"SELECT count(*) FROM facts WHERE {IS_VALID} AND is_archived = 0 AND about = ?"  # noqa: S608 - constant
     pages = number("SELECT count(*) FROM pages")
     short_term = number("SELECT count(*) FROM pages WHERE tier = 'short_term'")
     before_it = pending(connection, space)
@@ -36,7 +36,7 @@ def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: 
         traits=number("SELECT count(*) FROM traits"),
         user_facts=number(in_force, now_us, About.USER),
         assistant_facts=number(in_force + " AND assistant_id = ?", now_us, About.ASSISTANT, assistant_id),
-        superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IN_FORCE}", now_us),  # noqa: S608 - constant
+        superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IS_VALID}", now_us),  # noqa: S608 - constant
         oldest_backlog_at=before_it.oldest_backlog_at,
         retention_waits_until=retention.waits_until(connection),
     )

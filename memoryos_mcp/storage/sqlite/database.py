@@ -12,10 +12,10 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite import vacuum
 from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.connections import transaction
-from memoryos_mcp.storage.sqlite.file_errors import why_unwritten
+from memoryos_mcp.storage.sqlite.file_errors import write_failure_reason
 from memoryos_mcp.storage.sqlite.integrity import check_slowly, find_damaged_pages
 from memoryos_mcp.storage.sqlite.open_file import OpenFile
-from memoryos_mcp.storage.sqlite.places import unwritable
+from memoryos_mcp.storage.sqlite.places import unwritable_reason
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Database:
         """
         if self._file.only_readable is not None:
             return self._file.only_readable.reason
-        if self._unwritten is not None and self._is_unwritable and unwritable(self._file.path) is None:
+        if self._unwritten is not None and self._is_unwritable and unwritable_reason(self._file.path) is None:
             self._unwritten = None
         return self._unwritten
 
@@ -100,15 +100,15 @@ class Database:
         Raises:
             DamagedStoreError: The file is damaged.
         """
-        given_up, path = threading.Event(), self._file.path
-        if not self._checks.hold(path):
-            await self._threads.run(lambda: self._verify(given_up), on_cancelled=given_up.set)
+        cancelled, path = threading.Event(), self._file.path
+        if not self._checks.is_recent(path):
+            await self._threads.run(lambda: self._verify(cancelled), on_cancelled=cancelled.set)
         damaged = self._checks.damaged_pages(path)
         if damaged is None:
-            damaged = await self._threads.run(lambda: self._verify_pages(given_up), on_cancelled=given_up.set)
+            damaged = await self._threads.run(lambda: self._verify_pages(cancelled), on_cancelled=cancelled.set)
         return damaged
 
-    async def scrub(self) -> bool:
+    async def purge(self) -> bool:
         """Rewrite the file and empty its journal, so that no deleted content is left in either.
 
         Returns:
@@ -159,25 +159,25 @@ class Database:
                     result = change(writer)
                     self._file.refuse_if_lost()
             except apsw.Error as error:
-                self._unwritten = why_unwritten(error, self._file.path) or self._unwritten
-                self._is_unwritable = unwritable(self._file.path) is not None
+                self._unwritten = write_failure_reason(error, self._file.path) or self._unwritten
+                self._is_unwritable = unwritable_reason(self._file.path) is not None
                 raise
             self._unwritten = None
             self._file.refuse_if_lost()  # the copy of the lost file will contain this change
             self._file.checkpoints.write_if_due(writer)
             return result
 
-    def _verify(self, given_up: threading.Event) -> None:
+    def _verify(self, cancelled: threading.Event) -> None:
         with self._file.translated():
-            if check_slowly(self._file.connect, given_up):
-                self._checks.note(self._file.path)
+            if check_slowly(self._file.connect, cancelled):
+                self._checks.record(self._file.path)
 
-    def _verify_pages(self, given_up: threading.Event) -> tuple[str, ...]:
+    def _verify_pages(self, cancelled: threading.Event) -> tuple[str, ...]:
         with self._file.translated():
-            damaged = find_damaged_pages(self._file.connect, given_up)
+            damaged = find_damaged_pages(self._file.connect, cancelled)
         if damaged is None:
             return ()
-        self._checks.note_pages(self._file.path, damaged)
+        self._checks.record_damaged_pages(self._file.path, damaged)
         return damaged
 
     def _rewrite(self) -> bool:

@@ -13,9 +13,9 @@ from memoryos_mcp.storage.sqlite import retention
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.connections import distrust, require_version
 from memoryos_mcp.storage.sqlite.file_errors import translated
-from memoryos_mcp.storage.sqlite.file_header import look_at_content, look_at_header
+from memoryos_mcp.storage.sqlite.file_header import check_content, check_header
 from memoryos_mcp.storage.sqlite.integrity import integrity_check, read_texts
-from memoryos_mcp.storage.sqlite.journals import folder_held, set_aside_foreign
+from memoryos_mcp.storage.sqlite.journals import locked_folder, set_aside_foreign
 from memoryos_mcp.storage.sqlite.mapping import from_us
 
 BUSY_TIMEOUT_MS = 2_000
@@ -26,7 +26,7 @@ def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
     require_version()
     path = database_file(data_folder, user_id)
     try:
-        look_at_header(path)
+        check_header(path)
         if not path.exists() or not path.stat().st_size:
             return None
     except OSError as error:
@@ -51,10 +51,10 @@ def check_copy(path: Path) -> MemorySummary:
             state = "empty" if path.is_file() else "a folder; name a file in it" if path.is_dir() else "not there"
             msg = f"{path} is not a backup: it is {state}"
             raise StorageError(msg)
-        look_at_header(path)
-        see_to_journal(path)
+        check_header(path)
+        set_aside_foreign_locked(path)
         with reading(path, is_in_use=False) as reader:
-            if look_at_content(reader, path) == 0:
+            if check_content(reader, path) == 0:
                 msg = f"{path} is not a backup: it is empty"
                 raise StorageError(msg)
             integrity_check(reader)
@@ -66,9 +66,9 @@ def check_copy(path: Path) -> MemorySummary:
     return MemorySummary(str(path), user_id, pages, last_added_at, waits_until, damaged)
 
 
-def see_to_journal(path: Path) -> None:
+def set_aside_foreign_locked(path: Path) -> None:
     """Move away a journal beside a file that belongs to another file."""
-    with folder_held(path.parent):
+    with locked_folder(path.parent):
         set_aside_foreign(path)
 
 

@@ -10,7 +10,7 @@ import apsw
 
 from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
 from memoryos_mcp.storage.sqlite import schema
-from memoryos_mcp.storage.sqlite.places import lost, read_only, unwritable
+from memoryos_mcp.storage.sqlite.places import lost_message, read_only_message, unwritable_reason
 
 # How long a connection waits for another process.
 BUSY_TIMEOUT_MS = 30_000
@@ -55,7 +55,7 @@ def newer(path: Path, found: int) -> NewerStoreError:
     )
 
 
-def why_unwritten(error: apsw.Error, path: Path) -> str | None:
+def write_failure_reason(error: apsw.Error, path: Path) -> str | None:
     """Return why a change could not be written, if the disk or its permissions are at fault; else None."""
     is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
     if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):
@@ -71,8 +71,10 @@ def _is_lost(error: apsw.Error, path: Path) -> bool:
 def _advice(error: apsw.Error, path: Path) -> str:
     folder = path.parent
     if _is_lost(error, path):
-        return lost(path)
-    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.IOError) and (reason := unwritable(path)):
+        return lost_message(path)
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.IOError) and (
+        reason := unwritable_reason(path)
+    ):
         return reason
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
         return f"{path} could not be read; check the disk and put back a backup if it is failing"
@@ -87,7 +89,7 @@ def _advice(error: apsw.Error, path: Path) -> str:
 
 def _system_advice(error: OSError, path: Path) -> str:
     if error.errno == errno.EROFS:
-        return read_only(path.parent)
+        return read_only_message(path.parent)
     if error.errno in {errno.EACCES, errno.EPERM}:
         return f"{path.parent} cannot be written; make the folder and its files writable for this user"
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:

@@ -22,7 +22,7 @@ _QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
 _NAME_MAX_CHARS = 60
 
 
-def look_at_header(path: Path) -> None:
+def check_header(path: Path) -> None:
     """Refuse a file that its first bytes show to be damaged, foreign or newer, without opening it as a database."""
     if not path.exists():
         return
@@ -44,7 +44,7 @@ def look_at_header(path: Path) -> None:
         raise newer(path, found)
 
 
-def look_at_content(connection: apsw.Connection, path: Path) -> int:
+def check_content(connection: apsw.Connection, path: Path) -> int:
     """Return the file's version, or refuse a database that another program or a newer version made."""
     found = schema.version(connection)
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0

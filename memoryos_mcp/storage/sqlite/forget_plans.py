@@ -117,7 +117,7 @@ def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
 # Storing plans and receipts ----------------------------------------------------------------------------------------
 
 
-def keep_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
+def store_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
     """Store a plan until it is confirmed or expires; delete expired plans."""
     connection.execute("DELETE FROM forget_plans WHERE expires_us <= ?", (now_us,))
     connection.execute(
@@ -125,14 +125,14 @@ def keep_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us
     )
 
 
-def kept_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
+def stored_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
     """Return the plan stored under a handle; None if it is missing or expired."""
     sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
     kept = connection.execute(sql, (handle, now_us)).get
     return None if kept is None else ForgetPlan.from_json(kept)
 
 
-def keep_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
+def store_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
     """Store the receipt of a completed plan; delete the plan, and other plans that name deleted traits."""
     connection.execute(
         "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
@@ -160,12 +160,12 @@ def forget_epoch(connection: apsw.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
 
 
-def unscrubbed(connection: apsw.Connection) -> list[str]:
+def unpurged(connection: apsw.Connection) -> list[str]:
     """Return the names of receipts whose forgotten content may still be in the files."""
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
 
-def mark_scrubbed(connection: apsw.Connection, scrubbed: Sequence[str]) -> None:
+def mark_purged(connection: apsw.Connection, scrubbed: Sequence[str]) -> None:
     """Mark receipts whose forgotten content is gone from the files."""
     connection.executemany(
         "UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(receipt,) for receipt in scrubbed]

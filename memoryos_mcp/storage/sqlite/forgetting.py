@@ -19,16 +19,16 @@ from memoryos_mcp.storage.sqlite.forget_plans import (
     forget_epoch,
     has_fact,
     has_trait,
-    keep_receipt,
-    kept_plan,
     receipts,
+    store_receipt,
+    stored_plan,
 )
 from memoryos_mcp.storage.sqlite.longterm import drop_facts
-from memoryos_mcp.storage.sqlite.mapping import all_rows, newest_seq, numbers, rehearsed
+from memoryos_mcp.storage.sqlite.mapping import all_rows, newest_seq, numbers, rolled_back
 from memoryos_mcp.storage.sqlite.midterm import recount
 from memoryos_mcp.storage.sqlite.term_stats import has_word, unindex_names
 from memoryos_mcp.storage.sqlite.vector_table import SEQ_BITS, drop_segment_vectors, note_change, page_kind
-from memoryos_mcp.storage.values import Wordless, WordlessPlace
+from memoryos_mcp.storage.values import MissingSummaries, SummaryCursor
 from memoryos_mcp.text.terms import words
 
 # Replaces a reason that may quote a deleted page.
@@ -46,9 +46,9 @@ _CHAINS = "SELECT chain, summary FROM chains"
 _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
 
 
-def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
+def dry_run(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     """Return what a plan would forget, without changing anything."""
-    return rehearsed(connection, lambda: _carry_out(connection, plan))
+    return rolled_back(connection, lambda: _carry_out(connection, plan))
 
 
 def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
@@ -56,7 +56,7 @@ def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetRece
     known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
     if known:
         return known[0]
-    plan = kept_plan(connection, handle, now_us)
+    plan = stored_plan(connection, handle, now_us)
     return None if plan is None else forget(connection, plan, handle, now_us)
 
 
@@ -64,27 +64,29 @@ def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: 
     """Carry out a plan and store the receipt; results computed from earlier reads are refused afterwards."""
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
-    return keep_receipt(connection, receipt, counts, now_us)
+    return store_receipt(connection, receipt, counts, now_us)
 
 
 # Missing summaries --------------------------------------------------------------------------------------------------
 
 
-def wordless(connection: apsw.Connection, place: WordlessPlace, limit: int) -> Wordless:
+def missing_summaries(connection: apsw.Connection, place: SummaryCursor, limit: int) -> MissingSummaries:
     """Return chains and segments without a summary, at most ``limit`` of each kind."""
     sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
     chains = numbers(connection, sql, place.chain, limit)
     sql = "SELECT segment FROM segments WHERE summariser = '' AND segment > ? ORDER BY segment LIMIT ?"
     segments = numbers(connection, sql, place.segment, limit)
-    return Wordless(
+    return MissingSummaries(
         chains=tuple(chains),
         segments=tuple(segments),
         forget_epoch=forget_epoch(connection),
-        end=WordlessPlace(max(chains, default=place.chain), max(segments, default=place.segment)),
+        end=SummaryCursor(max(chains, default=place.chain), max(segments, default=place.segment)),
     )
 
 
-def give_words(connection: apsw.Connection, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
+def set_summaries(
+    connection: apsw.Connection, found: MissingSummaries, digests: Sequence[Digest], summariser: str
+) -> bool:
     """Set missing summaries, chains first; return False if something else was forgotten since they were found."""
     if forget_epoch(connection) != found.forget_epoch:
         return False

@@ -17,7 +17,7 @@ from memoryos_mcp.model.views import (
     State,
     TraitView,
 )
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, read_traits
+from memoryos_mcp.storage.sqlite.longterm import IS_VALID, read_traits
 from memoryos_mcp.storage.sqlite.mapping import (
     FACT_COLUMNS,
     PAGE_COLUMNS,
@@ -95,7 +95,7 @@ def _chain(connection: apsw.Connection, number: int) -> ChainView | None:
 
 def _fact(connection: apsw.Connection, number: int, space: int, assistant_id: str, now_us: int) -> FactView | None:
     sql = (
-        f"SELECT {IN_FORCE.replace('?', '?4')}, superseded_by, "  # noqa: S608 - constants
+        f"SELECT {IS_VALID.replace('?', '?4')}, superseded_by, "  # noqa: S608 - constants
         f"{FACT_COLUMNS} FROM facts WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
     )
     row = connection.execute(sql, (space, number, assistant_id, now_us)).fetchone()

@@ -62,7 +62,7 @@ def _conditions(version: int) -> list[tuple[str, str]]:
     return [(name, condition) for name, sql in statements.items() for condition in _CONDITION.findall(sql)]
 
 
-def check_slowly(connect: Callable[[], apsw.Connection], given_up: threading.Event) -> bool:
+def check_slowly(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> bool:
     """Check a file that may be in use, at low priority; return False if it was given up.
 
     It uses a separate connection, as FTS5 may compare the file with a connection's outdated cache. Damage must be found
@@ -72,7 +72,7 @@ def check_slowly(connect: Callable[[], apsw.Connection], given_up: threading.Eve
         apsw.CorruptError: The file is damaged.
     """
     with closing(connect()) as connection:
-        _go_easy(connection, given_up)
+        _go_easy(connection, cancelled)
         try:
             integrity_check(connection)
         except apsw.InterruptError:
@@ -87,23 +87,23 @@ def check_slowly(connect: Callable[[], apsw.Connection], given_up: threading.Eve
     return True
 
 
-def find_damaged_pages(connect: Callable[[], apsw.Connection], given_up: threading.Event) -> tuple[str, ...] | None:
+def find_damaged_pages(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> tuple[str, ...] | None:
     """Return the pages damaged on disk, read at low priority; None if it was given up."""
     with closing(connect()) as connection:
-        _go_easy(connection, given_up)
+        _go_easy(connection, cancelled)
         try:
             return damaged_pages(connection)
         except apsw.InterruptError:
             return None
 
 
-def _go_easy(connection: apsw.Connection, given_up: threading.Event) -> None:
-    """Make a connection pause between its steps, and stop once ``given_up`` is set."""
+def _go_easy(connection: apsw.Connection, cancelled: threading.Event) -> None:
+    """Make a connection pause between its steps, and stop once ``cancelled`` is set."""
     rested_at = time.monotonic()
 
     def rest() -> bool:
         nonlocal rested_at
-        is_given_up = given_up.wait(min(LONGEST_REST_S, RESTS_PER_WORK * (time.monotonic() - rested_at)))
+        is_given_up = cancelled.wait(min(LONGEST_REST_S, RESTS_PER_WORK * (time.monotonic() - rested_at)))
         rested_at = time.monotonic()
         return is_given_up
 

@@ -67,7 +67,7 @@ def identity(path: Path) -> Identity | None:
 
 
 @contextmanager
-def folder_held(folder: Path, *, waits: bool = True) -> Iterator[bool]:
+def locked_folder(folder: Path, *, waits: bool = True) -> Iterator[bool]:
     """Lock a folder: other processes cannot open, close or checkpoint its memory.
 
     The lock ends with the process. Yields False if the disk does not support locks; then nothing is locked.
@@ -179,7 +179,7 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
         BlockingIOError: Another process holds the folder, and ``waits`` is false.
         OSError: The note cannot be written; the checkpoint must not be done.
     """
-    with folder_held(path.parent, waits=waits) as is_held:
+    with locked_folder(path.parent, waits=waits) as is_held:
         _note_writing(path)
         try:
             yield
@@ -192,7 +192,7 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
 def remove_empty(path: Path) -> None:
     """Remove an empty journal beside a file that is not open anywhere, and a note without a journal."""
     journal, index = journals_of(path)
-    with folder_held(path.parent) as is_held, suppress(OSError):
+    with locked_folder(path.parent) as is_held, suppress(OSError):
         is_empty = identity(path) is not None and identity(journal) is not None and not has_journal(path)
         if is_empty and (fcntl is None or (is_held and not is_in_use(path))):  # Windows refuses to remove open files
             journal.unlink()

@@ -6,7 +6,7 @@ from memoryos_mcp.storage.sqlite import longterm, midterm
 from memoryos_mcp.storage.values import Learning, StoreOptions
 
 
-def keep(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
+def store_learning(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
     """Store lessons; False, with nothing written, if profile or knowledge has changed since they were computed."""
     if not longterm.is_current(connection, learning, options.owner, now_us):
         return False

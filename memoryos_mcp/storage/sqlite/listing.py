@@ -10,11 +10,11 @@ import apsw
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.model.pages import BEGINNING_CHARS
 from memoryos_mcp.model.views import ListEntry, ListRequest, Place, State
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
+from memoryos_mcp.storage.sqlite.longterm import IS_VALID
 from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, to_us
 
 
-def listed(
+def list_memories(
     connection: apsw.Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
 ) -> list[ListEntry]:
     """Return the next memories, newest first; traits are sorted by dimension, because their time changes.
@@ -52,7 +52,7 @@ def _segments(connection: apsw.Connection, topic: int | str | None) -> str | Non
 
 
 _OF_TOPIC = "IN (SELECT value FROM json_each(:segments))"
-_HOLDS = IN_FORCE.replace("?", ":now_us")
+_HOLDS = IS_VALID.replace("?", ":now_us")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from memoryos_mcp.storage.values import ARCHIVED, Learning
 
 WISHES_KEPT = 50
 # Parameter: the present, microseconds.
-IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
+IS_VALID = "(valid_until_us IS NULL OR valid_until_us > ?)"
 # True for facts that would be in force at ?4, microseconds, without the facts ?5, a JSON list.
 _LEFT_OUT = "(SELECT value FROM json_each(?5))"
-WOULD_HOLD = (
+WOULD_BE_VALID = (
     f"fact NOT IN {_LEFT_OUT} AND (valid_until_us IS NULL OR valid_until_us > ?4 OR (superseded_by IN {_LEFT_OUT} "
     "AND ended_by IS NULL AND (stated_until_us IS NULL OR stated_until_us > ?4)))"
 )
@@ -64,7 +64,7 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
     if learning.replaces is not None:
         later = learned_later(connection, learning.replaces, min(learning.pages))
     holding = connection.execute(
-        f"SELECT count(*) FROM facts WHERE fact IN (SELECT value FROM json_each(?1)) AND {WOULD_HOLD}",  # noqa: S608
+        f"SELECT count(*) FROM facts WHERE fact IN (SELECT value FROM json_each(?1)) AND {WOULD_BE_VALID}",  # noqa: S608
         (json.dumps(sorted(needed)), None, None, now_us, json.dumps(later)),
     ).get
     if holding != len(needed):
@@ -79,7 +79,7 @@ def _is_alone(
     """Return whether a new fact supersedes every fact with its slot that was said before it."""
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
-        f"AND folded <> ?6 AND ({_LAST_SAID}, {_LAST_SEQ}) <= (?7, ?8) AND {WOULD_HOLD}"
+        f"AND folded <> ?6 AND ({_LAST_SAID}, {_LAST_SEQ}) <= (?7, ?8) AND {WOULD_BE_VALID}"
     )
     given = (change.about, assistant_id, change.slot, now_us, json.dumps(later), folded(change.text))
     return set(numbers(connection, sql, *given, *_said(connection, change))) <= set(change.supersedes)
@@ -150,7 +150,7 @@ def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> 
 
 
 def _set_trait(connection: apsw.Connection, change: TraitChange, learner: str, now_us: int) -> None:
-    to_history(connection, change.dimension, now_us)
+    add_to_history(connection, change.dimension, now_us)
     connection.execute(
         "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
@@ -192,7 +192,7 @@ def change_knowledge(
         note_change(connection, "fact", fact)
 
 
-def add_found_facts(
+def import_facts(
     connection: apsw.Connection,
     facts: Sequence[AddFact],
     learner: str,
@@ -233,7 +233,7 @@ def _add_fact(
     begin_us, said = to_us(change.valid_from), _said(connection, change)
     # Learners do not see archived facts, but an archived fact must not stay in force beside a new one with its slot.
     sql = (
-        f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
+        f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
         "AND folded <> ? AND (is_archived = 1 OR fact IN (SELECT value FROM json_each(?)))"
     )
     given = (now_us, change.about, assistant_id, change.slot, words, json.dumps(list(added.values())))
@@ -246,7 +246,7 @@ def _add_fact(
         "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
         [(begin_us, max(begin_us, min(said[0], now_us)), old) for old in supersedes],
     )
-    sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
+    sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
     was_there = fact is not None
     if fact is None:
@@ -283,7 +283,7 @@ def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, i
     sql = (
         f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
         "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "
-        f"AND fact <> ?1 AND {IN_FORCE.replace('?', '?2')} "
+        f"AND fact <> ?1 AND {IS_VALID.replace('?', '?2')} "
         "AND (last_said, last_seq) > (?3, ?4) ORDER BY last_said, last_seq LIMIT 1"
     )
     for newer, begin_us, newer_said_us, _ in all_rows(connection, sql, fact, now_us, *said):
@@ -306,7 +306,7 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
         connection,
         "UPDATE facts SET is_archived = 1 WHERE fact IN (SELECT fact FROM (SELECT fact, row_number() OVER "  # noqa: S608
         "(PARTITION BY about, assistant_id, kind ORDER BY learned_by = 'user' DESC, confirmed_us DESC, fact DESC) "
-        f"AS place, kind FROM facts WHERE {IN_FORCE} AND is_archived = 0) "
+        f"AS place, kind FROM facts WHERE {IS_VALID} AND is_archived = 0) "
         "WHERE place > iif(kind = 'wish', ?, ?)) RETURNING fact",
         now_us,
         WISHES_KEPT,
@@ -328,7 +328,7 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
         "WHERE trait_evidence.dimension = traits.dimension AND coalesce(pages.learned_by, ?1) = ?1)"
     )
     for (dimension,) in all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages))):
-        to_history(connection, dimension, now_us)
+        add_to_history(connection, dimension, now_us)
         connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
         connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
         note_change(connection, "profile", 0)
@@ -364,7 +364,7 @@ def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: 
         elif not is_foremost or told_of.intersection(json.loads(evidence)):
             going.append(fact)
     for fact in revising:
-        _give_back(connection, fact, "[]")
+        _restore_superseded(connection, fact, "[]")
     drop_facts(connection, going)
 
 
@@ -379,13 +379,13 @@ def _drop_fact(connection: apsw.Connection, fact: int, going: str) -> None:
     heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
     if heir is not None:  # its successor now also supersedes the facts that it had superseded
         connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))
-    _give_back(connection, fact, going)
+    _restore_superseded(connection, fact, going)
     connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))
     connection.execute("DELETE FROM facts WHERE fact = ?", (fact,))
     note_change(connection, "fact", fact)
 
 
-def _give_back(connection: apsw.Connection, fact: int, going: str) -> None:
+def _restore_superseded(connection: apsw.Connection, fact: int, going: str) -> None:
     """Restore the facts that a fact superseded, except those in ``going`` and those that the user ended."""
     connection.execute(
         "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # one with the same text may be in force
@@ -395,7 +395,7 @@ def _give_back(connection: apsw.Connection, fact: int, going: str) -> None:
     connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
 
 
-def to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
+def add_to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
     """Add a trait's current value to the history; if the user ended it, keep its evidence, to make it restorable."""
     connection.execute(
         "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "

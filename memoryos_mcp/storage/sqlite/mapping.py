@@ -209,7 +209,7 @@ def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int
     return [row[0] for row in connection.execute(sql, parameters)]
 
 
-def rehearsed(connection: apsw.Connection, change: Callable[[], T]) -> T:
+def rolled_back(connection: apsw.Connection, change: Callable[[], T]) -> T:
     """Run a change inside the caller's transaction, undo it, and return its result."""
     connection.execute("SAVEPOINT rehearsal")
     try:

@@ -27,21 +27,21 @@ from memoryos_mcp.storage.sqlite.connections import (
     use_wal,
 )
 from memoryos_mcp.storage.sqlite.file_errors import translated
-from memoryos_mcp.storage.sqlite.file_header import look_at_content, look_at_header
+from memoryos_mcp.storage.sqlite.file_header import check_content, check_header
 from memoryos_mcp.storage.sqlite.integrity import integrity_check
 from memoryos_mcp.storage.sqlite.journals import (
     checkpointed,
-    folder_held,
     forget_owner,
     identity,
     is_in_use,
+    locked_folder,
     note_owner,
     note_previous_owner,
     remove_empty,
     set_aside_foreign,
 )
-from memoryos_mcp.storage.sqlite.places import Place, lost, unwritable
-from memoryos_mcp.storage.sqlite.rescuing import drop_if_held, fold_journal, keep_lost
+from memoryos_mcp.storage.sqlite.places import FileIdentity, lost_message, unwritable_reason
+from memoryos_mcp.storage.sqlite.rescuing import fold_journal, keep_lost, remove_if_contained
 from memoryos_mcp.storage.sqlite.unwritable_file import UnwritableFile
 
 logger = logging.getLogger(__name__)
@@ -74,19 +74,19 @@ class OpenFile:
         self._checks = checks
         self._readers: list[apsw.Connection] = []
         self._damage: DamagedStoreError | None = None
-        self._place: Place | None = None
+        self._identity: FileIdentity | None = None
         self._kept: Path | None = None
 
     def open(self, user_id: str) -> None:
         """Open the file; see `Database.open`."""
         require_version()
         with self.translated():
-            look_at_header(self.path)
+            check_header(self.path)
             try:
                 self._open_to_write(user_id)
             except (apsw.Error, OSError) as error:
                 self.close()
-                reason = unwritable(self.path)
+                reason = unwritable_reason(self.path)
                 if reason is None or isinstance(error, apsw.CorruptError | apsw.NotADBError):
                     raise
                 self._open_as_it_is(user_id, reason)
@@ -97,9 +97,9 @@ class OpenFile:
     def is_in_place(self) -> bool:
         """See `Database.is_in_place`."""
         try:
-            if self.only_readable is not None and not self.only_readable.is_all_there_is():
+            if self.only_readable is not None and not self.only_readable.is_up_to_date():
                 return False
-            return self._place is None or self._place.is_held()
+            return self._identity is None or self._identity.is_unchanged()
         except OSError:
             return True  # the next use raises the error
 
@@ -120,8 +120,8 @@ class OpenFile:
         Raises:
             StorageError: It was.
         """
-        if self._place is not None:
-            self._place.refuse_if_lost()
+        if self._identity is not None:
+            self._identity.refuse_if_lost()
 
     def connect(self) -> apsw.Connection:
         """Return a new connection; the caller closes it."""
@@ -151,19 +151,19 @@ class OpenFile:
 
     def keep_lost(self) -> None:
         """Save the content of a file that was replaced or removed; see `Database.keep_lost`."""
-        place = self._place
+        place = self._identity
         if self._kept is not None or place is None or self.writer is None:
             return
-        if not place.is_held() and not place.has_lost_only_index():
+        if not place.is_unchanged() and not place.has_lost_only_index():
             with self.translated():
                 self._kept = keep_lost(place, self.writer)
 
     def close(self) -> None:
         """Close the connections; the file is then complete without its side files."""
         connections = [*self._readers, *([self.writer] if self.writer else [])]
-        place, is_lost, has_whole_journal = self._place, False, False
+        place, is_lost, has_whole_journal = self._identity, False, False
         try:
-            if place is not None and not place.is_held():
+            if place is not None and not place.is_unchanged():
                 is_lost, has_whole_journal = True, place.has_lost_only_index()
                 leave_journal(connections)  # otherwise SQLite would remove the journal of the new file
                 if not has_whole_journal:
@@ -172,14 +172,14 @@ class OpenFile:
         except (apsw.Error, OSError, StorageError) as error:
             logger.warning("what %s held could not be kept: %s", self.path, type(error).__name__)
         finally:
-            self._readers, self.writer, self._place = [], None, None
+            self._readers, self.writer, self._identity = [], None, None
             self._close_each(connections, is_opened=place is not None, is_lost=is_lost)
         self._tidy(is_opened=place is not None)
         try:
             if has_whole_journal:
                 fold_journal(self.path)
             if self._kept is not None:
-                drop_if_held(self._kept, self.path)
+                remove_if_contained(self._kept, self.path)
         except (apsw.Error, OSError) as error:
             logger.warning("what %s held could not be looked at: %s", self.path, type(error).__name__)
         self._kept = None
@@ -203,7 +203,7 @@ class OpenFile:
         elif not self.path.exists() or not self.path.stat().st_size:
             msg = f"{self.path} is {'empty' if self.path.exists() else 'not there'}; nothing was made"
             raise StorageError(msg)
-        with folder_held(self.path.parent) as is_held:
+        with locked_folder(self.path.parent) as is_held:
             set_aside_foreign(self.path)
             forget_owner(self.path)
             is_alone = is_held and not is_in_use(self.path)
@@ -215,12 +215,12 @@ class OpenFile:
         with suppress(OSError):
             beginning_mark(self.path).unlink()
         writer.pragma("query_only", self._only_reads)
-        with folder_held(self.path.parent) as is_held:  # a new file has a journal only from here on
+        with locked_folder(self.path.parent) as is_held:  # a new file has a journal only from here on
             if identity(self.path) != opened:
                 note_previous_owner(self.path, opened)
-                raise StorageError(lost(self.path))
+                raise StorageError(lost_message(self.path))
             note_owner(self.path, is_alone=is_alone and is_held)
-            self._place = Place.of(self.path)
+            self._identity = FileIdentity.of(self.path)
         writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
     def _open_as_it_is(self, user_id: str, reason: str) -> None:
@@ -234,11 +234,11 @@ class OpenFile:
         try:
             self.only_readable = UnwritableFile(self.path, reason)
             self.writer = writer = self.connect()
-            _check_version(look_at_content(writer, self.path), self.path, reason)
+            _check_version(check_content(writer, self.path), self.path, reason)
             self._check_owner(writer, user_id)
             self._only_reads = True
             writer.pragma("query_only", True)
-            self._place = Place.of(self.path, with_journals=False)
+            self._identity = FileIdentity.of(self.path, with_journals=False)
         except BaseException:
             self.close()
             raise
@@ -256,7 +256,7 @@ class OpenFile:
             self.checkpoints.watch(writer)
             writer.execute("BEGIN")
             try:
-                found = look_at_content(writer, self.path)
+                found = check_content(writer, self.path)
                 is_in_place = os.path.samestat(there, self.path.stat())
             finally:
                 writer.execute("ROLLBACK")
@@ -267,9 +267,9 @@ class OpenFile:
     def _prepare(self, connection: apsw.Connection, found: int, user_id: str) -> None:
         if found:
             self._check_owner(connection, user_id)
-        if self.path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.hold(self.path):
+        if self.path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.is_recent(self.path):
             integrity_check(connection)
-            self._checks.note(self.path)
+            self._checks.record(self.path)
         use_wal(connection)
         if found < schema.CURRENT_VERSION:
             with transaction(connection):
@@ -287,13 +287,13 @@ class OpenFile:
         if not is_opened:
             remove_empty(self.path)  # leaves no side files beside a refused file
             return
-        with folder_held(self.path.parent):
+        with locked_folder(self.path.parent):
             forget_owner(self.path)
 
-    def _remove_journals(self, place: Place) -> None:
+    def _remove_journals(self, place: FileIdentity) -> None:
         if self._kept is None:
             logger.warning("%s was removed or moved with its folder; nothing of it is kept", self.path)
-        with folder_held(self.path.parent):
+        with locked_folder(self.path.parent):
             place.remove_journals()
 
     def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:

@@ -19,7 +19,7 @@ SELECT value FROM meta WHERE key = 'user_id' AND (
 """
 
 
-def users_waiting(data_folder: Path, model: str | None) -> Iterator[str]:
+def users_with_work(data_folder: Path, model: str | None) -> Iterator[str]:
     """Yield the users whose pages are not all organised and embedded; unreadable files are skipped.
 
     Takes about half a millisecond a user, and changes nothing. Users with a file of an earlier version are always

@@ -17,7 +17,7 @@ NEEDED_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileIdentity:
     """The identities of an open file and its journals.
 
     Attributes:
@@ -30,11 +30,11 @@ class Place:
     journals: tuple[Identity | None, ...]
 
     @classmethod
-    def of(cls, path: Path, *, with_journals: bool = True) -> "Place":
+    def of(cls, path: Path, *, with_journals: bool = True) -> "FileIdentity":
         """Return the place of a file that was just opened, used through the journals beside it or not."""
         return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
 
-    def is_held(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Return whether the opened file is still there with its journals; takes some microseconds.
 
         Raises:
@@ -67,8 +67,8 @@ class Place:
         Raises:
             StorageError: The file or a journal was replaced or removed.
         """
-        if not self.is_held():
-            raise StorageError(lost(self.path))
+        if not self.is_unchanged():
+            raise StorageError(lost_message(self.path))
 
     def remove_journals(self) -> None:
         """Remove the lost file's journals, which SQLite would apply to the file in its place.
@@ -81,24 +81,24 @@ class Place:
                 path.unlink(missing_ok=True)
 
 
-def lost(path: Path) -> str:
+def lost_message(path: Path) -> str:
     """Return the message for an open file that was replaced or removed."""
     return f"{path} or its journal was replaced or removed while open; nothing was stored. Try again"
 
 
-def read_only(folder: Path) -> str:
+def read_only_message(folder: Path) -> str:
     """Return the message for a folder on a read-only disk."""
     return f"{folder} is on a disk that is read-only; nothing was stored. Mount it writable, or move the folder"
 
 
-def unwritable(path: Path) -> str | None:
+def unwritable_reason(path: Path) -> str | None:
     """Return why a file cannot be written at present and what to do about it; None if it can."""
     folder = path.parent
     try:
         if hasattr(os, "statvfs"):
             disk = os.statvfs(folder)
             if disk.f_flag & os.ST_RDONLY:
-                return read_only(folder)
+                return read_only_message(folder)
             if disk.f_files and not disk.f_favail:
                 return f"the disk of {folder} takes no more files; nothing was stored. Remove some, and it goes on"
         if shutil.disk_usage(folder).free < NEEDED_BYTES:

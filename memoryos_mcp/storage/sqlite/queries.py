@@ -66,12 +66,12 @@ def fact_rows(
     """
     later = "[]"
     if query.without is not None:
-        holds = longterm.WOULD_HOLD
+        holds = longterm.WOULD_BE_VALID
         later = json.dumps(longterm.learned_later(connection, *query.without))
     elif query.is_past:
-        holds = f"NOT {longterm.IN_FORCE} AND ended_by IS NULL"
+        holds = f"NOT {longterm.IS_VALID} AND ended_by IS NULL"
     else:
-        holds = longterm.IN_FORCE
+        holds = longterm.IS_VALID
     archived = "" if query.with_archived or query.is_past else "AND is_archived = 0 "
     sql = (
         f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - literals of this module and constants
@@ -91,7 +91,7 @@ def unembedded(connection: apsw.Connection, space: int, limit: int, now_us: int)
     facts = (
         f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
         "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
-        f"AND {longterm.IN_FORCE.replace('?', '?2')} ORDER BY is_archived, fact LIMIT ?3"
+        f"AND {longterm.IS_VALID.replace('?', '?2')} ORDER BY is_archived, fact LIMIT ?3"
     )
     segments = (
         f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant

@@ -19,16 +19,16 @@ from memoryos_mcp.storage.sqlite.backup import copy_pages, sync
 from memoryos_mcp.storage.sqlite.connections import distrust
 from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy
 from memoryos_mcp.storage.sqlite.journals import checkpointed, identity, journals_of
-from memoryos_mcp.storage.sqlite.places import Place
+from memoryos_mcp.storage.sqlite.places import FileIdentity
 
 logger = logging.getLogger(__name__)
 
 
-def keep_lost(place: Place, connection: apsw.Connection) -> Path | None:
+def keep_lost(place: FileIdentity, connection: apsw.Connection) -> Path | None:
     """Copy the content of a lost file, including its journal, from a connection that still has it open.
 
     Returns:
-        The copy, which `drop_if_held` removes if it is not needed; None if the folder is gone.
+        The copy, which `remove_if_contained` removes if it is not needed; None if the folder is gone.
 
     Raises:
         StorageError: The copy cannot be made, for instance for lack of space; nothing is left behind.
@@ -50,7 +50,7 @@ def keep_lost(place: Place, connection: apsw.Connection) -> Path | None:
     return kept
 
 
-def drop_if_held(kept: Path, path: Path) -> None:
+def remove_if_contained(kept: Path, path: Path) -> None:
     """Remove a copy if the present file and the other copies contain all of its pages.
 
     Damaged files and files that are not ours do not count.
@@ -80,7 +80,7 @@ def fold_journal(path: Path) -> None:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # SQLite writes it on closing
 
 
-def _fold_lost_journal(place: Place, connection: apsw.Connection) -> None:
+def _fold_lost_journal(place: FileIdentity, connection: apsw.Connection) -> None:
     """If only the journal was removed, write its content to the file, unless a new journal exists."""
     with checkpointed(place.path):
         journal = journals_of(place.path)[0]

@@ -27,7 +27,7 @@ WATCHED_US = 30 * _MINUTE_US
 # Normal corrections of the clock, and pauses that no clock counts, are shorter than this.
 LEAP_US = 10 * _MINUTE_US
 # How often a server checks during the wait; a check counts for at most twice this time.
-LOOK_EVERY_US = 5 * _MINUTE_US
+CHECK_EVERY_US = 5 * _MINUTE_US
 # Key of the present wait: when it began, and how long it was watched. It is not exported.
 WATCHED_KEY = "retention_watched"
 # CLOCK_BOOTTIME advances while the machine sleeps; on Windows and macOS other clocks do.
@@ -40,7 +40,7 @@ def steady_us() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ClockReading:
     """What a process has observed of the clock since its previous check.
 
     Attributes:
@@ -52,63 +52,63 @@ class Seen:
     has_leapt: bool
 
 
-class Watch:
+class ClockWatch:
     """One process's observation of the clock from check to check."""
 
     def __init__(self) -> None:
-        self._looked: tuple[int, int] | None = None
+        self._previous: tuple[int, int] | None = None
 
-    def look(self, now_us: int) -> Seen:
+    def observe(self, now_us: int) -> ClockReading:
         """Record a check, and return what was observed since the previous one."""
         present_us = steady_us()
-        before_us, steady_before_us = self._looked or (now_us, present_us)
-        self._looked = now_us, present_us
+        before_us, steady_before_us = self._previous or (now_us, present_us)
+        self._previous = now_us, present_us
         passed_us = present_us - steady_before_us
-        return Seen(passed_us, abs(now_us - before_us - passed_us) > LEAP_US)
+        return ClockReading(passed_us, abs(now_us - before_us - passed_us) > LEAP_US)
 
 
-def may_forget(connection: apsw.Connection, before_us: int, now_us: int, seen: Seen) -> bool:
+def may_forget(connection: apsw.Connection, before_us: int, now_us: int, seen: ClockReading) -> bool:
     """Record a check that found pages said before ``before_us``, and return whether they may be forgotten now.
 
     ``now_us`` is by the clock that may be wrong, of which the caller's process observed ``seen``.
     """
-    looked_us, waits_since_us = _last_look(connection)
+    looked_us, waits_since_us = _last_check(connection)
     if waits_since_us is not None and 0 <= now_us - waits_since_us <= LONGEST_WAIT_US and not seen.has_leapt:
-        watched_us = _watched_us(connection, waits_since_us) + min(seen.passed_us, 2 * LOOK_EVERY_US)
-        _keep_look(connection, now_us, waits_since_us)  # until no old page is left
-        _keep_watched(connection, waits_since_us, watched_us)
+        watched_us = _watched_us(connection, waits_since_us) + min(seen.passed_us, 2 * CHECK_EVERY_US)
+        _store_check(connection, now_us, waits_since_us)  # until no old page is left
+        _store_watched(connection, waits_since_us, watched_us)
         return now_us - waits_since_us >= WAIT_US and watched_us >= WATCHED_US
     newest_us = connection.execute("SELECT max(occurred_us) FROM pages").get
     is_steady = looked_us is not None and abs(now_us - looked_us) <= LONGEST_GAP_US and not seen.has_leapt
     is_trusted = waits_since_us is None and is_steady and newest_us is not None and newest_us >= before_us
-    _keep_look(connection, now_us, None if is_trusted else now_us)
+    _store_check(connection, now_us, None if is_trusted else now_us)
     return is_trusted
 
 
-def nothing_old(connection: apsw.Connection, now_us: int) -> None:
+def record_nothing_old(connection: apsw.Connection, now_us: int) -> None:
     """Record a check that found no old page."""
-    _keep_look(connection, now_us, None)
+    _store_check(connection, now_us, None)
 
 
 def waits_until(connection: apsw.Connection) -> datetime | None:
     """Return when a second check can forget pages; None if none is awaited."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention'").get:
         return None  # a file of an earlier version
-    looked_us, waits_since_us = _last_look(connection)
+    looked_us, waits_since_us = _last_check(connection)
     if waits_since_us is None or looked_us is None:
         return None
     left_us = max(0, WATCHED_US - _watched_us(connection, waits_since_us))
     return from_us(max(waits_since_us + WAIT_US, looked_us + left_us))
 
 
-def _last_look(connection: apsw.Connection) -> tuple[int | None, int | None]:
+def _last_check(connection: apsw.Connection) -> tuple[int | None, int | None]:
     row: tuple[int, int | None] | None = connection.execute(
         "SELECT looked_us, waits_since_us FROM retention"
     ).fetchone()
     return (None, None) if row is None else row
 
 
-def _keep_look(connection: apsw.Connection, looked_us: int, waits_since_us: int | None) -> None:
+def _store_check(connection: apsw.Connection, looked_us: int, waits_since_us: int | None) -> None:
     connection.execute("INSERT OR REPLACE INTO retention VALUES (1, ?, ?)", (looked_us, waits_since_us))
 
 
@@ -119,5 +119,5 @@ def _watched_us(connection: apsw.Connection, waits_since_us: int) -> int:
     return int(watched) if began == str(waits_since_us) and watched.isdecimal() else 0
 
 
-def _keep_watched(connection: apsw.Connection, waits_since_us: int, watched_us: int) -> None:
+def _store_watched(connection: apsw.Connection, waits_since_us: int, watched_us: int) -> None:
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (WATCHED_KEY, f"{waits_since_us} {watched_us}"))

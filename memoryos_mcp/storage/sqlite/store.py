@@ -38,9 +38,9 @@ from memoryos_mcp.storage.sqlite import (
     vector_spaces,
     vector_table,
 )
-from memoryos_mcp.storage.sqlite import retention as retention_looks
+from memoryos_mcp.storage.sqlite import retention as retention_checks
 from memoryos_mcp.storage.sqlite.checks import Checks
-from memoryos_mcp.storage.sqlite.counting import counted, pending
+from memoryos_mcp.storage.sqlite.counting import count_memory, pending
 from memoryos_mcp.storage.sqlite.database import READERS, Database
 from memoryos_mcp.storage.sqlite.mapping import (
     PAGE_COLUMNS,
@@ -52,7 +52,7 @@ from memoryos_mcp.storage.sqlite.mapping import (
     to_us,
 )
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.storage.sqlite.user_data import SqliteOwned
+from memoryos_mcp.storage.sqlite.user_data import SqliteUserData
 from memoryos_mcp.storage.values import (
     Accepted,
     Archived,
@@ -104,7 +104,7 @@ class SqliteStore:
         self._holder = secrets.token_hex(16)
         self._word_counts = term_stats.WordCounts()
         self._fact_rows = FactRows()
-        self._watch = retention_looks.Watch()
+        self._watch = retention_checks.ClockWatch()
 
     @classmethod
     async def open(
@@ -148,8 +148,8 @@ class SqliteStore:
         return store
 
     @property
-    def user_data(self) -> SqliteOwned:
-        return SqliteOwned(self._database, self._options, self._clock, self._space)
+    def user_data(self) -> SqliteUserData:
+        return SqliteUserData(self._database, self._options, self._clock, self._space)
 
     async def verify(self) -> tuple[str, ...]:
         """Read the whole file and return the names of damaged pages; a damaged file is refused from then on."""
@@ -192,7 +192,7 @@ class SqliteStore:
         seen._space = NO_SPACE if number is None else number
         return seen
 
-    def see_as(self, other: Store) -> None:
+    def use_space_of(self, other: Store) -> None:
         assert isinstance(other, SqliteStore)  # noqa: S101 - a view of this store
         self._space = other._space
 
@@ -299,7 +299,7 @@ class SqliteStore:
     async def counts(self) -> Counts:
         now_us = to_us(self._clock())
         return await self._database.read(
-            lambda connection: counted(connection, self._space, self._options.assistant_id, now_us)
+            lambda connection: count_memory(connection, self._space, self._options.assistant_id, now_us)
         )
 
     async def pending(self) -> Pending:
@@ -373,7 +373,7 @@ class SqliteStore:
                 case Filing():
                     return midterm.file_pages(connection, self._space, step, now_us)
                 case Learning():
-                    return learning.keep(connection, step, self._options, now_us)
+                    return learning.store_learning(connection, step, self._options, now_us)
                 case Vectors():
                     vector_table.set_vectors(connection, self._space, step)
                 case Archived():
@@ -416,15 +416,15 @@ class SqliteStore:
     ) -> ForgetReceipt | datetime | None:
         now = self._clock()
         now_us, before_us = to_us(now), to_us(now - retention)
-        seen = self._watch.look(now_us)
+        seen = self._watch.observe(now_us)
 
         def change(connection: apsw.Connection) -> ForgetReceipt | datetime | None:
             old = forget_plans.pages_between(connection, None, before_us)[:limit]
             if not old:
-                retention_looks.nothing_old(connection, now_us)
+                retention_checks.record_nothing_old(connection, now_us)
                 return None
-            if not retention_looks.may_forget(connection, before_us, now_us, seen):
-                return retention_looks.waits_until(connection)
+            if not retention_checks.may_forget(connection, before_us, now_us, seen):
+                return retention_checks.waits_until(connection)
             return forgetting.forget(connection, ForgetPlan(runs=runs(old)), receipt, now_us)
 
         return await self._derive(lease, change)

@@ -51,9 +51,9 @@ class SqliteStores:
         )
 
     def users_with_work(self, model: str | None) -> list[str]:
-        from memoryos_mcp.storage.sqlite.pending import users_waiting
+        from memoryos_mcp.storage.sqlite.pending import users_with_work
 
-        return list(users_waiting(self._data_folder, model))
+        return list(users_with_work(self._data_folder, model))
 
     def examine(self, user_id: str) -> "MemorySummary | None":
         from memoryos_mcp.storage.sqlite.file_check import examine

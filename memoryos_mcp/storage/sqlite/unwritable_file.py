@@ -9,7 +9,7 @@ from urllib.parse import quote
 import apsw
 
 from memoryos_mcp.storage.sqlite.journals import has_journal, is_foreign, journals_of
-from memoryos_mcp.storage.sqlite.places import unwritable
+from memoryos_mcp.storage.sqlite.places import unwritable_reason
 
 # How often to test whether the file can be written again.
 WRITABLE_POLL_S = 1.0
@@ -42,7 +42,7 @@ class UnwritableFile:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
 
-    def is_all_there_is(self) -> bool:
+    def is_up_to_date(self) -> bool:
         """Return whether the file is unchanged since it was opened, and still cannot be written.
 
         Raises:
@@ -51,7 +51,7 @@ class UnwritableFile:
         if time.monotonic() - self._looked_at_s < WRITABLE_POLL_S:
             return True
         self._looked_at_s = time.monotonic()
-        return self._state_there() == self._state and unwritable(self._path) is not None
+        return self._state_there() == self._state and unwritable_reason(self._path) is not None
 
     def close(self) -> None:
         """Remove the copy, if one was made."""

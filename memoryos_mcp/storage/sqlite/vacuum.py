@@ -13,7 +13,7 @@ import apsw
 from memoryos_mcp.storage.sqlite.journals import checkpointed
 
 # How long to wait for other processes, and their writes for this one; it is tried again later.
-SCRUB_BUSY_TIMEOUT_MS = 1_000
+PURGE_BUSY_TIMEOUT_MS = 1_000
 VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
 
 
@@ -42,7 +42,7 @@ def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 
 def _patiently(connect: Callable[[], apsw.Connection], work: Callable[[apsw.Connection], bool]) -> bool:
     with closing(connect()) as connection:
-        connection.set_busy_timeout(SCRUB_BUSY_TIMEOUT_MS)
+        connection.set_busy_timeout(PURGE_BUSY_TIMEOUT_MS)
         try:
             return work(connection)
         except (apsw.BusyError, apsw.LockedError):

@@ -11,7 +11,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.stores import make_stores
 
 # Versions for which the dependencies have wheels.
@@ -50,7 +50,9 @@ async def check_memory(settings: Settings) -> Check:
         found = f"{stores.engine}; {settings.user_id} has none yet, the first page makes it"
         return Check(name=name, verdict=Verdict.OK, found=found)
     if memory.damaged:
-        found = f"of {memory.pages:,} pages in {memory.place} {damage_told(memory.damaged)}, and their text is withheld"
+        found = (
+            f"of {memory.pages:,} pages in {memory.place} {damage_message(memory.damaged)}, and their text is withheld"
+        )
         return Check(name=name, verdict=Verdict.FAIL, found=found, fix=DAMAGE_FIX)
     found = f"{stores.engine}; {memory.user_id}: {memory.pages:,} pages in {memory.place}, sound"
     if settings.retention_days is not None and memory.retention_waits_until is not None:
