@@ -55,7 +55,7 @@ class Machine:
             self.passed += POLL
 
     def _restart(self) -> None:
-        self._watch = retention.Watch()
+        self._watch = retention.ClockWatch()
         self._looked_at: datetime | None = None
         self._waits = False
 
@@ -64,9 +64,9 @@ class Machine:
         if self._looked_at is not None and timedelta() <= self.clock - self._looked_at < every:
             return
         now_us, before_us = to_us(self.clock), to_us(self.clock - RETENTION)
-        seen = self._watch.look(now_us)
+        seen = self._watch.observe(now_us)
         if not self._connection.execute("SELECT EXISTS (SELECT 1 FROM pages WHERE occurred_us < ?)", (before_us,)).get:
-            retention.nothing_old(self._connection, now_us)
+            retention.record_nothing_old(self._connection, now_us)
         elif retention.may_forget(self._connection, before_us, now_us, seen):
             self.is_forgotten = True
         self._looked_at, self._waits = self.clock, retention.waits_until(self._connection) is not None
