@@ -170,8 +170,8 @@ async def test_corrections_of_corrections_are_taken_back_last_first(tmp_path: Pa
         for number, text in ((1, LONDON), (3, "The user lives in Oslo")):
             await correct_fact(store, number, text)
             clock.move(minutes=1)
-        assert "k3, given instead of k1, was corrected too; restore k3 first" in await refusal(store, "k1")
-        assert "k4 was given instead of k3; restore k3" in await refusal(store, "k4")
+        assert "k3, the replacement of k1, was corrected too; restore k3 first" in await refusal(store, "k1")
+        assert "k4 is the replacement of k3; restore k3" in await refusal(store, "k4")
         assert await restore(store, "k3") == Corrected("k3", "The user lives in Oslo", "k3", LONDON)
         await restore(store, "k1")
         assert kept(tmp_path) == before
@@ -189,8 +189,8 @@ async def test_what_pages_have_said_since_is_not_undone(tmp_path: Path) -> None:
         lessons = Lessons((), (fact("I live in Rome.", 4, slot="lives in"), fact(ANTS, 4)))
         assert await commit(store, lease, lessons, [4])
         before = kept(tmp_path)
-        assert "k3 has taken the place of k1 since; correct that one" in await refusal(store, "k1")
-        assert "k4 has taken the place of k2 since" in await refusal(store, "k2")
+        assert "k3 has replaced k1 since; correct k3" in await refusal(store, "k1")
+        assert "k4 has replaced k2 since" in await refusal(store, "k2")
         assert "k3 was not corrected" in await refusal(store, "k3")
         assert kept(tmp_path) == before
 
@@ -205,7 +205,7 @@ async def test_what_took_the_place_of_a_replacement_stays(tmp_path: Path) -> Non
         await file(store, lease, topic(4, segment=1))
         moved = AddFact(About.USER, "I live in Rome.", "lives in", clock(), (4,), (3,))
         assert await commit(store, lease, Lessons((), (moved,)), [4])
-        assert "k4 has taken the place of k1 since" in await refusal(store, "k1")
+        assert "k4 has replaced k1 since" in await refusal(store, "k1")
 
 
 async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
         await correct_fact(store, 1, LONDON)
         await correct_trait(store, is_wrong=True)
         await forget(store, ForgetPlan(facts=(1,), refuses=True))
-        assert "k1 is not there, and what was forgotten does not come back" in await refusal(store, "k1")
+        assert "k1 does not exist; forgotten facts cannot be restored" in await refusal(store, "k1")
         assert "not there: trait:Diet" in await refusal(store, "trait:Diet")
 
 

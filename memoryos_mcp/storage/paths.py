@@ -1,4 +1,4 @@
-"""Folder and file names of users: any user id gives a folder of its own inside the data folder."""
+"""Folder and file names: each user id has its own folder inside the data folder."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])")
 
 
 def user_folder_name(user_id: str) -> str:
-    """Return the folder name of a user: the id itself if it is plain, else a readable stub and a hash, joined by ``~``.
+    """Return a user's folder name: the id itself if it is plain, else a readable part of it, ``~`` and a hash.
 
     Plain ids do not contain ``~``, so the two kinds cannot collide. Ids with capital letters are not plain, so two ids
     never share a folder on a case-insensitive file system.
@@ -28,9 +28,9 @@ def user_folder_name(user_id: str) -> str:
         ArgumentError: The id is blank, over 10,000 characters, or not valid Unicode text.
     """
     if storable(user_id) != user_id:
-        raise ArgumentError(argument="user_id", problem="holds a NUL or a lone surrogate; give plain Unicode text")
+        raise ArgumentError(argument="user_id", problem="contains a NUL or a lone surrogate; give plain Unicode text")
     if not user_id.strip():
-        raise ArgumentError(argument="user_id", problem="is blank; give the name of the user whose memory this is")
+        raise ArgumentError(argument="user_id", problem="is blank; give the id of the user who owns the memory")
     if len(user_id) > USER_ID_MAX_CHARS:
         raise ArgumentError(argument="user_id", problem=f"is over {USER_ID_MAX_CHARS:,} characters; shorten it")
     if _PLAIN.fullmatch(user_id) and not _RESERVED.fullmatch(user_id):
@@ -40,7 +40,7 @@ def user_folder_name(user_id: str) -> str:
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time in the form used in file names."""
+    """Return a time as it is written in file names, in UTC."""
     return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S%f}Z"
 
 
@@ -52,7 +52,7 @@ def kept_name(at: datetime) -> str:
 def kept_copies(database: Path) -> list[Path]:
     """Return the copies of replaced memories beside a memory, the oldest first.
 
-    Most are whole memories. A lone journal is what is left of a memory that was replaced while no server could keep it.
+    Most are whole memories. A journal without a memory file is from a memory that was replaced while no server ran.
     """
     journals = database.parent.glob(f"{_KEPT}*.db-wal")
     return sorted(
@@ -61,7 +61,7 @@ def kept_copies(database: Path) -> list[Path]:
 
 
 def remove_kept_copies(database: Path) -> None:
-    """Remove copies of replaced memories and unfinished copies beside a memory.
+    """Remove the copies of replaced memories, and unfinished copies, beside a memory.
 
     Raises:
         OSError: A file cannot be removed.
@@ -72,7 +72,7 @@ def remove_kept_copies(database: Path) -> None:
 
 
 def beginning_mark(database: Path) -> Path:
-    """Return the empty file that exists beside a new memory until its tables are created."""
+    """Return the path of the empty file that exists beside a new memory until its tables are created."""
     return database.with_name(f".{database.name}.new")
 
 

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class SqliteUserData:
-    """The user's own operations on one SQLite file. Implements `UserData`; made by `SqliteStore`."""
+    """The operations that the user requests on one SQLite file. Implements `UserData`."""
 
     def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime], space: int) -> None:
         self._database = database
@@ -147,17 +147,17 @@ class SqliteUserData:
     async def unpurged(self) -> list[str]:
         return await self._database.read(forget_plans.unpurged)
 
-    async def missing_summaries(self, place: SummaryCursor, limit: int) -> MissingSummaries:
-        return await self._database.read(lambda connection: forgetting.missing_summaries(connection, place, limit))
+    async def missing_summaries(self, after: SummaryCursor, limit: int) -> MissingSummaries:
+        return await self._database.read(lambda connection: forgetting.missing_summaries(connection, after, limit))
 
-    async def set_summaries(self, found: MissingSummaries, digests: Sequence[Digest], summariser: str) -> bool:
+    async def set_summaries(self, missing: MissingSummaries, digests: Sequence[Digest], summariser: str) -> bool:
         return await self._database.write(
-            lambda connection: forgetting.set_summaries(connection, found, digests, summariser)
+            lambda connection: forgetting.set_summaries(connection, missing, digests, summariser)
         )
 
     async def purge(self) -> bool:
         receipts = await self.unpurged()
-        # All at once, like the rewrite of the file: in portions it would never finish while pages are added.
+        # The index is merged in one step: in several it would never finish while pages are added.
         await self._database.write(lexical.optimise)
         if not await self._database.purge():
             return False
