@@ -278,10 +278,10 @@ def a_folder(file: Path) -> None:
         (emptied, "is empty"),
         (no_database, "not a SQLite file"),
         (a_strangers, "another program"),
-        (with_a_trigger, "its trigger 'thief' is not of this program"),
+        (with_a_trigger, "its trigger 'thief' is not part of the schema"),
         (newer, "Upgrade"),
         (another_users, "--user-id"),
-        (Path.unlink, "not there"),
+        (Path.unlink, "does not exist"),
         (a_folder, "a folder; name a file in it"),
     ],
 )

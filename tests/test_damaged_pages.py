@@ -205,7 +205,7 @@ async def test_other_text_that_the_disk_changed_is_an_error_without_it(tmp_path:
         await file_pages(store, lease, replace(topic(1, 2), digest=Digest(("topic",), SAID)))
     flip(database_file(tmp_path, "ada"), SAID, SAID.encode().replace(b"zz", b"\xff\xfe"))
     async with opened(tmp_path) as store:
-        with pytest.raises(StorageError, match="put back a backup") as caught:
+        with pytest.raises(StorageError, match="restore a backup") as caught:
             await store.segments()
         assert caught.value.__cause__ is None
         assert len(await store.pages(PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=1))) == 0

@@ -533,7 +533,7 @@ async def test_an_index_that_does_not_match_its_table_is_a_failed_check(data: Pa
     ("change", "told"),
     [
         ("tier = 'short-term'", "SQLite finds it malformed"),
-        ("organised_by = CAST(x'ff' AS TEXT)", "holds a text that is damaged on disk"),
+        ("organised_by = CAST(x'ff' AS TEXT)", "contains a text that is damaged on disk"),
     ],
 )
 async def test_the_doctor_refuses_what_a_server_refuses(data: Path, change: str, told: str) -> None:

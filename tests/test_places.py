@@ -168,7 +168,7 @@ def test_a_removed_index_is_no_replaced_file(data: Path) -> None:
         assert server.stats()["total_pages"] == 5
         path.with_name("memory.db-shm").unlink()
         assert server.close() == 0
-        assert "is kept as" not in server.stderr
+        assert "is saved as" not in server.stderr
     assert [each.name for each in path.parent.iterdir()] == ["memory.db"]
     assert page_ids(path) == pages
 
@@ -341,7 +341,7 @@ def test_a_read_only_disk_is_served_and_exported_from(disk: Path, tmp_path: Path
     data = disk / "data"
     pages = potter(data, tmp_path / "first.log", is_killed=is_killed)
     remount(disk, "ro")
-    check_that_it_is_read(data, tmp_path / "second.log", pages, "on a disk that is read-only")
+    check_that_it_is_read(data, tmp_path / "second.log", pages, "on a read-only disk")
     remount(disk, "rw")
     assert {page.page_id for page in stored_pages(data)} == pages
 
@@ -392,7 +392,7 @@ def test_a_read_only_disk_without_a_memory_is_told(disk: Path, tmp_path: Path) -
     potter(disk / "data", tmp_path / "first.log")
     remount(disk, "ro")
     with PipeServer(disk / "data", {"user_id": "somebody"}, log=tmp_path / "second.log") as server:
-        assert "on a disk that is read-only" in refusal(server)
+        assert "on a read-only disk" in refusal(server)
     remount(disk, "rw")
 
 

@@ -9,12 +9,19 @@ from dataclasses import dataclass, replace
 import apsw
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.ids import Kind, MemoryId, fold_dimension, not_there, numbered_id, trait_id
+from memoryos_mcp.model.ids import Kind, MemoryId, not_there, numbered_id, trait_id
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.storage.sqlite.blocklist import allow_fact, allow_trait, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sqlite.forget_plans import has_fact
-from memoryos_mcp.storage.sqlite.longterm import IS_VALID, add_to_history, delete_trait, drop_facts, set_trait
+from memoryos_mcp.storage.sqlite.longterm import (
+    IS_VALID,
+    add_to_history,
+    delete_trait,
+    drop_facts,
+    find_dimension,
+    set_trait,
+)
 from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rolled_back
 from memoryos_mcp.storage.sqlite.vector_table import note_change
 from memoryos_mcp.storage.values import Corrected, Correction
@@ -47,7 +54,9 @@ class Correcting:
             if correction.is_restored:
                 return self._restore_fact(what.number)
             return self._correct_fact(what.number, correction.text)
-        dimension = _known_dimension(self.connection, what.name, with_history=correction.is_restored)
+        dimension = find_dimension(self.connection, what.name, with_history=correction.is_restored)
+        if dimension is None:
+            raise not_there([what], "id")
         if correction.is_restored:
             return self._restore_trait(dimension)
         if correction.is_wrong:
@@ -284,16 +293,3 @@ def _user_fact(
         )
     note_change(connection, "fact", known)
     return int(known)
-
-
-def _known_dimension(connection: apsw.Connection, dimension: str, *, with_history: bool) -> str:
-    """Return a dimension in its stored spelling.
-
-    Raises:
-        ArgumentError: There is no such trait or, with ``with_history``, previous trait.
-    """
-    past = " UNION SELECT dimension FROM trait_history" if with_history else ""
-    for (known,) in connection.execute(f"SELECT dimension FROM traits{past}"):  # noqa: S608 - constant
-        if fold_dimension(known) == fold_dimension(dimension):
-            return str(known)
-    raise not_there([MemoryId(Kind.TRAIT, name=dimension)], "id")

@@ -1,4 +1,4 @@
-"""A whole file read for damage, through a connection of its own: a user's memory that is not open here, or a backup."""
+"""Checks of a whole file for damage: of a backup, or of a memory that this process has not opened."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +22,7 @@ BUSY_TIMEOUT_MS = 2_000
 
 
 def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
-    """Read a user's file with all its texts; see `Stores.examine`."""
+    """Check a user's file with all its texts; see `Stores.examine`."""
     require_version()
     path = database_file(data_folder, user_id)
     try:
@@ -39,17 +39,19 @@ def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
 
 
 def check_copy(path: Path) -> MemorySummary:
-    """Check a whole file for damage and return what it contains; changes nothing.
+    """Check a whole file for damage, and return its summary; the file is not changed.
 
     Raises:
-        DamagedStoreError: It is damaged or not ours.
-        NewerStoreError: A newer version wrote it.
+        DamagedStoreError: The file is damaged, or another program made it.
+        NewerStoreError: A newer version made it.
         StorageError: It cannot be read.
     """
     with translated(path):
         if not path.is_file() or path.stat().st_size == 0:
-            state = "empty" if path.is_file() else "a folder; name a file in it" if path.is_dir() else "not there"
-            msg = f"{path} is not a backup: it is {state}"
+            state = "is a folder; name a file in it" if path.is_dir() else "does not exist"
+            if path.is_file():
+                state = "is empty"
+            msg = f"{path} is not a backup: it {state}"
             raise StorageError(msg)
         check_header(path)
         set_aside_foreign_locked(path)
@@ -67,14 +69,14 @@ def check_copy(path: Path) -> MemorySummary:
 
 
 def set_aside_foreign_locked(path: Path) -> None:
-    """Move away a journal beside a file that belongs to another file."""
+    """Lock the folder, and rename a journal that does not belong to the file beside it."""
     with locked_folder(path.parent):
         set_aside_foreign(path)
 
 
 @contextmanager
 def reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
-    """Yield a connection that reads one state of a file; if it is not in use, no side files are created."""
+    """Yield a connection that reads one state of a file. If the file is not in use, it creates no journal."""
     is_at_rest = not is_in_use and not path.with_name(path.name + "-wal").exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
     with closing(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:

@@ -1,4 +1,4 @@
-"""Translation of errors of SQLite and the system into ours, with advice on what to do."""
+"""Translation of errors of SQLite and the operating system into `StorageError`, with advice."""
 
 import errno
 import os
@@ -21,11 +21,11 @@ _READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Translate errors of SQLite and the system about a file into ours.
+    """Translate errors of SQLite and the operating system about a file.
 
     Raises:
         DamagedStoreError: SQLite finds the file malformed.
-        StorageError: It could not be read or written, or another process held it for too long.
+        StorageError: The file could not be read or written, or another process locked it for too long.
     """
     try:
         yield
@@ -34,29 +34,29 @@ def translated(path: Path) -> Iterator[None]:
     except apsw.Error as error:
         raise StorageError(_advice(error, path)) from error
     except UnicodeDecodeError:  # not chained, as it contains the text
-        msg = f"{path} holds a text that is damaged on disk; put back a backup: memoryos-mcp restore FILE"
+        msg = f"{path} contains a text that is damaged on disk; restore a backup: memoryos-mcp restore FILE"
         raise StorageError(msg) from None
     except OSError as error:
         raise StorageError(_system_advice(error, path)) from error
 
 
 def damaged(path: Path, what: str) -> DamagedStoreError:
-    """Return the error for a file that is damaged or not ours; ``what`` is the evidence."""
+    """Return the error for a file that is damaged or was made by another program; ``what`` is the reason."""
     return DamagedStoreError(
-        f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away to start anew"
+        f"{path} is damaged ({what}); it was left untouched. Restore a backup, or move the file away to start again"
     )
 
 
 def newer(path: Path, found: int) -> NewerStoreError:
-    """Return the error for a file that a newer version wrote; ``found`` is its version."""
+    """Return the error for a file that a newer version made; ``found`` is the file's version."""
     return NewerStoreError(
-        f"{path} has version {found}, this program knows up to {schema.CURRENT_VERSION}; it was left untouched. "
+        f"{path} has version {found}, but this program supports up to {schema.CURRENT_VERSION}; it was left untouched. "
         "Upgrade memoryos-mcp-server"
     )
 
 
 def write_failure_reason(error: apsw.Error, path: Path) -> str | None:
-    """Return why a change could not be written, if the disk or its permissions are at fault; else None."""
+    """Return the message if a change was not written because of the disk or its permissions; else None."""
     is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
     if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):
         return None
@@ -77,7 +77,7 @@ def _advice(error: apsw.Error, path: Path) -> str:
     ):
         return reason
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
-        return f"{path} could not be read; check the disk and put back a backup if it is failing"
+        return f"{path} could not be read; check the disk, and restore a backup if the disk is failing"
     if isinstance(error, apsw.FullError | apsw.IOError):
         return f"no space to write in {folder} (disk full or a size limit); nothing was stored. Free space, try again"
     if isinstance(error, apsw.BusyError | apsw.LockedError):

@@ -9,7 +9,8 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.model.forgotten import SAMPLE_CHARS, ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
-from memoryos_mcp.model.ids import Kind, MemoryId, fold_dimension, not_there
+from memoryos_mcp.model.ids import Kind, MemoryId, not_there
+from memoryos_mcp.storage.sqlite.longterm import find_dimension
 from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, all_rows, from_us, newest_seq, numbers, to_page
 
 SAMPLES = 10
@@ -34,12 +35,6 @@ def has_trait(connection: apsw.Connection, dimension: str) -> bool:
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM traits WHERE dimension = ?)", (dimension,)).get)
 
 
-def trait_named(connection: apsw.Connection, name: str) -> str | None:
-    """Return the dimension with a name, ignoring case and spaces; None if there is no such trait."""
-    known = (row[0] for row in connection.execute("SELECT dimension FROM traits"))
-    return next((dimension for dimension in known if fold_dimension(dimension) == fold_dimension(name)), None)
-
-
 def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
     """Return the plan that forgets the given memories.
 
@@ -53,7 +48,7 @@ def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
     for each in ids:
         if each.kind is Kind.FACT and has_fact(connection, each.number):
             facts.add(each.number)
-        elif each.kind is Kind.TRAIT and (dimension := trait_named(connection, each.name)):
+        elif each.kind is Kind.TRAIT and (dimension := find_dimension(connection, each.name)):
             traits.add(dimension)
         elif found := _pages(connection, each):
             seqs.update(found)

@@ -219,15 +219,17 @@ class _Adding:
         sql = "SELECT level, reason, updated_us, learned_by FROM traits WHERE dimension = ?"
         current = self._connection.execute(sql, (record.dimension,)).fetchone()
         updated_us = to_us(record.updated_at)
-        rank = (record.learned_by == LEARNED_BY_USER, updated_us)
-        is_new = current is None or (current[3] == LEARNED_BY_USER, current[2]) < rank
+        dimension, level, reason, learner = record.dimension, record.level, record.reason, record.learned_by
+        is_new = True
+        if current is not None:
+            old_level, old_reason, old_us, old_learner = current
+            is_new = (old_learner == LEARNED_BY_USER, old_us) < (learner == LEARNED_BY_USER, updated_us)
+            if is_new:
+                self._add_to_history(dimension, old_level, old_reason, old_us, updated_us)
+            elif (old_level, old_reason, old_us) != (level, reason, updated_us):
+                self._add_to_history(dimension, level, reason, updated_us, old_us)
         if is_new:
-            if current is not None:
-                self._add_to_history(record.dimension, *current[:3], updated_us)
-            values = (record.dimension, record.level, record.reason, updated_us, record.learned_by)
-            longterm.set_trait(self._connection, *values)
-        elif current is not None and current[:3] != (record.level, record.reason, updated_us):
-            self._add_to_history(record.dimension, record.level, record.reason, updated_us, current[2])
+            longterm.set_trait(self._connection, dimension, level, reason, updated_us, learner)
         for seq in self._seqs(record.evidence):
             self._change("INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING", record.dimension, seq)
         note_change(self._connection, "profile", 0)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import apsw
 
+from memoryos_mcp.model.ids import fold_dimension
 from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, CorrectedFact, KnowledgeChange
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.storage.sqlite.blocklist import is_refused_fact, is_refused_trait
@@ -43,6 +44,17 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
         )
         for dimension, level, reason, updated_us, learned_by, evidence in rows
     ]
+
+
+def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool = False) -> str | None:
+    """Return the dimension of a trait, ignoring case and spaces; None if there is no such trait.
+
+    With ``with_history``, previous traits count as well.
+    """
+    history = " UNION SELECT dimension FROM trait_history" if with_history else ""
+    rows = all_rows(connection, f"SELECT dimension FROM traits{history}")  # noqa: S608 - constant
+    dimensions = [str(row[0]) for row in rows]
+    return next((each for each in dimensions if fold_dimension(each) == fold_dimension(name)), None)
 
 
 def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:

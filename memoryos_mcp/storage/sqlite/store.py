@@ -158,11 +158,9 @@ class SqliteStore:
 
     async def in_space(self, identity: str, model: str | None = None) -> "SqliteStore":
         now_us = to_us(self._clock())
-        number = await self._database.read(lambda connection: vector_spaces.fresh(connection, identity, model, now_us))
+        number = await self._database.read(vector_spaces.find, identity, model, now_us)
         if number is None and model is not None:
-            number = await self._database.write(
-                lambda connection: vector_spaces.use(connection, identity, model, now_us)
-            )
+            number = await self._database.write(vector_spaces.use, identity, model, now_us)
         store = copy(self)
         store._space = NO_SPACE if number is None else number
         return store
@@ -225,15 +223,13 @@ class SqliteStore:
         return await self._database.read(query)
 
     async def term_stats(self, words: Sequence[str], names: Sequence[str]) -> TermStats:
-        return await self._database.read(
-            lambda connection: term_stats.term_stats(connection, words, names, self._word_counts)
-        )
+        return await self._database.read(term_stats.term_stats, words, names, self._word_counts)
 
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-        return await self._database.read(lambda connection: lexical.matches(connection, counts, seqs))
+        return await self._database.read(lexical.matches, counts, seqs)
 
     async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-        return await self._database.read(lambda connection: lexical.search(connection, counts, limit))
+        return await self._database.read(lexical.search, counts, limit)
 
     # Segments, chains, profile, knowledge --------------------------------------------------------------------------
 
@@ -264,21 +260,19 @@ class SqliteStore:
 
     async def unembedded(self, limit: int) -> Unembedded:
         now_us = to_us(self._clock())
-        return await self._database.read(lambda connection: queries.unembedded(connection, self._space, limit, now_us))
+        return await self._database.read(queries.unembedded, self._space, limit, now_us)
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
-        await self._database.write(lambda connection: midterm.add_visits(connection, visits, to_us(at)))
+        await self._database.write(midterm.add_visits, visits, to_us(at))
 
     # Counts, changes, vectors --------------------------------------------------------------------------------------
 
     async def counts(self) -> Counts:
         now_us = to_us(self._clock())
-        return await self._database.read(
-            lambda connection: count_memory(connection, self._space, self._options.assistant_id, now_us)
-        )
+        return await self._database.read(count_memory, self._space, self._options.assistant_id, now_us)
 
     async def pending(self) -> Pending:
-        return await self._database.read(lambda connection: pending(connection, self._space))
+        return await self._database.read(pending, self._space)
 
     async def snapshot(self) -> Snapshot:
         return await self._database.read(
@@ -338,7 +332,7 @@ class SqliteStore:
 
     async def release_lease(self, lease: Lease | None = None) -> None:
         if await self._database.rows("SELECT 1 FROM lease WHERE holder = ?", self._holder):
-            await self._database.write(lambda connection: leases.release_lease(connection, self._holder, lease))
+            await self._database.write(leases.release_lease, self._holder, lease)
 
     async def commit(self, lease: Lease, step: Commit) -> bool:
         now_us = to_us(self._clock())
@@ -368,13 +362,13 @@ class SqliteStore:
         return await self._write_leased(lease, change)
 
     async def mark_degraded(self, worker: str) -> int:
-        return await self._database.write(lambda connection: midterm.mark_degraded(connection, worker))
+        return await self._database.write(midterm.mark_degraded, worker)
 
     async def add_usage(self, entry: UsageEntry) -> None:
-        await self._database.write(lambda connection: usage.add(connection, entry))
+        await self._database.write(usage.add, entry)
 
     async def usage(self, day: str | None) -> list[UsageEntry]:
-        return await self._database.read(lambda connection: usage.of_day(connection, day))
+        return await self._database.read(usage.of_day, day)
 
     async def note_failure(self, work: str, failure: Failure) -> None:
         row = (work, failure.attempts, failure.error, to_us(failure.at))

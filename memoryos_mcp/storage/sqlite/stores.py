@@ -1,6 +1,6 @@
-"""SQLite files of all users of a deployment, one per user in the data folder.
+"""The SQLite files of a deployment, one for each user.
 
-What a command for tokens does not need is imported where it is used, because it takes long.
+Modules that take long to import are imported where they are used, because commands for tokens do not need them.
 """
 
 from collections.abc import Callable

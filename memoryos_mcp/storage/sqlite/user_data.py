@@ -66,9 +66,7 @@ class SqliteUserData:
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
         now_us, owner = to_us(self._clock()), self._options.assistant_id
-        return await self._database.read(
-            lambda connection: listing.list_memories(connection, request, place, limit, owner=owner, now_us=now_us)
-        )
+        return await self._database.read(listing.list_memories, request, place, limit, owner=owner, now_us=now_us)
 
     async def text_bytes(self) -> dict[Tier, int]:
         sql = "SELECT tier, sum(octet_length(user_input) + octet_length(agent_response)) FROM pages GROUP BY tier"
@@ -94,7 +92,7 @@ class SqliteUserData:
         )
 
     async def import_pages(self, batch: PageBatch) -> dict[str, str]:
-        return await self._database.write(lambda connection: import_.add_pages(connection, batch))
+        return await self._database.write(import_.add_pages, batch)
 
     async def import_long_term(self, long_term: LongTerm) -> Counter[str]:
         def change(connection: apsw.Connection) -> Counter[str]:
@@ -108,9 +106,7 @@ class SqliteUserData:
 
     async def import_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
         capacity, now_us = self._options.knowledge_capacity, to_us(self._clock())
-        return await self._database.write(
-            lambda connection: longterm.import_facts(connection, facts, learner, self._options.owner, capacity, now_us)
-        )
+        return await self._database.write(longterm.import_facts, facts, learner, self._options.owner, capacity, now_us)
 
     # Forgetting ----------------------------------------------------------------------------------------------------
 
@@ -121,11 +117,11 @@ class SqliteUserData:
 
     async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
         after_us, before_us = (None if moment is None else to_us(moment) for moment in (after, before))
-        return await self._database.read(lambda connection: forget_plans.pages_between(connection, after_us, before_us))
+        return await self._database.read(forget_plans.pages_between, after_us, before_us)
 
     async def stored_plan(self, handle: str) -> ForgetPlan | None:
         now_us = to_us(self._clock())
-        return await self._database.read(lambda connection: forget_plans.stored_plan(connection, handle, now_us))
+        return await self._database.read(forget_plans.stored_plan, handle, now_us)
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime
@@ -139,7 +135,7 @@ class SqliteUserData:
 
     async def forget(self, handle: str) -> ForgetReceipt | None:
         now_us = to_us(self._clock())
-        return await self._database.write(lambda connection: forgetting.confirm(connection, handle, now_us))
+        return await self._database.write(forgetting.confirm, handle, now_us)
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
         return await self._database.read(forget_plans.receipts)
@@ -148,12 +144,10 @@ class SqliteUserData:
         return await self._database.read(forget_plans.unpurged)
 
     async def missing_summaries(self, after: SummaryCursor, limit: int) -> MissingSummaries:
-        return await self._database.read(lambda connection: forgetting.missing_summaries(connection, after, limit))
+        return await self._database.read(forgetting.missing_summaries, after, limit)
 
     async def set_summaries(self, missing: MissingSummaries, digests: Sequence[Digest], summariser: str) -> bool:
-        return await self._database.write(
-            lambda connection: forgetting.set_summaries(connection, missing, digests, summariser)
-        )
+        return await self._database.write(forgetting.set_summaries, missing, digests, summariser)
 
     async def purge(self) -> bool:
         receipts = await self.unpurged()
@@ -161,5 +155,5 @@ class SqliteUserData:
         await self._database.write(lexical.optimise)
         if not await self._database.purge():
             return False
-        await self._database.write(lambda connection: forget_plans.mark_purged(connection, receipts))
+        await self._database.write(forget_plans.mark_purged, receipts)
         return True
