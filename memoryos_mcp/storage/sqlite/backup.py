@@ -73,25 +73,38 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
 
     ``is_in_use`` is whether other processes may write to the file meanwhile.
     """
+    try:
+        with unfinished_copy(target) as unfinished:
+            with translated(source):
+                set_aside_foreign_locked(source)
+            with translated(source), reading(source, is_in_use=is_in_use) as reader:
+                check_content(reader, source)
+                copy_pages(reader, unfinished, target, tell)
+            found = replace(check_copy(unfinished), place=str(target))
+            with translated(target):
+                sync(unfinished)
+                unfinished.replace(target)
+                _sync_folder(target.parent)
+    finally:
+        remove_empty(source)
+    return found
+
+
+@contextmanager
+def unfinished_copy(target: Path) -> Iterator[Path]:
+    """Yield an empty file beside a target, accessible for this account only; remove it afterwards if it still exists.
+
+    Raises:
+        StorageError: The file cannot be created.
+    """
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with translated(target):
             os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with translated(source):
-            set_aside_foreign_locked(source)
-        with translated(source), reading(source, is_in_use=is_in_use) as reader:
-            check_content(reader, source)
-            copy_pages(reader, unfinished, target, tell)
-        found = replace(check_copy(unfinished), place=str(target))
-        with translated(target):
-            sync(unfinished)
-            unfinished.replace(target)
-            _sync_folder(target.parent)
+        yield unfinished
     finally:
         for suffix in ("", *_SIDE_FILES):
             unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
-        remove_empty(source)
-    return found
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:

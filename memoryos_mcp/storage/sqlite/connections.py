@@ -65,6 +65,13 @@ def distrust(connection: apsw.Connection) -> None:
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
 
 
+def connect_to_read(path: Path, *, is_in_use: bool) -> apsw.Connection:
+    """Return a reading connection. If the file is not in use and has no journal, it creates and locks no files."""
+    is_immutable = not is_in_use and not journals_of(path)[0].exists()
+    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_immutable else ''}"
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
 def leave_journal(connections: Iterable[apsw.Connection]) -> None:
     """Configure connections not to write the journal to the file when they close."""
     for connection in connections:

@@ -11,7 +11,7 @@ from memoryos_mcp.storage.capabilities import MemorySummary
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import retention
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
-from memoryos_mcp.storage.sqlite.connections import distrust, require_version
+from memoryos_mcp.storage.sqlite.connections import connect_to_read, distrust, require_version
 from memoryos_mcp.storage.sqlite.file_errors import translated
 from memoryos_mcp.storage.sqlite.file_header import check_content, check_header
 from memoryos_mcp.storage.sqlite.integrity import integrity_check, read_texts
@@ -76,10 +76,8 @@ def set_aside_foreign_locked(path: Path) -> None:
 
 @contextmanager
 def reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
-    """Yield a connection that reads one state of a file. If the file is not in use, it creates no journal."""
-    is_at_rest = not is_in_use and not path.with_name(path.name + "-wal").exists()
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
-    with closing(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:
+    """Yield a connection that reads one state of a file; see `connect_to_read`."""
+    with closing(connect_to_read(path, is_in_use=is_in_use)) as connection:
         distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         connection.execute("BEGIN")

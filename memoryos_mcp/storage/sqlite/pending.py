@@ -1,11 +1,13 @@
 """Search for the users with pending background work, in every user's file."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
 
 from memoryos_mcp.storage.paths import database_files
+from memoryos_mcp.storage.sqlite.connections import connect_to_read
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, version
 
 _OWNER = "SELECT value FROM meta WHERE key = 'user_id'"
@@ -34,17 +36,10 @@ def users_with_work(data_folder: Path, model: str | None) -> Iterator[str]:
 
 
 def _user_with_work(path: Path, model: str | None) -> str | None:
-    # Without a journal no process writes to the file, and no lock is needed.
-    is_at_rest = not path.with_name(path.name + "-wal").exists()
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
-    connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    try:
+    with closing(connect_to_read(path, is_in_use=False)) as connection:
         if connection.pragma("application_id") != APPLICATION_ID:
             return None
         is_earlier = version(connection) < CURRENT_VERSION
-        user_id: str | None = (
-            connection.execute(_OWNER).get if is_earlier else connection.execute(_OWNER_WITH_WORK, (model,)).get
-        )
+        cursor = connection.execute(_OWNER) if is_earlier else connection.execute(_OWNER_WITH_WORK, (model,))
+        user_id: str | None = cursor.get
         return user_id
-    finally:
-        connection.close()

@@ -4,8 +4,6 @@ If the folder was removed too, the memory was deleted or moved on purpose, and n
 """
 
 import logging
-import os
-import secrets
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +12,7 @@ import apsw
 
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.paths import kept_copies, kept_name
-from memoryos_mcp.storage.sqlite.backup import copy_pages, sync
+from memoryos_mcp.storage.sqlite.backup import copy_pages, sync, unfinished_copy
 from memoryos_mcp.storage.sqlite.connections import distrust
 from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy
 from memoryos_mcp.storage.sqlite.journals import checkpointed, identity, journals_of
@@ -34,35 +32,30 @@ def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
     path = opened.path
     if not path.parent.exists():
         return None
-    kept = path.with_name(kept_name(datetime.now(UTC)))
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    copy = path.with_name(kept_name(datetime.now(UTC)))
+    with unfinished_copy(path) as unfinished:
         copy_pages(connection, unfinished, path)
         sync(unfinished)
-        unfinished.replace(kept)
-    finally:
-        for each in (unfinished, *journals_of(unfinished), unfinished.with_name(f"{unfinished.name}-journal")):
-            each.unlink(missing_ok=True)
+        unfinished.replace(copy)
     _fold_lost_journal(opened, connection)
-    return kept
+    return copy
 
 
-def remove_if_contained(kept: Path, path: Path) -> None:
+def remove_if_contained(copy: Path, path: Path) -> None:
     """Remove a copy if the current file and the other copies contain all of its pages.
 
     Damaged files, and files of other programs, do not count.
     """
-    left = _page_ids(kept)
+    left = _page_ids(copy)
     for other in (path, *kept_copies(path)):
-        if left and other != kept and _is_sound(other):
+        if left and other != copy and _is_sound(other):
             left -= _page_ids(other)
     if left:
         logger.warning(
-            "%s or its journal was replaced or removed while it was open; its content is saved as %s", path, kept.name
+            "%s or its journal was replaced or removed while it was open; its content is saved as %s", path, copy.name
         )
     else:
-        kept.unlink(missing_ok=True)
+        copy.unlink(missing_ok=True)
 
 
 def fold_journal(path: Path) -> None:

@@ -125,7 +125,7 @@ class SqliteStore:
             store = cls(database, options, clock)
             can_write = not only_reads and database.only_reads_because is None
             if can_write and len(await store.pages(PageQuery(tier=Tier.SHORT_TERM))) > options.short_term_capacity:
-                await database.write(lambda connection: page_table.overflow(connection, options.short_term_capacity))
+                await database.write(page_table.overflow, options.short_term_capacity)
         except BaseException:
             await database.close()
             raise
