@@ -61,7 +61,7 @@ def flip(file: Path, text: str, changed: bytes | None = None) -> None:
     ],
     ids=["a letter", "no UTF-8", "the answer", "the notes"],
 )
-async def test_a_page_that_the_disk_changed_is_shown_without_its_text(
+async def test_a_damaged_page_is_shown_without_its_text(
     old: str, new: bytes | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with asyncio.timeout(LIMIT_S):
@@ -80,7 +80,7 @@ async def test_a_page_that_the_disk_changed_is_shown_without_its_text(
     assert MARKER not in caplog.text
 
 
-async def test_a_time_that_the_disk_changed_is_noticed_too(tmp_path: Path) -> None:
+async def test_a_damaged_time_is_detected_too(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         (receipt,) = await store.add_pages([Turn("Tea, please.", "", START)])
     for moment in (0, (1 << 62) + 1):
@@ -150,7 +150,7 @@ def test_the_doctor_stats_and_a_backup_name_a_damaged_page(data: Path, tmp_path:
     assert file.read_bytes() == before
 
 
-def test_what_the_doctor_advises_brings_a_damaged_page_back(data: Path, tmp_path: Path) -> None:
+def test_the_advice_of_the_doctor_restores_a_damaged_page(data: Path, tmp_path: Path) -> None:
     ids = remembered(data, "Tea, please.", SAID)
     run_on(data, "backup", tmp_path / "copy.db")
     ids += remembered(data, "Pottery is fun.")
@@ -171,7 +171,7 @@ def test_what_the_doctor_advises_brings_a_damaged_page_back(data: Path, tmp_path
     assert report["ok"]
 
 
-def test_pages_keep_their_checksums_through_a_whole_life(data: Path, tmp_path: Path) -> None:
+def test_checksums_stay_correct_in_all_operations(data: Path, tmp_path: Path) -> None:
     busy = {**BUSY_BACKGROUND, "mid_term_heat_threshold": 0.1}
     with PipeServer(data, busy) as server:
         ids = [server.add(f"I like pottery and glaze {n}.", "Good.", timestamp="2024-05-08") for n in range(9)]
@@ -199,7 +199,7 @@ async def test_pages_of_an_earlier_version_get_checksums(tmp_path: Path) -> None
         assert await store.damaged_pages() == (f"p_{7:020x}",)
 
 
-async def test_other_text_that_the_disk_changed_is_an_error_without_it(tmp_path: Path) -> None:
+async def test_other_damaged_text_is_an_error_that_does_not_quote_it(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file_pages(store, lease, replace(topic(1, 2), digest=Digest(("topic",), SAID)))

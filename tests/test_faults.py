@@ -62,7 +62,7 @@ def check_full_disk(server: PipeServer, first: str, told: set[str], refusal: str
 
 
 @linux_only
-def test_a_size_limit_is_a_clear_error_loses_nothing_and_is_over_once_lifted(data: Path) -> None:
+def test_a_size_limit_is_a_clear_error_and_loses_nothing(data: Path) -> None:
     with PipeServer(data, {"short_term_capacity": 0}) as server:
         first = server.add("I started a pottery class.")
         limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
@@ -91,9 +91,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @linux_only
-def test_a_full_disk_is_a_clear_error_loses_nothing_and_is_over_once_there_is_space(
-    small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_a_clear_error_and_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
     data = small_disk / "data"
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(1_000_000))
@@ -110,9 +108,7 @@ def test_a_full_disk_is_a_clear_error_loses_nothing_and_is_over_once_there_is_sp
 
 
 @linux_only
-def test_a_server_on_a_full_disk_without_a_memory_begins_one_once_there_is_space(
-    small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_memory_is_created_once_the_disk_has_space(small_disk: Path, tmp_path: Path) -> None:
     ballast = small_disk / "ballast"
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
@@ -127,7 +123,7 @@ def test_a_server_on_a_full_disk_without_a_memory_begins_one_once_there_is_space
 
 @pytest.mark.campaign
 @linux_only
-def test_a_server_killed_on_a_full_disk_keeps_what_it_acknowledged(small_disk: Path, tmp_path: Path) -> None:
+def test_a_kill_on_a_full_disk_loses_no_acknowledged_page(small_disk: Path, tmp_path: Path) -> None:
     data = small_disk / "data"
     with PipeServer(data, BUSY_BACKGROUND, log=tmp_path / "stderr.log") as server:
         told, _ = fill_up(server)
@@ -180,7 +176,7 @@ def check_one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
 
 
 @linux_only
-def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_2(data: Path) -> None:
+def test_an_unwritable_folder_is_one_line_and_exit_code_2(data: Path) -> None:
     data.mkdir(mode=0o500)
     done = run_unprivileged(serve_command(data))
     check_one_line(done, "data_storage_path", str(data), "writable")
@@ -188,13 +184,13 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_2(data: Path)
 
 
 @linux_only
-def test_a_folder_under_one_that_cannot_be_written_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+def test_an_unwritable_parent_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     check_one_line(run_unprivileged(serve_command(closed / "data")), "data_storage_path", str(closed / "data"))
 
 
-def test_a_data_folder_that_is_a_file_is_one_line_and_exit_code_2(data: Path) -> None:
+def test_a_file_as_data_folder_is_one_line_and_exit_code_2(data: Path) -> None:
     data.write_text("mine", encoding="utf-8")
     check_one_line(run_unprivileged(serve_command(data)), "data_storage_path", str(data))
     assert data.read_text(encoding="utf-8") == "mine"
@@ -418,16 +414,14 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_untouched(
     check_refused_untouched(refusing, file)
 
 
-def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouched(refusing: PipeServer) -> None:
+def test_a_foreign_file_and_its_journal_are_left_untouched(refusing: PipeServer) -> None:
     file = database_file(refusing.folder, "stranger")
     file.parent.mkdir(parents=True)
     write_and_die(file, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('Blue')")
     check_refused_untouched(refusing, file, "another program")
 
 
-def test_a_damaged_memory_with_a_journal_is_refused_and_both_are_left_untouched(
-    healthy: Path, refusing: PipeServer
-) -> None:
+def test_a_damaged_file_and_its_journal_are_left_untouched(healthy: Path, refusing: PipeServer) -> None:
     file = copied(healthy, refusing.folder, "damaged")
     write_and_die(file, "UPDATE lease SET epoch = epoch + 1")
     scramble_the_middle(file)
@@ -451,15 +445,13 @@ def test_another_users_backup_is_refused_and_left_untouched(healthy: Path, refus
     check_refused_untouched(refusing, file, "another user")
 
 
-def test_a_file_whose_journal_is_of_a_newer_version_is_refused_and_left_untouched(
-    healthy: Path, refusing: PipeServer
-) -> None:
+def test_a_file_with_a_newer_journal_is_left_untouched(healthy: Path, refusing: PipeServer) -> None:
     file = copied(healthy, refusing.folder, "journal")
     write_and_die(file, "PRAGMA user_version = 999")
     check_refused_untouched(refusing, file, "999", "Upgrade")
 
 
-def test_the_configured_users_damaged_file_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
+def test_the_default_users_damaged_file_is_left_untouched(healthy: Path, data: Path) -> None:
     file = copied(healthy, data)
     scramble_the_middle(file)
     before = content(file.parent)
@@ -474,7 +466,7 @@ def test_the_configured_users_damaged_file_is_refused_and_left_untouched(healthy
     assert content(file.parent) == before
 
 
-def test_a_user_with_a_damaged_memory_can_start_anew_once_it_is_moved_away(healthy: Path, refusing: PipeServer) -> None:
+def test_a_user_can_start_again_without_the_damaged_file(healthy: Path, refusing: PipeServer) -> None:
     file = copied(healthy, refusing.folder, "ana")
     write_text(file)
     assert "untouched" in refusing.refusal("get_memory_stats", user_id="ana")
@@ -501,7 +493,7 @@ asyncio.run(main())
 """
 
 
-def test_a_memory_whose_maker_was_killed_is_made_by_the_next(data: Path) -> None:
+def test_a_creation_that_was_killed_is_repeated(data: Path) -> None:
     file = database_file(data, USER)
     for place in ("_connected", "migrate", "_prepare"):
         command = [sys.executable, "-c", KILLED_AS_IT_MAKES_A_MEMORY, place, USER, str(data)]
@@ -539,7 +531,7 @@ def run_serve(*arguments: str, env: dict[str, str] | None = None) -> subprocess.
     )
 
 
-def test_an_unknown_key_of_the_config_file_is_one_line_with_the_nearest_known(tmp_path: Path) -> None:
+def test_an_unknown_config_key_names_the_nearest_known_one(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text('{"short_term_capacty": 7}', encoding="utf-8")
     check_one_line(run_serve("--config", str(config)), str(config), "short_term_capacty", "short_term_capacity?")
@@ -564,7 +556,7 @@ def test_an_unknown_flag_is_refused_with_nothing_on_stdout() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_config_file_that_is_missing_or_no_json_is_one_line(tmp_path: Path) -> None:
+def test_a_config_file_missing_or_without_json_is_one_line(tmp_path: Path) -> None:
     check_one_line(run_serve("--config", str(tmp_path / "none.json")), "none.json")
     broken = tmp_path / "broken.json"
     broken.write_text('{"user_id": "ana",', encoding="utf-8")

@@ -61,7 +61,7 @@ async def test_a_file_of_every_version_opens_and_opens_again(version: int, tmp_p
     ],
 )
 @pytest.mark.parametrize("version", [5, CURRENT_VERSION])
-async def test_a_schema_that_is_not_ours_is_refused_untouched(
+async def test_a_foreign_schema_is_refused_and_left_untouched(
     sql: str, told: str, version: int, tmp_path: Path
 ) -> None:
     make_version(database_file(tmp_path, "ada"), "ada", version, PAGES)
@@ -74,7 +74,7 @@ async def test_a_schema_that_is_not_ours_is_refused_untouched(
 
 
 @pytest.mark.parametrize("sql", ["ANALYZE", "VACUUM", "REINDEX"])
-async def test_what_sqlite_itself_does_to_a_file_is_not_refused(sql: str, tmp_path: Path) -> None:
+async def test_changes_by_sqlite_itself_are_accepted(sql: str, tmp_path: Path) -> None:
     make_version(database_file(tmp_path, "ada"), "ada", CURRENT_VERSION, PAGES)
     changed(tmp_path, sql)
     async with opened(tmp_path) as store:

@@ -99,7 +99,7 @@ def kept_rows(folder: Path) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-def test_no_byte_and_no_word_is_left_while_a_second_process_has_the_memory_open_and_reads(data: Path) -> None:
+def test_nothing_is_left_while_a_second_process_reads(data: Path) -> None:
     with ExitStack() as stack:
         one, other = (
             stack.enter_context(PipeServer(data, PROMOTING, log=data.parent / f"{number}.log")) for number in range(2)
@@ -147,7 +147,7 @@ def test_no_byte_and_no_word_is_left_while_a_second_process_has_the_memory_open_
     assert len(stored_pages(data)) == PAGES - len(secret)
 
 
-async def test_the_reply_of_an_llm_that_comes_after_forgetting_leaves_no_trace(data: Path) -> None:
+async def test_an_llm_reply_after_forgetting_leaves_no_trace(data: Path) -> None:
     gate = asyncio.Event()
 
     async def answer(asked: Asked) -> Answer:
@@ -194,7 +194,7 @@ async def test_the_reply_of_an_llm_that_comes_after_forgetting_leaves_no_trace(d
 
 
 @pytest.mark.campaign
-def test_a_server_that_is_killed_while_it_forgets_has_forgotten_all_or_nothing(data: Path) -> None:
+def test_a_kill_while_forgetting_forgets_all_or_nothing(data: Path) -> None:
     dice = random.Random(7)  # noqa: S311 - no secret
     for _ in range(KILLS):
         with PipeServer(data, {**BUSY_BACKGROUND, "short_term_capacity": 0}) as server:
@@ -215,9 +215,7 @@ def test_a_server_that_is_killed_while_it_forgets_has_forgotten_all_or_nothing(d
     assert left_in_vocabulary(data) == []
 
 
-def test_while_another_process_holds_on_to_a_state_the_receipt_says_so_and_scrubbing_is_tried_again(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_purging_waits_for_a_reader_and_the_receipt_says_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vacuum, "PURGE_BUSY_TIMEOUT_MS", 10)
     monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     reader_ended = asyncio.Event()
@@ -267,7 +265,7 @@ async def page_texts(engine: MemoryEngine) -> set[str]:
     return {recalled.page.user_input for recalled in [*recall.short_term, *recall.pages]}
 
 
-async def test_a_query_forgets_the_pages_that_are_about_it_and_no_others(tmp_path: Path) -> None:
+async def test_a_query_forgets_only_the_pages_about_it(tmp_path: Path) -> None:
     async with memory(tmp_path) as engine:
         await add_all(engine, *POTTERY, *CHESS)
         await settled(engine)
@@ -279,7 +277,7 @@ async def test_a_query_forgets_the_pages_that_are_about_it_and_no_others(tmp_pat
         assert await page_texts(engine) == set(CHESS)
 
 
-async def test_a_query_finds_no_more_pages_than_asked_for(tmp_path: Path) -> None:
+async def test_a_query_finds_at_most_max_results_pages(tmp_path: Path) -> None:
     async with memory(tmp_path) as engine:
         await add_all(engine, *POTTERY, *CHESS)
         assert (await engine.plan_forgetting(Selection(query="kiln", max_results=2))).counts.pages == 2
@@ -287,7 +285,7 @@ async def test_a_query_finds_no_more_pages_than_asked_for(tmp_path: Path) -> Non
         assert (nothing.counts.pages, nothing.samples) == (0, [])
 
 
-async def test_a_time_is_forgotten_from_its_beginning_to_before_its_end(tmp_path: Path) -> None:
+async def test_a_time_range_includes_its_start_and_not_its_end(tmp_path: Path) -> None:
     clock = Clock()
     async with memory(tmp_path, clock=clock, timezone="UTC") as engine:
         for number, text in enumerate(POTTERY):
@@ -301,7 +299,7 @@ async def test_a_time_is_forgotten_from_its_beginning_to_before_its_end(tmp_path
         assert receipt.counts.pages == 1
 
 
-async def test_everything_is_what_there_was_at_the_dry_run(tmp_path: Path) -> None:
+async def test_everything_means_all_memories_at_the_dry_run(tmp_path: Path) -> None:
     async with memory(tmp_path) as engine:
         await add_all(engine, *POTTERY)
         await settled(engine)
@@ -316,7 +314,7 @@ async def test_everything_is_what_there_was_at_the_dry_run(tmp_path: Path) -> No
         assert await page_texts(engine) == set(CHESS)
 
 
-async def test_a_wrong_or_old_handle_forgets_nothing_and_says_what_to_do(tmp_path: Path) -> None:
+async def test_a_wrong_or_old_handle_forgets_nothing_and_advises(tmp_path: Path) -> None:
     clock = Clock()
     async with memory(tmp_path, clock=clock) as engine:
         await add_all(engine, *POTTERY)
@@ -329,7 +327,7 @@ async def test_a_wrong_or_old_handle_forgets_nothing_and_says_what_to_do(tmp_pat
         assert (await engine.stats()).counts.pages == len(POTTERY)
 
 
-async def test_what_another_user_has_is_not_there(tmp_path: Path) -> None:
+async def test_another_users_memories_cannot_be_forgotten(tmp_path: Path) -> None:
     async with memory(tmp_path, user_id="grace") as other:
         (theirs,) = await add_all(other, POTTERY[0])
         handle = (await other.plan_forgetting(Selection(everything=True))).handle
@@ -343,7 +341,7 @@ async def test_what_another_user_has_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["s1", "c1", "k1", "trait:Openness", "p_", "s01", "", "s" + "9" * 30, "1 OR 1"])
-async def test_an_id_of_nothing_is_refused(tmp_path: Path, name: str) -> None:
+async def test_an_id_of_no_memory_is_refused(tmp_path: Path, name: str) -> None:
     async with memory(tmp_path) as engine:
         with pytest.raises(ArgumentError, match=r"^ids: (not there: |is no id;)"):
             await engine.plan_forgetting(Selection(ids=[name]))
@@ -363,14 +361,14 @@ async def test_an_id_of_nothing_is_refused(tmp_path: Path, name: str) -> None:
         (Selection(ids=["k1"] * 1_001), "ids"),
     ],
 )
-async def test_a_choice_that_cannot_be_made_is_refused(tmp_path: Path, selection: Selection, argument: str) -> None:
+async def test_a_contradictory_selection_is_refused(tmp_path: Path, selection: Selection, argument: str) -> None:
     async with memory(tmp_path) as engine:
         with pytest.raises(ArgumentError) as refused:
             await engine.plan_forgetting(selection)
         assert refused.value.argument == argument
 
 
-async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None:
+async def test_topics_get_summaries_of_their_remaining_pages(tmp_path: Path) -> None:
     async with memory(tmp_path, short_term_capacity=0) as engine:
         ids = await add_all(engine, *POTTERY, f"My pottery class glazed a {SECRETS[1]} {SECRETS[1]} in the kiln.")
         await at_rest(engine)
@@ -389,7 +387,7 @@ async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None
         assert (await engine.stats()).counts.pages == 0
 
 
-async def test_topics_that_are_many_get_their_words_in_the_background(
+async def test_many_topics_get_their_summaries_in_the_background(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.WORDS_AT_ONCE", 1)
@@ -408,7 +406,7 @@ async def test_topics_that_are_many_get_their_words_in_the_background(
         assert (await settled(engine)).counts.pages == len(ids) - 2
 
 
-async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_and_files_the_rest(
+async def test_forgetting_discards_organising_of_the_same_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.05)
@@ -430,7 +428,9 @@ async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_an
         assert left_in_files(tmp_path) == {}
 
 
-async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pages_older_than_the_retention_are_forgotten_daily(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.RETAINED_AT_ONCE", 2)
     clock = Clock()
@@ -497,7 +497,7 @@ async def test_a_clock_that_leaps_ahead_and_back_forgets_nothing(
         assert await page_texts(engine) == texts
 
 
-async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_check_a_day_later_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     clock = Clock()
     async with memory(tmp_path, clock=clock, retention_days=365) as engine:
@@ -514,7 +514,7 @@ async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: py
         await until(is_empty)
 
 
-def test_a_server_tells_that_old_pages_wait_for_a_second_look(data: Path) -> None:
+def test_a_server_reports_that_old_pages_await_a_second_check(data: Path) -> None:
     with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
         memory.add_memory("I like tea.", "", timestamp="2020-05-08T12:00:00Z")
     with PipeServer(data, {"retention_days": 30, **NO_MODEL}) as server:
@@ -527,7 +527,7 @@ def test_a_server_tells_that_old_pages_wait_for_a_second_look(data: Path) -> Non
     assert len(stored_pages(data)) == 1
 
 
-def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: Path) -> None:
+def test_the_command_asks_forgets_and_reports_the_purge(data: Path) -> None:
     def run_forget(*arguments: str, code: int = 0) -> "subprocess.CompletedProcess[str]":
         return run_on(data, "forget", *arguments, code=code)
 
@@ -549,7 +549,7 @@ def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: P
     assert "not there: k7" in run_forget("--id", "k7", "--yes", code=2).stderr
 
 
-def test_the_handle_is_given_alone_and_readers_have_no_such_tool(server: PipeServer) -> None:
+def test_forget_takes_a_handle_alone_and_is_destructive(server: PipeServer) -> None:
     server.add("I like tea.")
     handle = server.call("forget_memory", everything=True)["confirm"]
     refused = server.result(server.send_call("forget_memory", {"confirm": handle, "everything": True}))

@@ -95,7 +95,7 @@ def remove_and_copy(path: Path, copy: Path) -> None:
 @pytest.mark.parametrize("which", ["backup", "copy"])
 @pytest.mark.parametrize("put_back", [write_over, write_over_with_its_time, remove_and_copy])
 @JOURNALS
-def test_a_copy_put_back_after_a_kill_is_opened_as_it_is(
+def test_a_copy_restored_after_a_kill_is_opened_unchanged(
     data: Path,
     copies: dict[str, Path],
     caplog: pytest.LogCaptureFixture,
@@ -114,7 +114,7 @@ def test_a_copy_put_back_after_a_kill_is_opened_as_it_is(
 
 
 @posix_only
-def test_a_copy_put_back_without_any_note_is_opened_as_it_is(data: Path, copies: dict[str, Path]) -> None:
+def test_a_copy_restored_without_a_note_is_opened_unchanged(data: Path, copies: dict[str, Path]) -> None:
     add_and_die(data, range(3, 9))
     path = database_file(data, USER)
     path.with_name("memory.db-wal-owner").unlink()
@@ -126,7 +126,7 @@ def test_a_copy_put_back_without_any_note_is_opened_as_it_is(data: Path, copies:
 
 
 @posix_only
-def test_a_journal_is_not_applied_to_a_file_made_in_place_of_a_removed_one(data: Path) -> None:
+def test_a_journal_is_not_applied_to_a_new_file(data: Path) -> None:
     add_and_die(data, range(6))
     path = database_file(data, USER)
     path.unlink()
@@ -193,7 +193,7 @@ def test_a_process_killed_at_a_checkpoint_loses_nothing(data: Path, dies_at: str
 
 
 @posix_only
-def test_the_journal_of_a_process_that_runs_stays(data: Path) -> None:
+def test_the_journal_of_a_running_process_stays(data: Path) -> None:
     path = database_file(data, USER)
     script = ADD_AND_DIE.replace("\ndie()", "\nprint('added', flush=True)\nsys.stdin.read()\nmemory.close()")
     command = [sys.executable, "-c", script, str(data), "0", "4", str(NEVER), ""]
@@ -211,7 +211,7 @@ def test_the_journal_of_a_process_that_runs_stays(data: Path) -> None:
 
 
 @posix_only
-def test_a_file_that_is_replaced_while_it_is_opened_is_not_written(
+def test_a_file_replaced_during_opening_is_not_written(
     data: Path, copies: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare = open_file.OpenFile._prepare
@@ -232,7 +232,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_not_written(
     assert page_numbers(data) == [0, 1, 2, 5]
 
 
-def test_a_page_costs_no_note(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adding_a_page_writes_no_note(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "CHECKPOINT_PAGES", 400)
     note = database_file(data, USER).with_name("memory.db-wal-owner")
     with opened(data) as memory:

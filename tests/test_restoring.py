@@ -86,7 +86,7 @@ async def known(store: SqliteStore, clock: Clock, **more: Any) -> Lease:
     "more",
     [{}, {"slot": "lives in"}, {"valid_until": START + timedelta(days=9)}, {"valid_from": START + timedelta(hours=9)}],
 )
-async def test_a_fact_corrected_by_mistake_is_as_it_was(tmp_path: Path, text: str | None, more: dict[str, Any]) -> None:
+async def test_a_fact_corrected_by_mistake_is_restored(tmp_path: Path, text: str | None, more: dict[str, Any]) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         first = {"valid_from": START} | more
@@ -107,7 +107,7 @@ async def test_a_fact_corrected_by_mistake_is_as_it_was(tmp_path: Path, text: st
         assert kept(tmp_path) == before
 
 
-async def test_a_restored_fact_is_confirmed_by_a_later_page_and_taught_by_earlier_ones(tmp_path: Path) -> None:
+async def test_a_restored_fact_can_be_learned_and_confirmed_again(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock)
@@ -124,7 +124,7 @@ async def test_a_restored_fact_is_confirmed_by_a_later_page_and_taught_by_earlie
         assert await facts(store) == [PARIS, ANTS]
 
 
-async def test_a_fact_that_was_known_before_it_was_given_instead_stays(tmp_path: Path) -> None:
+async def test_a_replacement_that_existed_before_stays(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         await known(store, clock, slot="lives in")
@@ -136,7 +136,7 @@ async def test_a_fact_that_was_known_before_it_was_given_instead_stays(tmp_path:
         assert (await look_at_fact(store, 2)).fact.learned_by == "extractive"
 
 
-async def test_a_replacement_that_pages_have_said_since_becomes_history(tmp_path: Path) -> None:
+async def test_a_replacement_that_pages_confirmed_becomes_history(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock, slot="lives in")
@@ -162,7 +162,7 @@ async def test_a_replacement_of_two_facts_goes_with_the_second(tmp_path: Path) -
         assert kept(tmp_path) == before
 
 
-async def test_corrections_of_corrections_are_taken_back_last_first(tmp_path: Path) -> None:
+async def test_corrections_of_corrections_are_undone_last_first(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         await known(store, clock)
@@ -177,7 +177,7 @@ async def test_corrections_of_corrections_are_taken_back_last_first(tmp_path: Pa
         assert kept(tmp_path) == before
 
 
-async def test_what_pages_have_said_since_is_not_undone(tmp_path: Path) -> None:
+async def test_later_statements_of_pages_are_not_undone(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock, slot="lives in")
@@ -195,7 +195,7 @@ async def test_what_pages_have_said_since_is_not_undone(tmp_path: Path) -> None:
         assert kept(tmp_path) == before
 
 
-async def test_what_took_the_place_of_a_replacement_stays(tmp_path: Path) -> None:
+async def test_the_successor_of_a_replacement_stays(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock, slot="lives in")
@@ -222,7 +222,7 @@ async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
 # Traits ---------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_trait_corrected_by_mistake_is_as_it_was(tmp_path: Path) -> None:
+async def test_a_trait_corrected_by_mistake_is_restored(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         await known(store, clock)
@@ -258,7 +258,7 @@ async def test_a_trait_that_was_learned_again_is_not_restored(tmp_path: Path) ->
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**32))
-def test_any_corrections_taken_back_in_reverse_leave_no_trace(seed: int) -> None:
+def test_corrections_undone_in_reverse_leave_no_trace(seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - no secret
 
     async def run_it(folder: Path) -> None:
@@ -315,7 +315,7 @@ async def test_a_dry_run_tells_what_would_change_and_changes_nothing(tmp_path: P
 # Readings under way ---------------------------------------------------------------------------------------------------
 
 
-async def test_lessons_from_before_a_restore_are_not_taken_over(tmp_path: Path) -> None:
+async def test_lessons_from_before_a_restore_are_discarded(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock)
@@ -356,7 +356,7 @@ class Interrupted(ScriptedAnalyst):
         return Lessons((), tuple(told))
 
 
-async def test_a_reading_under_way_follows_a_restore(tmp_path: Path) -> None:
+async def test_a_running_extraction_follows_a_restore(tmp_path: Path) -> None:
     async with reading(tmp_path) as at:
         await at.read(ExtractiveAnalyst())
         by_text = {known.text: known.fact for known in await at.store.facts(FactQuery(About.USER))}
@@ -372,7 +372,7 @@ async def test_a_reading_under_way_follows_a_restore(tmp_path: Path) -> None:
 # Taken along ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_correction_is_taken_back_in_an_imported_memory(tmp_path: Path) -> None:
+async def test_a_correction_can_be_undone_in_an_imported_memory(tmp_path: Path) -> None:
     clock = Clock()
     origin = tmp_path / "origin"
     origin.mkdir()
@@ -413,7 +413,7 @@ def learned(server: PipeServer) -> str:
     return next(str(each["id"]) for each in found if "Paris" in each["beginning"])
 
 
-def test_a_wrong_id_is_seen_in_the_answer_and_taken_back(data: Path) -> None:
+def test_a_correction_of_a_wrong_id_can_be_undone(data: Path) -> None:
     busy = {"consolidation_idle_s": 0.1, "short_term_capacity": 1, **NO_MODEL}
     with PipeServer(data, {**busy, "mid_term_heat_threshold": 0.5}) as server:
         lives = learned(server)

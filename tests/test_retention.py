@@ -92,7 +92,7 @@ def test_a_server_that_always_runs_forgets_a_page_on_its_day(machine: Machine) -
     assert machine.is_forgotten
 
 
-def test_a_server_that_always_runs_forgets_a_last_page_a_day_later(machine: Machine) -> None:
+def test_a_running_server_forgets_the_last_page_a_day_later(machine: Machine) -> None:
     machine.go_on(RETENTION)
     assert not machine.is_forgotten
     machine.go_on(3 * DAY)
@@ -100,7 +100,7 @@ def test_a_server_that_always_runs_forgets_a_last_page_a_day_later(machine: Mach
 
 
 @pytest.mark.parametrize("session", [HOUR, timedelta(minutes=10)])
-def test_a_server_that_runs_for_a_while_each_day_forgets_after_a_pause(machine: Machine, session: timedelta) -> None:
+def test_daily_sessions_forget_old_pages_after_a_pause(machine: Machine, session: timedelta) -> None:
     machine.passed += 2 * RETENTION
     machine.run(session)
     assert not machine.is_forgotten
@@ -112,7 +112,7 @@ def test_a_server_that_runs_for_a_while_each_day_forgets_after_a_pause(machine: 
 
 @pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.parametrize("leaps", [[4000, 2], [4000, 1.5, 1.5, 1.5], [4000, -4000, 4002], [4000, -4000, 4000, 1]])
-def test_leaps_within_minutes_forget_nothing(machine: Machine, leaps: list[float], restarts: bool) -> None:
+def test_jumps_within_minutes_forget_nothing(machine: Machine, leaps: list[float], restarts: bool) -> None:
     for days in leaps:
         machine.leap(days=days)
         (machine.run if restarts else machine.go_on)(timedelta(minutes=2))
@@ -121,7 +121,7 @@ def test_leaps_within_minutes_forget_nothing(machine: Machine, leaps: list[float
 
 
 @pytest.mark.parametrize("days", [2, 1, -1])
-def test_a_leap_that_is_seen_begins_the_wait_again(machine: Machine, days: int) -> None:
+def test_an_observed_jump_restarts_the_wait(machine: Machine, days: int) -> None:
     machine.leap(days=4000)
     machine.go_on(20 * HOUR)
     machine.leap(days=days)
@@ -141,7 +141,7 @@ def test_a_clock_that_is_set_right_ends_the_wait(machine: Machine) -> None:
     assert not machine.is_forgotten
 
 
-def test_small_leaps_day_by_day_are_not_a_clock_that_goes_on(machine: Machine) -> None:
+def test_small_daily_jumps_do_not_count_as_a_running_clock(machine: Machine) -> None:
     machine.passed += timedelta(days=360)
     machine.run(HOUR)
     machine.add_page()

@@ -23,7 +23,7 @@ USER_IDS = st.one_of(
 
 
 @given(USER_IDS)
-def test_any_user_id_is_one_folder_right_below_users(user_id: str) -> None:
+def test_each_user_id_has_a_folder_right_below_users(user_id: str) -> None:
     file = database_file(ROOT, user_id)
     assert file.parent.parent == ROOT / "users"
     assert file.resolve() == file
@@ -41,7 +41,7 @@ def test_a_folder_name_is_safe_on_every_file_system(user_id: str) -> None:
 
 
 @given(USER_IDS, USER_IDS)
-def test_two_user_ids_never_share_a_folder_even_where_capitals_do_not_count(one: str, other: str) -> None:
+def test_two_users_never_share_a_folder_whatever_their_case(one: str, other: str) -> None:
     if one != other:
         assert user_folder_name(one).casefold() != user_folder_name(other).casefold()
 
@@ -54,7 +54,7 @@ def test_the_variants_of_an_id_have_folders_of_their_own(user_id: str) -> None:
 
 
 @given(USER_IDS)
-def test_no_id_can_take_the_folder_that_another_id_was_given(user_id: str) -> None:
+def test_no_id_can_take_the_folder_of_another_id(user_id: str) -> None:
     name = user_folder_name(user_id)
     if name != user_id:
         assert user_folder_name(name) != name

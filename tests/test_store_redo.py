@@ -130,7 +130,7 @@ def assert_counts_agree(folder: Path) -> None:
     assert rows(folder, "PRAGMA foreign_key_check") == []
 
 
-async def test_a_fact_is_made_once_for_each_state_of_its_row_and_found_by_its_slot(tmp_path: Path) -> None:
+async def test_a_fact_is_cached_by_its_row_and_found_by_its_slot(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -153,7 +153,7 @@ async def test_a_fact_is_made_once_for_each_state_of_its_row_and_found_by_its_sl
 # Filing anew
 
 
-async def test_a_redo_takes_pages_out_of_their_chains_and_segments_and_removes_what_it_leaves_empty(
+async def test_a_redo_moves_pages_and_deletes_empty_segments(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
@@ -178,7 +178,7 @@ async def test_a_redo_takes_pages_out_of_their_chains_and_segments_and_removes_w
         assert (await store.changes(position, 99)).is_midterm
 
 
-async def test_a_segment_that_pages_left_or_came_back_to_has_its_vector_made_anew(tmp_path: Path) -> None:
+async def test_a_segment_gets_a_new_vector_when_its_pages_change(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3), is_degraded=True)
@@ -191,7 +191,7 @@ async def test_a_segment_that_pages_left_or_came_back_to_has_its_vector_made_ane
         assert_counts_agree(tmp_path)
 
 
-async def test_pages_that_the_fallback_had_read_are_to_be_read_again_and_their_segment_is_due(tmp_path: Path) -> None:
+async def test_pages_read_by_the_fallback_are_read_again(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2), topic(3, 4), is_degraded=True)
@@ -212,7 +212,7 @@ async def test_pages_that_the_fallback_had_read_are_to_be_read_again_and_their_s
         assert await store.due_segments() == []
 
 
-async def test_a_segment_is_due_no_longer_once_its_pages_were_read_where_they_had_been(tmp_path: Path) -> None:
+async def test_a_segment_is_not_due_once_its_pages_were_read(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2), is_degraded=True)
@@ -223,7 +223,7 @@ async def test_a_segment_is_due_no_longer_once_its_pages_were_read_where_they_ha
         assert await store.due_segments() == []
 
 
-async def test_pages_that_the_llm_had_read_itself_are_not_read_again(tmp_path: Path) -> None:
+async def test_pages_read_by_the_llm_are_not_read_again(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2), is_degraded=True)
@@ -234,7 +234,7 @@ async def test_pages_that_the_llm_had_read_itself_are_not_read_again(tmp_path: P
         assert await store.due_segments() == []
 
 
-async def test_a_redo_is_refused_whole_once_one_of_its_pages_is_not_degraded_any_more(tmp_path: Path) -> None:
+async def test_a_redo_with_a_page_that_is_not_degraded_is_refused(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2, 3), is_degraded=True)
@@ -271,7 +271,7 @@ async def test_a_redo_under_a_lost_lease_changes_nothing(tmp_path: Path) -> None
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**32))
-def test_however_pages_are_filed_and_filed_anew_each_is_in_one_segment_and_the_counts_hold(seed: int) -> None:
+def test_each_page_is_in_one_segment_after_any_redo(seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - no secret
 
     async def plans(store: SqliteStore, pages: Sequence[int]) -> tuple[list[SegmentPlan], list[ChainPlan]]:
@@ -317,7 +317,7 @@ def test_however_pages_are_filed_and_filed_anew_each_is_in_one_segment_and_the_c
 # What the fallback taught
 
 
-async def test_a_fact_of_the_fallback_goes_once_every_page_it_rests_on_was_read_by_the_llm(tmp_path: Path) -> None:
+async def test_a_fallback_fact_is_deleted_once_the_llm_read_its_pages(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -333,7 +333,7 @@ async def test_a_fact_of_the_fallback_goes_once_every_page_it_rests_on_was_read_
         assert_counts_agree(tmp_path)
 
 
-async def test_what_the_fallback_had_superseded_holds_again_without_it(tmp_path: Path) -> None:
+async def test_facts_superseded_by_the_fallback_become_valid_again(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -348,7 +348,7 @@ async def test_what_the_fallback_had_superseded_holds_again_without_it(tmp_path:
         assert (await store.counts()).superseded_facts == 0
 
 
-async def test_a_wish_and_an_answer_stay_if_the_llm_tells_nothing_of_their_pages(tmp_path: Path) -> None:
+async def test_a_wish_and_an_answer_stay_if_the_llm_overlooks_them(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -363,7 +363,7 @@ async def test_a_wish_and_an_answer_stay_if_the_llm_tells_nothing_of_their_pages
         assert await facts(store) == ["No emojis.", "The user is from Bergen."]
 
 
-async def test_what_the_fallback_has_ended_is_shown_to_the_llm_and_ended_by_it(tmp_path: Path) -> None:
+async def test_the_llm_sees_and_ends_facts_that_the_fallback_ended(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -379,7 +379,7 @@ async def test_what_the_fallback_has_ended_is_shown_to_the_llm_and_ended_by_it(t
         ]
 
 
-async def test_an_answer_that_was_said_later_holds_whenever_it_began(tmp_path: Path) -> None:
+async def test_the_answer_said_last_is_valid_whenever_it_began(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([Turn("said", "", START - timedelta(days=days)) for days in (3, 2, 1)])
         lease = await lease_of(store)
@@ -395,7 +395,7 @@ async def test_an_answer_that_was_said_later_holds_whenever_it_began(tmp_path: P
         assert await facts(store) == ["I have lived in Oslo for years."]
 
 
-async def test_of_answers_told_together_the_last_holds_and_the_others_are_history(tmp_path: Path) -> None:
+async def test_of_answers_learned_together_the_last_is_valid(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -410,7 +410,7 @@ async def test_of_answers_told_together_the_last_holds_and_the_others_are_histor
         assert rows(tmp_path, "SELECT superseded_by FROM facts ORDER BY fact") == [(3,), (4,), (None,), (None,)]
 
 
-async def test_a_fact_that_the_llm_tells_in_the_same_words_stays_and_is_its_own(tmp_path: Path) -> None:
+async def test_a_fallback_fact_repeated_by_the_llm_becomes_its_own(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -423,7 +423,7 @@ async def test_a_fact_that_the_llm_tells_in_the_same_words_stays_and_is_its_own(
         assert await facts(store) == ["I like tea.", "I like jam."]
 
 
-async def test_facts_and_traits_of_the_llm_stay_when_their_pages_are_read_again(tmp_path: Path) -> None:
+async def test_llm_facts_and_traits_stay_when_pages_are_read_again(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
         assert await file(store, lease, topic(1))
@@ -433,7 +433,7 @@ async def test_facts_and_traits_of_the_llm_stay_when_their_pages_are_read_again(
         assert [trait.dimension for trait in await store.traits()] == ["Music"]
 
 
-async def test_a_trait_of_the_fallback_goes_or_is_replaced_and_stands_in_the_history(tmp_path: Path) -> None:
+async def test_a_fallback_trait_becomes_history(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -456,7 +456,7 @@ async def test_a_trait_of_the_fallback_goes_or_is_replaced_and_stands_in_the_his
         ]
 
 
-async def test_a_fact_of_the_llm_that_the_fallback_only_confirmed_outlives_the_fallback_lessons(
+async def test_an_llm_fact_confirmed_by_the_fallback_stays(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
@@ -468,7 +468,7 @@ async def test_a_fact_of_the_llm_that_the_fallback_only_confirmed_outlives_the_f
         assert await facts(store) == ["The user likes tea."]
 
 
-async def test_a_trait_of_the_llm_that_the_fallback_had_overwritten_is_not_lost_with_it(tmp_path: Path) -> None:
+async def test_an_llm_trait_overwritten_by_the_fallback_is_not_lost(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -478,7 +478,7 @@ async def test_a_trait_of_the_llm_that_the_fallback_had_overwritten_is_not_lost_
         assert [trait.dimension for trait in await store.traits()] == ["Music"]
 
 
-async def test_the_fallback_adds_evidence_to_a_trait_of_the_llm_and_changes_nothing_else_of_it(tmp_path: Path) -> None:
+async def test_the_fallback_only_adds_evidence_to_an_llm_trait(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -506,7 +506,7 @@ async def test_the_fallback_changes_its_own_trait(tmp_path: Path) -> None:
         assert (trait.level, trait.reason) == (Level.HIGH, "counted more")
 
 
-async def test_a_fact_of_the_llm_that_the_fallback_told_in_the_same_words_stays_its_own(tmp_path: Path) -> None:
+async def test_an_llm_fact_repeated_by_the_fallback_stays_its_own(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -518,7 +518,7 @@ async def test_a_fact_of_the_llm_that_the_fallback_told_in_the_same_words_stays_
         assert await facts(store) == ["I like tea."]
 
 
-async def test_a_known_fact_that_is_added_again_takes_the_place_of_what_it_supersedes(tmp_path: Path) -> None:
+async def test_an_existing_fact_added_again_supersedes_others(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -530,9 +530,7 @@ async def test_a_known_fact_that_is_added_again_takes_the_place_of_what_it_super
 
 
 @pytest.mark.parametrize("by", [STAND_IN, LLM])
-async def test_what_the_fallback_had_superseded_does_not_come_back_beside_the_answer_that_took_its_place(
-    tmp_path: Path, by: str
-) -> None:
+async def test_a_replaced_answer_does_not_become_valid_again(tmp_path: Path, by: str) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 3)
@@ -553,7 +551,7 @@ async def test_what_the_fallback_had_superseded_does_not_come_back_beside_the_an
 # To be learned again
 
 
-async def test_what_only_the_fallback_read_is_told_apart_from_what_it_filed(tmp_path: Path) -> None:
+async def test_reading_and_filing_by_the_fallback_are_separate(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 5)
         assert await file(store, lease, topic(1, 2), by=LLM)
@@ -585,7 +583,7 @@ async def test_what_only_the_fallback_read_is_told_apart_from_what_it_filed(tmp_
         assert_counts_agree(tmp_path)
 
 
-async def test_a_page_that_the_llm_reads_still_waits_to_be_filed_by_it(tmp_path: Path) -> None:
+async def test_a_page_read_by_the_llm_still_has_to_be_filed(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
         assert await file(store, lease, topic(1), is_degraded=True)
@@ -601,7 +599,7 @@ async def test_a_page_that_the_llm_reads_still_waits_to_be_filed_by_it(tmp_path:
         assert await store.due_segments() == []
 
 
-async def test_a_second_reading_of_pages_cools_no_segment(tmp_path: Path) -> None:
+async def test_reading_pages_again_does_not_reset_the_heat(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2), by=LLM)
@@ -616,7 +614,7 @@ async def test_a_second_reading_of_pages_cools_no_segment(tmp_path: Path) -> Non
         assert (segment.n_visit, segment.l_interaction, segment.unanalysed_count) == (0, 0, 0)
 
 
-async def test_what_is_accepted_stays_as_the_fallback_did_it_and_is_not_waited_for_any_more(tmp_path: Path) -> None:
+async def test_accepted_fallback_work_is_not_redone(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2), is_degraded=True)
@@ -646,7 +644,7 @@ async def test_what_is_accepted_stays_as_the_fallback_did_it_and_is_not_waited_f
         assert_counts_agree(tmp_path)
 
 
-async def test_what_a_worker_did_comes_in_pieces_with_what_that_was(tmp_path: Path) -> None:
+async def test_the_pages_of_a_worker_are_read_in_batches(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=1) as store:
         lease = await filled(store, 7)
         assert await file(store, lease, topic(1, 2))
@@ -672,7 +670,7 @@ async def test_what_a_worker_did_comes_in_pieces_with_what_that_was(tmp_path: Pa
         assert (page.user_input, page.segment) == ("question 3", 2)
 
 
-async def test_everything_of_a_worker_can_be_marked_to_be_done_again(tmp_path: Path) -> None:
+async def test_all_work_of_a_worker_can_be_marked_for_redo(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=1) as store:
         lease = await filled(store, 6)
         assert await file(store, lease, topic(1, 2))
@@ -770,7 +768,7 @@ def make_first_version(folder: Path) -> Path:
     return path
 
 
-async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_fallback_work(tmp_path: Path) -> None:
+async def test_a_file_of_the_first_version_is_migrated_completely(tmp_path: Path) -> None:
     make_first_version(tmp_path)
     async with opened(tmp_path) as store:
         assert rows(tmp_path, "PRAGMA user_version") == [(CURRENT_VERSION,)]
@@ -791,7 +789,7 @@ async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_fa
         assert_counts_agree(tmp_path)
 
 
-async def test_pages_of_the_first_version_are_found_by_the_stems_of_their_language(tmp_path: Path) -> None:
+async def test_migrated_pages_are_found_by_stems_of_their_language(tmp_path: Path) -> None:
     said = ["Der Garten gehört zu unserem Haus.", "Наша квартира у озера", "أين السيارة", "我们的房子", "The red house"]
     path = make_first_version(tmp_path)
     with closing(apsw.Connection(str(path))) as connection:
@@ -812,7 +810,7 @@ async def test_pages_of_the_first_version_are_found_by_the_stems_of_their_langua
             assert [hit.seq for hit in await store.search_words(counts, 9)] == [seq]
 
 
-async def test_an_llm_that_is_set_later_can_do_the_first_versions_work_again(tmp_path: Path) -> None:
+async def test_a_later_llm_can_redo_the_first_versions_work(tmp_path: Path) -> None:
     make_first_version(tmp_path)
     async with opened(tmp_path) as store:
         assert await store.mark_degraded(STAND_IN) == 2
@@ -827,7 +825,7 @@ async def test_an_llm_that_is_set_later_can_do_the_first_versions_work_again(tmp
         assert_counts_agree(tmp_path)
 
 
-async def test_the_word_pieces_that_an_earlier_version_kept_by_vector_come_along(tmp_path: Path) -> None:
+async def test_token_vectors_of_an_earlier_version_are_migrated(tmp_path: Path) -> None:
     path = make_first_version(tmp_path)
     with closing(apsw.Connection(str(path))) as connection, connection:
         for number, step in enumerate(MIGRATIONS[1:3], start=2):
@@ -852,7 +850,7 @@ async def test_the_word_pieces_that_an_earlier_version_kept_by_vector_come_along
 # Facts with an end
 
 
-async def test_a_fact_whose_end_is_known_holds_until_then_and_not_after(tmp_path: Path) -> None:
+async def test_a_fact_is_valid_until_its_stated_end(tmp_path: Path) -> None:
     clock = Clock()
     end = START + timedelta(days=3)
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
@@ -877,7 +875,7 @@ async def test_a_fact_whose_end_is_known_holds_until_then_and_not_after(tmp_path
         assert [known.fact for known in await store.facts(FactQuery(About.USER))] == [2]
 
 
-async def test_a_fact_that_holds_again_holds_until_its_stated_end(tmp_path: Path) -> None:
+async def test_a_restored_fact_is_valid_until_its_stated_end(tmp_path: Path) -> None:
     clock = Clock()
     end = START + timedelta(days=30)
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
@@ -895,7 +893,7 @@ async def test_a_fact_that_holds_again_holds_until_its_stated_end(tmp_path: Path
         assert await facts(store) == []
 
 
-async def test_a_fact_whose_stated_end_has_passed_does_not_hold_again(tmp_path: Path) -> None:
+async def test_a_fact_past_its_stated_end_is_not_restored(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -909,7 +907,7 @@ async def test_a_fact_whose_stated_end_has_passed_does_not_hold_again(tmp_path: 
         assert await facts(store) == []
 
 
-async def test_a_newer_fact_never_puts_off_the_stated_end_of_the_one_it_supersedes(tmp_path: Path) -> None:
+async def test_superseding_never_extends_a_stated_end(tmp_path: Path) -> None:
     end = START + timedelta(days=3)
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -921,7 +919,7 @@ async def test_a_newer_fact_never_puts_off_the_stated_end_of_the_one_it_supersed
         assert ends == [(to_us(end),)]
 
 
-async def test_a_fact_with_an_end_does_not_crowd_out_others_once_it_is_over(tmp_path: Path) -> None:
+async def test_an_ended_fact_does_not_count_for_the_capacity(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0, knowledge_capacity=2) as store:
         lease = await filled(store, 3)
