@@ -1,4 +1,4 @@
-"""Backups: consistent while servers write, checked, and put back so that nothing is lost."""
+"""Backups are consistent while servers write, are checked, and are restored without loss."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ PAGES = 40
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a memory that has some of everything, and with its backup."""
+    """A folder with a memory of all kinds of records, and its backup."""
     folder = tmp_path_factory.mktemp("made")
     asyncio.run(make_memory(folder / "memory", PAGES))
     run(folder / "memory", "backup", folder / "copy.db")
@@ -40,7 +40,7 @@ def memory(made: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(made: Path, tmp_path: Path) -> Path:
-    """Its backup."""
+    """The backup of the memory."""
     return Path(shutil.copy2(made / "copy.db", tmp_path / "copy.db"))
 
 
@@ -142,7 +142,7 @@ def test_a_restore_saves_the_replaced_memory(memory: Path, copy: Path) -> None:
     then = exported(memory)
     with PipeServer(memory, NO_MODEL) as server:
         server.add("Said after the backup.")
-        server.kill()  # what it wrote is in the journal only
+        server.kill()  # the pages are then in the journal only
     now = exported(memory)
     told = json.loads(run(memory, "restore", copy, "--yes", "--json").stdout)
     assert exported(memory) == then
@@ -166,7 +166,7 @@ def test_forgetting_everything_removes_replaced_memories(memory: Path, copy: Pat
     kept = [Path(json.loads(run(memory, "restore", copy, "--yes", "--json").stdout)["kept_as"]) for _ in range(2)]
     names = [path.name for path in kept]
     unfinished = kept[0].with_name(".memory.db.0123abcd.restored")
-    shutil.copy2(copy, unfinished)  # a restore was killed
+    shutil.copy2(copy, unfinished)  # as a killed restore leaves it
     with PipeServer(memory, NO_MODEL) as server:
         page = server.add("I like tea.")
         receipt = forgotten(server, ids=[page])

@@ -1,4 +1,4 @@
-"""What a disk changes in a page is noticed: its text is never shown or taken along as if it were whole."""
+"""Pages that were damaged on disk are detected, and their text is never used as if it were intact."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ SAID = f"I am allergic to {MARKER}."
 
 
 def flip(file: Path, text: str, changed: bytes | None = None) -> None:
-    """Change bytes in a closed file as a failing disk does: SQLite itself finds nothing wrong.
+    """Change bytes in a closed file as a failing disk does, in a way that SQLite does not detect.
 
     Args:
         file: The file.
@@ -92,13 +92,13 @@ async def test_a_damaged_time_is_detected_too(tmp_path: Path) -> None:
 
 
 def remembered(data: Path, *texts: str) -> list[str]:
-    """Have a memory store pages, and return their ids."""
+    """Store pages in a memory, and return their ids."""
     with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
         return [memory.add_memory(text, "") for text in texts]
 
 
 def damaged(data: Path) -> tuple[list[str], Path]:
-    """Store three pages, and have the disk change the second; return their ids and the file."""
+    """Store three pages, and damage the second on disk; return their ids and the file."""
     ids = remembered(data, "Tea, please.", SAID, "Pottery is fun.")
     file = database_file(data, USER)
     flip(file, SAID)

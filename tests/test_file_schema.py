@@ -18,7 +18,7 @@ PAGES = 3
 
 
 def changed(folder: Path, sql: str) -> bytes:
-    """Change the schema of the test's user's file, and return the file as it is then."""
+    """Change the schema of the file of the test's user, and return the file's bytes."""
     path = database_file(folder, "ada")
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute(sql)

@@ -1,4 +1,4 @@
-"""What a person forgets is gone: for every tool, in every process, and from the bytes of every file."""
+"""Forgotten content is gone from every tool, every process and the bytes of every file."""
 
 import asyncio
 import json
@@ -38,16 +38,16 @@ from tests.servers import (
 )
 from tests.test_engine import CHESS, POTTERY, add_all, memory, settled, until
 
-# Words that stand in no other text; in the index they are cut short by the stemmer.
+# Words that occur in no other text; the stemmer shortens them in the index.
 SECRETS = ("Zanzibarquux", "vermilionfrog", "Okonkwoblat")
 LIMIT_S = 120
 PROMOTING = {**BUSY_BACKGROUND, "mid_term_heat_threshold": 1}
 KILLS = 12
-PAGES = 60  # so many that the log is written to the main file
+PAGES = 60  # enough that the journal is written to the file
 
 
 def left_in_files(folder: Path) -> dict[str, list[str]]:
-    """Return which files under a folder hold the bytes of which secret, whatever their case."""
+    """Return which files under a folder contain the bytes of which secret, ignoring case."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -67,7 +67,7 @@ def left_in_vocabulary(folder: Path) -> list[str]:
 
 
 def forget(server: PipeServer, **what: Any) -> dict[str, Any]:
-    """Make a dry run, confirm it, and return the receipt once it says that the files are scrubbed."""
+    """Make a dry run, confirm it, and return the receipt once the files are purged."""
     dry_run = server.call("forget_memory", **what)
     assert dry_run["status"] == "dry_run"
     receipt = server.call("forget_memory", confirm=dry_run["confirm"])
@@ -77,7 +77,7 @@ def forget(server: PipeServer, **what: Any) -> dict[str, Any]:
 
 
 def everything_shown(server: PipeServer) -> str:
-    """Return what the tools tell that could hold what was said."""
+    """Return the results of the tools that could quote pages."""
     told: list[Any] = [
         server.call("retrieve_memory", query=query, max_results=100, max_tokens=100_000, explain=False)
         for query in ("What do I do in summer?", "frog trip", "Hello")
@@ -88,7 +88,7 @@ def everything_shown(server: PipeServer) -> str:
 
 
 def kept_rows(folder: Path) -> list[tuple[Any, ...]]:
-    """Return the pages that are not about a secret, but for where they are filed, with their vectors."""
+    """Return the pages that are not about a secret, with their vectors, but without chain and segment."""
     connection = open_store(folder)
     try:
         return connection.execute(
@@ -244,7 +244,7 @@ def test_purging_waits_for_a_reader_and_the_receipt_says_so(data: Path, monkeypa
 
 
 async def at_rest(engine: MemoryEngine) -> None:
-    """Wait until nothing is filed or learned any more, which one of two countings would miss."""
+    """Wait until background work has settled and the backlog is empty."""
 
     async def is_at_rest() -> bool:
         stats = await engine.stats()
@@ -395,7 +395,7 @@ async def test_many_topics_get_their_summaries_in_the_background(
         ids = await add_all(engine, *POTTERY)
         ids += await add_all(engine, *CHESS)
         assert len((await settled(engine)).top_segments) > 1
-        # What is learned meanwhile makes no difference here.
+        # Facts that are learned meanwhile do not matter here.
         dry_run = await engine.plan_forgetting(Selection(ids=[ids[0], ids[-1]]))
         await engine.forget(dry_run.handle)
 
@@ -455,7 +455,7 @@ async def test_pages_older_than_the_retention_are_forgotten_daily(
 
 
 def go_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """Have time go on with a clock whenever that is moved, so that it does not leap, and be watched."""
+    """Let the steady clock advance together with a clock, so that it does not jump."""
     monkeypatch.setattr("memoryos_mcp.storage.sqlite.retention.steady_us", lambda: to_us(clock.now))
     monkeypatch.setattr("memoryos_mcp.storage.sqlite.retention.WATCHED_US", 0)
 
@@ -492,7 +492,7 @@ async def test_a_clock_that_leaps_ahead_and_back_forgets_nothing(
         assert await page_texts(engine) == texts
         clock.move(days=2 * YEARS)
         await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
-        clock.move(days=YEARS)  # it leapt once more, so this is no second look
+        clock.move(days=YEARS)  # the clock jumps again, so this is not a second check
         await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
         assert await page_texts(engine) == texts
 

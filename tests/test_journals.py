@@ -1,4 +1,4 @@
-"""Which file a journal belongs to, when a server was killed and its memory's file was replaced or not."""
+"""Detection of journals that belong to another file, after kills and replacements."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.campaign
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no file in use")
 
-# Adds pages to a memory, and ends as a killed process does.
+# Adds pages to a memory, and ends like a killed process.
 ADD_AND_DIE = """
 import os, signal, sys
 from memoryos_mcp import Memoryos
@@ -57,7 +57,7 @@ def opened(data: Path) -> Memoryos:
 
 
 def page_numbers(data: Path) -> list[int]:
-    """Return the numbers of the pages of a closed memory, having checked the whole file."""
+    """Check the file of a closed memory, and return the numbers of its pages."""
     with closing(apsw.Connection(str(database_file(data, USER)))) as connection:
         assert connection.execute("PRAGMA integrity_check").get == "ok"
         texts = connection.execute("SELECT user_input FROM pages ORDER BY seq").fetchall()
@@ -66,7 +66,7 @@ def page_numbers(data: Path) -> list[int]:
 
 @pytest.fixture
 def copies(data: Path, tmp_path: Path) -> dict[str, Path]:
-    """Return a backup and a plain copy of a memory of three pages, which stays."""
+    """Return a backup and a plain copy of a memory with three pages."""
     with opened(data) as memory:
         for number in range(3):
             memory.add_memory(f"Page {number}.", "Yes.")
@@ -137,7 +137,7 @@ def test_a_journal_is_not_applied_to_a_new_file(data: Path) -> None:
 
 
 def forget_the_state(path: Path) -> None:
-    """Make of a note one of an earlier version, and change the file's time as a checkpoint of that does."""
+    """Turn a note into one of an earlier version, and change the file's time as a checkpoint of that version does."""
     note = path.with_name("memory.db-wal-owner")
     note.write_text(" ".join(note.read_text(encoding="ascii").split()[:4]), encoding="ascii")
     os.utime(path)
@@ -149,7 +149,7 @@ def remove_the_note(path: Path) -> None:
 
 
 def stop_the_machine(path: Path) -> None:
-    """Leave the time of an earlier checkpoint on the disk, and the note of another run of the machine."""
+    """Set the time of an earlier checkpoint on the file, and another boot id in the note."""
     note = path.with_name("memory.db-wal-owner")
     words = note.read_text(encoding="ascii").split()
     note.write_text(" ".join([*words[:6], "another-boot"]), encoding="ascii")
@@ -201,7 +201,7 @@ def test_the_journal_of_a_running_process_stays(data: Path) -> None:
     with process:
         assert process.stdout is not None
         process.stdout.readline()
-        os.utime(path)  # as another program's checkpoint would
+        os.utime(path)  # like the checkpoint of another program
         with opened(data) as memory:
             memory.add_memory("Page 4.", "Yes.")
         process.communicate()

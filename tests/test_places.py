@@ -1,4 +1,4 @@
-"""A memory whose file is replaced or removed while a server has it open, and one whose disk is full or read-only."""
+"""Memories whose file is replaced or removed while a server has it open, or whose disk is full or read-only."""
 
 import gzip
 import json
@@ -47,7 +47,7 @@ def other(tmp_path: Path) -> tuple[Path, set[str]]:
 
 
 def replace_file(data: Path, new: Path) -> Path:
-    """Put a file in a memory's place as sync clients do: in one step, the journals left as they are."""
+    """Replace a memory's file in one step as sync clients do, without its journals."""
     path = database_file(data, USER)
     shutil.copyfile(new, path.with_name("arriving"))
     return path.with_name("arriving").replace(path)
@@ -179,7 +179,7 @@ def test_a_file_that_sqlite_finds_moved_counts_as_replaced(tmp_path: Path, code:
 
 @pytest.fixture
 def large(tmp_path: Path) -> tuple[Path, set[str]]:
-    """Return a file of more of SQLite's pages than a new memory has, and its pages."""
+    """Return a file with more of SQLite's pages than a new memory has, and the ids of its pages."""
     with PipeServer(tmp_path / "large") as server:
         pages = {server.add(f"Page {number}: " + "word " * 600) for number in range(40)}
     return database_file(tmp_path / "large", USER), pages
@@ -233,7 +233,7 @@ def flipped(backup: Path) -> None:
 
 
 def with_a_view(backup: Path) -> None:
-    """Make of a file one whose pages are a view that claims to hold whatever is asked for, without an end."""
+    """Replace the pages in a file by a view that returns rows without end."""
     backup.unlink()
     with closing(apsw.Connection(str(backup))) as connection:
         endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0"
@@ -272,7 +272,7 @@ def test_journals_become_writable_with_their_file(data: Path) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MB, as far as this account may mount one."""
+    """Yield a file system of 8 MB; skip if this account cannot mount one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
@@ -287,7 +287,7 @@ def remount(disk: Path, how: str) -> None:
 
 
 def fill(disk: Path) -> Path:
-    """Leave no room on a disk, and return the file that takes it."""
+    """Fill a disk, and return the file that fills it."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -307,7 +307,7 @@ def refusal(server: PipeServer) -> str:
 
 
 def check_that_it_is_read(data: Path, log: Path, pages: set[str], because: str) -> None:
-    """Serve, look at and export a memory to which nothing can be written."""
+    """Check that an unwritable memory can be served, shown and exported, and that pages are refused."""
     with PipeServer(data, log=log) as server:
         wait_until(lambda: server.stats()["search_mode"] == "hybrid", "meaning is compared")
         found = server.call("retrieve_memory", query="Which clay things do I make?", max_results=20)
@@ -331,23 +331,36 @@ def potter(data: Path, log: Path, *, is_killed: bool = False) -> set[str]:
     return pages
 
 
+def protect(disk: Path) -> None:
+    remount(disk, "ro")
+
+
+def use_all_inodes(disk: Path) -> None:
+    remount(disk, "nr_inodes=40")
+    with suppress(OSError):
+        for number in range(40):
+            (disk / f"empty{number}").touch()
+
+
 @linux_only
-@pytest.mark.parametrize("is_killed", [False, True], ids=["closed", "journal left"])
-def test_a_memory_on_a_read_only_disk_can_be_read(disk: Path, tmp_path: Path, is_killed: bool) -> None:
+@pytest.mark.parametrize(
+    ("make_unwritable", "is_killed", "because"),
+    [
+        pytest.param(protect, False, "on a read-only disk", id="read-only"),
+        pytest.param(protect, True, "on a read-only disk", id="read-only, with a journal"),
+        pytest.param(fill, False, "no space left on the disk", id="full"),
+        pytest.param(use_all_inodes, False, "takes no more files", id="without inodes"),
+    ],
+)
+def test_a_memory_on_an_unwritable_disk_can_be_read(
+    make_unwritable: Callable[[Path], object], is_killed: bool, because: str, disk: Path, tmp_path: Path
+) -> None:
     data = disk / "data"
     pages = potter(data, tmp_path / "first.log", is_killed=is_killed)
-    remount(disk, "ro")
-    check_that_it_is_read(data, tmp_path / "second.log", pages, "on a read-only disk")
-    remount(disk, "rw")
+    make_unwritable(disk)
+    check_that_it_is_read(data, tmp_path / "second.log", pages, because)
+    remount(disk, "rw,size=16m,nr_inodes=1000")
     assert {page.page_id for page in stored_pages(data)} == pages
-
-
-@linux_only
-def test_a_memory_on_a_full_disk_can_be_read(disk: Path, tmp_path: Path) -> None:
-    data = disk / "data"
-    pages = potter(data, tmp_path / "first.log")
-    fill(disk)
-    check_that_it_is_read(data, tmp_path / "second.log", pages, "no space left on the disk")
 
 
 @linux_only
@@ -408,14 +421,3 @@ def test_a_file_replaced_on_a_full_disk_is_saved_later(disk: Path, tmp_path: Pat
     assert after in page_ids(path)
     (kept,) = kept_copies(path)
     assert pages < page_ids(kept)
-
-
-@linux_only
-def test_a_memory_on_a_disk_without_inodes_can_be_read(disk: Path, tmp_path: Path) -> None:
-    data = disk / "data"
-    pages = potter(data, tmp_path / "first.log")
-    remount(disk, "nr_inodes=40")
-    with suppress(OSError):
-        for number in range(40):
-            (disk / f"empty{number}").touch()
-    check_that_it_is_read(data, tmp_path / "second.log", pages, "takes no more files")

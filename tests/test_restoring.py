@@ -1,4 +1,4 @@
-"""A correction that was a mistake is shown before it is made, and taken back after it as if it had not been made."""
+"""Dry runs of corrections, and undoing corrections."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ from tests.test_store_forgetting import forget, tables
 from tests.test_store_redo import fact, facts, file, filled, learn, rows, topic
 
 ANTS = "The user keeps ants"
-# What tells how often something was changed, and by what salt digests were made.
+# Tables that count changes, and the salt of digests.
 UNLIKE = {"changes", "meta", "lease"}
 
 
@@ -54,14 +54,14 @@ async def restore(store: SqliteStore, name: str, *, is_dry_run: bool = False) ->
 
 
 async def refusal(store: SqliteStore, name: str) -> str:
-    """Return why something cannot be restored; nothing may have changed."""
+    """Return why something cannot be restored, and check that nothing has changed."""
     with pytest.raises(ArgumentError) as caught:
         await restore(store, name)
     return str(caught.value)
 
 
 def kept(folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return all that a restore is to bring back: when a fact was last heard of is no part of it."""
+    """Return everything that a restore must bring back; the time of the last confirmation is left out."""
     found = {name: content for name, content in tables(folder).items() if name not in UNLIKE}
     columns = (
         "fact, text, slot, valid_from_us, valid_until_us, superseded_by, ended_by, ended_seq, learned_by, is_archived"
@@ -70,7 +70,7 @@ def kept(folder: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 async def known(store: SqliteStore, clock: Clock, **more: Any) -> Lease:
-    """Store three pages that teach two facts and a trait, and let a minute pass."""
+    """Store three pages with two facts and a trait, and let a minute pass."""
     lease = await filled(store, 3)
     await file(store, lease, topic(1, 2, 3))
     await learn(store, lease, [1, 2], fact(PARIS, 1, 2, **more), fact(ANTS, 2), trait(Level.LOW, "Eats all.", 1, 2))
@@ -78,7 +78,7 @@ async def known(store: SqliteStore, clock: Clock, **more: Any) -> Lease:
     return lease
 
 
-# Facts ----------------------------------------------------------------------------------------------------------------
+# Facts ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [LONDON, None])
@@ -219,7 +219,7 @@ async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
         assert "not there: trait:Diet" in await refusal(store, "trait:Diet")
 
 
-# Traits ---------------------------------------------------------------------------------------------------------------
+# Traits --------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_trait_corrected_by_mistake_is_restored(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ async def test_a_trait_that_was_learned_again_is_not_restored(tmp_path: Path) ->
         assert now.learned_by == "llm"
 
 
-# Any order ------------------------------------------------------------------------------------------------------------
+# Any order -----------------------------------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=15)
@@ -287,7 +287,7 @@ def test_corrections_undone_in_reverse_leave_no_trace(seed: int) -> None:
         asyncio.run(run_it(Path(folder)))
 
 
-# Dry runs -------------------------------------------------------------------------------------------------------------
+# Dry runs ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_dry_run_tells_what_would_change_and_changes_nothing(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ async def test_a_dry_run_tells_what_would_change_and_changes_nothing(tmp_path: P
             clock.move(minutes=1)
 
 
-# Readings under way ---------------------------------------------------------------------------------------------------
+# Running extractions -------------------------------------------------------------------------------------------------
 
 
 async def test_lessons_from_before_a_restore_are_discarded(tmp_path: Path) -> None:
@@ -326,14 +326,14 @@ async def test_lessons_from_before_a_restore_are_discarded(tmp_path: Path) -> No
             segments=(1,), pages=[3], lessons=lessons, traits=await store.traits(), learner="llm", corrections=noted
         )
         await restore(store, "k1")
-        await correct_fact(store, 2)  # as many corrections as before, but of something else
+        await correct_fact(store, 2)  # the number of corrections is the same as before
         assert len(await store.corrected_facts()) == len(noted)
         assert not await store.commit(lease, late)
         assert await facts(store) == [PARIS]
 
 
 class Interrupted(ScriptedAnalyst):
-    """States all it is not told is wrong; while it reads first the user takes a correction back and makes another."""
+    """Learns all facts not marked as wrong; during its first call the user undoes a correction and makes another."""
 
     def __init__(self, store: SqliteStore, restored: int, wrong: int, *texts: str) -> None:
         super().__init__()
@@ -369,7 +369,7 @@ async def test_a_running_extraction_follows_a_restore(tmp_path: Path) -> None:
         assert not [text for text in current if "peanut" in text.lower()]
 
 
-# Taken along ----------------------------------------------------------------------------------------------------------
+# Exports and imports -------------------------------------------------------------------------------------------------
 
 
 async def test_a_correction_can_be_undone_in_an_imported_memory(tmp_path: Path) -> None:
@@ -395,11 +395,11 @@ async def test_a_correction_can_be_undone_in_an_imported_memory(tmp_path: Path) 
         assert now.learned_by == "extractive"
 
 
-# Through a server and the command line --------------------------------------------------------------------------------
+# Through a server and the command line -------------------------------------------------------------------------------
 
 
 def learned(server: PipeServer) -> str:
-    """Have a fact learned, and return its id."""
+    """Learn a fact, and return its id."""
     server.add("I live in Paris. I am allergic to peanuts.")
     for number in range(6):
         server.add(f"My pottery class glazed bowl {number} in the kiln, and I love pottery.")

@@ -1,4 +1,4 @@
-"""When old pages are forgotten by a clock that goes right, stands for a while, or leaps."""
+"""Retention with a clock that is right, pauses or jumps."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,7 +19,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 class Machine:
-    """A memory, and a machine whose clock may leap while time goes on, looked at as a server does."""
+    """A memory on a machine whose clock may jump, checked for old pages as by a server."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.passed = timedelta()
@@ -48,7 +48,7 @@ class Machine:
         self.go_on(how_long)
 
     def go_on(self, how_long: timedelta) -> None:
-        """Go on running a server."""
+        """Let a running server run on."""
         until = self.passed + how_long
         while self.passed <= until:
             self._look_if_due()
@@ -74,7 +74,7 @@ class Machine:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    """Return a machine with one page, which a server has looked at."""
+    """Return a machine with one page, which a server has checked once."""
     with closing(apsw.Connection(":memory:")) as connection:
         machine = Machine(connection)
         monkeypatch.setattr(retention, "steady_us", machine.steady_us)

@@ -10,7 +10,7 @@ from memoryos_mcp.storage.paths import USER_ID_MAX_CHARS, database_file, user_fo
 
 ROOT = Path("/data")
 RESERVED = {"con", "prn", "aux", "nul", *(f"{name}{digit}" for name in ("com", "lpt") for digit in range(10))}
-# Beside any text: ids that look like paths, like devices, and like the names that this module itself makes.
+# In addition to any text: ids that look like paths, devices and folder names of this module.
 NASTY = st.text(alphabet="aAbB./\\~-_: 0\u0130iI\u0131\ufb01é\u0301\U0001f600", min_size=1, max_size=12)
 MADE = st.from_regex(r"[a-z0-9-]{1,8}~[0-9a-f]{24}", fullmatch=True)
 USER_IDS = st.one_of(

@@ -1,4 +1,4 @@
-"""The SQLite store keeps its promises: durable pages, first in first out, one lease, nothing half-written."""
+"""The SQLite store: durable pages, short-term capacity, leases, transactions and integrity checks."""
 
 import asyncio
 import os
@@ -94,7 +94,7 @@ async def lease_of(store: SqliteStore) -> Lease:
 
 
 async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -> Lease:
-    """File the whole backlog under one new segment and chain."""
+    """Put the whole backlog into one new segment and chain."""
     lease = await lease_of(store)
     seqs = tuple(page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=1000)))
     plan = SegmentPlan(None, seqs, Digest(keywords, "summary"), vector(1, 0, 0), "test")
@@ -106,7 +106,7 @@ async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -
 async def learned(
     store: SqliteStore, lease: Lease, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait] = ()
 ) -> bool:
-    """Take over what pages of segment 1 teach, computed from these traits; return whether it was accepted."""
+    """Commit lessons from pages of segment 1, computed from these traits; return whether they were accepted."""
     return await store.commit(
         lease, Learning(segments=(1,), pages=pages, lessons=lessons, traits=traits, learner="test")
     )
@@ -295,7 +295,7 @@ async def test_a_released_lease_is_free_at_once(tmp_path: Path) -> None:
 
 async def test_a_store_releases_its_own_lease_and_no_other(tmp_path: Path) -> None:
     async with opened(tmp_path) as first, opened(tmp_path) as second:
-        await first.release_lease()  # it has none
+        await first.release_lease()  # the first store has no lease
         old = await lease_of(first)
         await second.release_lease()
         assert await second.take_lease(30) is None

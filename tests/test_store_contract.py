@@ -1,4 +1,4 @@
-"""What every store promises, whatever it is made of; a second store is held to the same tests."""
+"""The guarantees of every store, tested through the protocols alone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

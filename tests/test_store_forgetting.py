@@ -1,4 +1,4 @@
-"""Forgetting in the store: what rested on a page goes with it, all or nothing, and the rest agrees with itself."""
+"""Forgetting in the store: data derived from a page is deleted with it, and the rest stays consistent."""
 
 import asyncio
 import random
@@ -45,7 +45,7 @@ async def filled(store: SqliteStore, pages: int) -> Lease:
 
 
 async def forget(store: SqliteStore, plan: ForgetPlan, handle: str = "f_1") -> ForgetReceipt:
-    """Plan and confirm; the dry run must have told what came of it."""
+    """Plan and confirm, and check that the dry run returned the same counts."""
     counts, _ = await store.user_data.plan_forgetting(plan, handle, LATER)
     receipt = await store.user_data.forget(handle)
     assert receipt is not None
@@ -62,7 +62,7 @@ def vocabulary(folder: Path) -> set[str]:
 
 
 def tables(folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return the content of every table but those of forgetting itself."""
+    """Return the content of every table, except those of forgetting."""
     names = [row[0] for row in rows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
     beside = ("page_words", "page_vocabulary", "forget_plans", "sqlite_sequence")
     return {
@@ -198,7 +198,7 @@ async def test_empty_segments_go_and_others_get_new_summaries(
         assert (found.chains, found.segments) == ((2,), (2,))
         await forget(store, pages(99), "f_2")
         digests = [Digest(("new",), "chain"), Digest(("new",), "segment")]
-        assert not await store.user_data.set_summaries(found, digests, "test")  # they may quote what is gone by now
+        assert not await store.user_data.set_summaries(found, digests, "test")  # they may quote forgotten pages
         assert await store.user_data.set_summaries(
             await store.user_data.missing_summaries(SummaryCursor(), 10), digests, "test"
         )

@@ -1,4 +1,4 @@
-"""What the fallback did is done again without a trace of it, and the file of the first version comes along."""
+"""Redo of work that the fallback did, and migration of files of the first version."""
 
 import asyncio
 import random
@@ -45,7 +45,7 @@ LLM, STAND_IN = "llm", "extractive"
 
 
 async def filled(store: SqliteStore, pages: int) -> Lease:
-    """Store pages 1 to n and return the lease; the store has no room in short-term."""
+    """Store pages 1 to n, all in the backlog, and return a lease."""
     await store.add_pages([turn(number) for number in range(1, pages + 1)])
     return await lease_of(store)
 
@@ -78,7 +78,7 @@ async def learn(
     by: str = STAND_IN,
     segment: int = 1,
 ) -> None:
-    """Take over what a learner found, as promotion does: the LLM's lessons replace the fallback's."""
+    """Commit lessons as promotion does; those of the LLM replace those of the fallback."""
     lessons = Lessons(
         traits=tuple(change for change in changes if isinstance(change, TraitChange)),
         knowledge=tuple(change for change in changes if not isinstance(change, TraitChange)),
@@ -104,7 +104,7 @@ async def facts(store: SqliteStore) -> list[str]:
 
 
 def rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Return what stands in the file of the test's user."""
+    """Return the rows of a statement from the file of the test's user."""
     connection = apsw.Connection(str(database_file(folder, "ada")), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         return connection.execute(sql).fetchall()
@@ -118,7 +118,7 @@ def where_pages_are(folder: Path) -> dict[int, tuple[int | None, int | None]]:
 
 
 def assert_counts_agree(folder: Path) -> None:
-    """Every page is in one chain and one segment that exist, none of them is empty, and the segments' counts hold."""
+    """Check that every page has an existing chain and segment, that none is empty, and that page counts are right."""
     assert rows(folder, "SELECT seq FROM pages WHERE tier = 'mid_term' AND (chain IS NULL OR segment IS NULL)") == []
     assert rows(folder, "SELECT chain FROM chains WHERE chain NOT IN (SELECT chain FROM pages)") == []
     counted = (
@@ -150,7 +150,7 @@ async def test_a_fact_is_cached_by_its_row_and_found_by_its_slot(tmp_path: Path)
         assert same is bern
 
 
-# Filing anew
+# Filing again
 
 
 async def test_a_redo_moves_pages_and_deletes_empty_segments(
@@ -241,8 +241,8 @@ async def test_a_redo_with_a_page_that_is_not_degraded_is_refused(tmp_path: Path
         assert await file(store, lease, topic(1), by=LLM, is_redo=True)
         before, segments = where_pages_are(tmp_path), await store.segments()
         assert not await file(store, lease, topic(1, 2), by=LLM, is_redo=True)
-        assert not await file(store, lease, topic(4), by=LLM, is_redo=True)  # it waits in the backlog
-        assert not await file(store, lease, topic(2, 3), by=LLM)  # they do not
+        assert not await file(store, lease, topic(4), by=LLM, is_redo=True)  # page 4 is in the backlog
+        assert not await file(store, lease, topic(2, 3), by=LLM)  # pages 2 and 3 are not in the backlog
         assert where_pages_are(tmp_path) == before
         assert str(await store.segments()) == str(segments)
         assert await file(store, lease, topic(2, 3), by=LLM, is_redo=True)
@@ -314,7 +314,7 @@ def test_each_page_is_in_one_segment_after_any_redo(seed: int) -> None:
         asyncio.run(run(Path(folder)))
 
 
-# What the fallback taught
+# Facts learned by the fallback
 
 
 async def test_a_fallback_fact_is_deleted_once_the_llm_read_its_pages(tmp_path: Path) -> None:
@@ -464,7 +464,7 @@ async def test_an_llm_fact_confirmed_by_the_fallback_stays(
         assert await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact("The user likes tea.", 1), by=LLM)
         await learn(store, lease, [2], ConfirmFact(1, (2,)))
-        await learn(store, lease, [2], by=LLM)  # it has nothing to add: the fact is known
+        await learn(store, lease, [2], by=LLM)  # no new facts: the fact is known
         assert await facts(store) == ["The user likes tea."]
 
 
@@ -493,7 +493,7 @@ async def test_the_fallback_only_adds_evidence_to_an_llm_trait(tmp_path: Path) -
         assert rows(tmp_path, "SELECT * FROM trait_history") == []
         late = Lessons((TraitChange("Music", Level.LOW, "new", (1,)),), ())
         stale = Learning(segments=(1,), pages=[1], lessons=late, traits=before, learner=LLM)
-        assert not await store.commit(lease, stale)  # who had not seen the evidence judges anew
+        assert not await store.commit(lease, stale)  # the lessons were computed without the evidence
 
 
 async def test_the_fallback_changes_its_own_trait(tmp_path: Path) -> None:
@@ -539,16 +539,16 @@ async def test_a_replaced_answer_does_not_become_valid_again(tmp_path: Path, by:
         clock.move(hours=1)
         await learn(store, lease, [2], fact("I live in Oslo.", 2, supersedes=(1,)))
         clock.move(hours=1)
-        if by == LLM:  # it says in its own words what the fallback had quoted
+        if by == LLM:  # the LLM rephrases the fact that the fallback quoted
             await learn(store, lease, [2], fact("The user lives in Oslo.", 2, supersedes=(1,)), by=LLM)
             assert await facts(store) == ["The user lives in Oslo."]
-        else:  # the fallback had learned of two moves, the LLM finds the second
+        else:  # the fallback learned of two moves, the LLM learns the second
             await learn(store, lease, [3], fact("I live in Kyiv.", 3, supersedes=(2,)))
             await learn(store, lease, [2], by=LLM)
             assert await facts(store) == ["I live in Kyiv."]
 
 
-# To be learned again
+# Learning again
 
 
 async def test_reading_and_filing_by_the_fallback_are_separate(tmp_path: Path) -> None:
@@ -640,7 +640,7 @@ async def test_accepted_fallback_work_is_not_redone(tmp_path: Path) -> None:
         assert where_pages_are(tmp_path) == before
         assert await facts(store) == ["I like tea.", "I like jam."]
         assert not await file(store, lease, topic(1), by=LLM, is_redo=True)
-        assert await store.mark_degraded(STAND_IN) == 4  # whoever asks for it can have it done again all the same
+        assert await store.mark_degraded(STAND_IN) == 4  # accepted pages can still be redone on request
         assert_counts_agree(tmp_path)
 
 
@@ -734,7 +734,7 @@ _PAGE = (
 
 
 def make_first_version(folder: Path) -> Path:
-    """Make a file as version 1 left it: two pages filed, one of them learned from, one in the backlog, one new."""
+    """Create a file of version 1 with two filed pages, one of them analysed, one page in the backlog and a new one."""
     path = database_file(folder, "ada")
     path.parent.mkdir(parents=True)
     connection = apsw.Connection(str(path))
@@ -847,7 +847,7 @@ async def test_token_vectors_of_an_earlier_version_are_migrated(tmp_path: Path) 
         assert (await store.token_vectors([1, 2, 3], 1_000)).seqs.tolist() == [2, 2]
 
 
-# Facts with an end
+# Facts with a stated end
 
 
 async def test_a_fact_is_valid_until_its_stated_end(tmp_path: Path) -> None:
@@ -862,7 +862,7 @@ async def test_a_fact_is_valid_until_its_stated_end(tmp_path: Path) -> None:
         assert [unembedded.text for unembedded in (await store.unembedded(9)).facts] == ["I am in Rome."]
         assert ((await store.counts()).user_facts, (await store.counts()).superseded_facts) == (1, 0)
         clock.now = end - timedelta(microseconds=1)
-        await learn(store, lease, [2], fact("i am in rome", 2), by=LLM)  # said again while it holds
+        await learn(store, lease, [2], fact("i am in rome", 2), by=LLM)  # said again while the fact is valid
         assert [len(known.evidence) for known in await store.facts(FactQuery(About.USER))] == [2]
         clock.now = end
         assert await facts(store) == []
@@ -871,7 +871,7 @@ async def test_a_fact_is_valid_until_its_stated_end(tmp_path: Path) -> None:
         lessons = Lessons((), (ConfirmFact(1, (2,)),))
         late = Learning(segments=(1,), pages=[2], lessons=lessons, traits=[], learner=LLM)
         assert not await store.commit(lease, late)
-        await learn(store, lease, [2], fact("I am in Rome.", 2), by=LLM)  # back again: another stay, another fact
+        await learn(store, lease, [2], fact("I am in Rome.", 2), by=LLM)  # a second stay is a new fact
         assert [known.fact for known in await store.facts(FactQuery(About.USER))] == [2]
 
 

@@ -1,4 +1,4 @@
-"""Static tokens in their file: what opens the door, what does not, and what the file never holds."""
+"""Static tokens: which tokens are accepted, and what their file contains."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def tokens(path: Path, clock: Clock) -> TokenStore:
 
 
 def command(path: Path, *arguments: str) -> str:
-    """Run a command on the file's folder in a process of its own, and return what it printed."""
+    """Run a command for tokens in another process, and return its output."""
     whole = [sys.executable, "-m", "memoryos_mcp", "token", *arguments, "--data-storage-path", str(path.parent)]
     done = subprocess.run(whole, capture_output=True, check=True, timeout=LIMIT_S, env=clean_environment())
     return done.stdout.decode().strip()
@@ -215,7 +215,9 @@ def test_a_copy_written_into_the_open_file_counts_at_once(
     shutil.copyfile(path, tmp_path / "copy.db")
     eve = tokens.add("eve", {Scope.ADMIN})
     assert tokens.find(eve) is not None
-    shutil.copyfile(tmp_path / "copy.db", path)  # the same inode, and as many changes again, which SQLite goes by
+    shutil.copyfile(
+        tmp_path / "copy.db", path
+    )  # the same inode and change counter, by which SQLite would use its cache
     with closing(TokenStore(path, clock=clock)) as other:
         zed = other.add("zed", {Scope.READ})
     assert tokens.find(eve) is None
