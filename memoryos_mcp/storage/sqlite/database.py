@@ -104,21 +104,21 @@ class Database:
         async with self._write_lock:
             self._file.opened()
             # Our connections may read while the file is rewritten, but not while its journal is emptied.
-            return await self._threads.run(self._rewrite) and await self._alone(self._empty_journal)
+            return await self._threads.run(self._rewrite) and await self._without_readers(self._empty_journal)
 
     async def keep_lost(self) -> None:
         """See `Store.keep_lost`; the copy is in the same folder."""
         async with self._write_lock:
             if self._file.writer is not None:
-                await self._alone(self._file.keep_lost)
+                await self._without_readers(self._file.keep_lost)
 
     async def close(self) -> None:
         """Wait for running calls, and close the connections; the file is then complete without a journal."""
         async with self._write_lock:
             if self._file.writer is not None:
-                await self._alone(self._file.close)
+                await self._without_readers(self._file.close)
 
-    async def _alone(self, work: Callable[[], T]) -> T:
+    async def _without_readers(self, work: Callable[[], T]) -> T:
         """Run work in a thread while no reading connection is in use; the caller has the write lock."""
         taken = 0
         try:

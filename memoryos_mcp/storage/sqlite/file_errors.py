@@ -79,7 +79,8 @@ def _advice(error: apsw.Error, path: Path) -> str:
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
         return f"{path} could not be read; check the disk, and restore a backup if the disk is failing"
     if isinstance(error, apsw.FullError | apsw.IOError):
-        return f"no space to write in {folder} (disk full or a size limit); nothing was stored. Free space, try again"
+        cause = "disk full or a size limit"
+        return f"no space to write in {folder} ({cause}); nothing was stored. Free some space and try again"
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return f"{path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; nothing was stored. Try again"
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
@@ -93,5 +94,5 @@ def _system_advice(error: OSError, path: Path) -> str:
     if error.errno in {errno.EACCES, errno.EPERM}:
         return f"{path.parent} cannot be written; make the folder and its files writable for this user"
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-        return f"no space to write in {path.parent}; free space, try again"
+        return f"no space to write in {path.parent}; free some space and try again"
     return f"{path} could not be opened: {os.strerror(error.errno) if error.errno else type(error).__name__}"

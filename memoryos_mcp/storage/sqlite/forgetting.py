@@ -116,7 +116,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     named_traits = {dimension for dimension in plan.traits if has_trait(connection, dimension)}
     traits = sorted({*named_traits, *_traits_without_evidence(connection)})
     changed = {row[0] for row in all_rows(connection, f"SELECT dimension FROM trait_evidence WHERE seq IN {_GOING}")}  # noqa: S608
-    again = _confirming(connection, set(facts) - set(plan.facts if plan.refuses else ()))
+    again = _remaining_evidence(connection, set(facts) - set(plan.facts if plan.refuses else ()))
     said = _drop_pages(connection)
     _drop_facts(connection, facts, plan)
     _delete_traits(connection, traits)
@@ -125,7 +125,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
         # Other texts may quote the pages too: of an earlier chain or segment, or by an LLM that did not cite the page.
         lost = _lost_words(connection, said)
         others = _facts_with(connection, lost)
-        again |= _confirming(connection, others)
+        again |= _remaining_evidence(connection, others)
         _drop_facts(connection, others, plan)
         facts += others
         changed |= _traits_with(connection, lost)
@@ -181,7 +181,7 @@ def _traits_without_evidence(connection: apsw.Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _confirming(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
+def _remaining_evidence(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
     """Return the remaining pages that are evidence of facts to be deleted."""
     sql = f"SELECT seq FROM fact_evidence WHERE fact = ? AND seq NOT IN {_GOING}"  # noqa: S608 - constant
     return {seq for fact in facts for seq in numbers(connection, sql, fact)}

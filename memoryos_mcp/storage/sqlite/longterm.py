@@ -82,10 +82,10 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
     if valid != len(needed):
         return False
     added = [change for change in lessons.knowledge if isinstance(change, AddFact) and change.slot is not None]
-    return all(_is_alone(connection, change, owner(change.about), now_us, later) for change in added)
+    return all(_supersedes_all(connection, change, owner(change.about), now_us, later) for change in added)
 
 
-def _is_alone(
+def _supersedes_all(
     connection: apsw.Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
 ) -> bool:
     """Return whether a new fact supersedes every earlier fact with its slot."""
@@ -257,7 +257,7 @@ def _add_fact(
     named = [added[folded(text)] for text in change.ends if folded(text) in added]
     supersedes = [old for old in dict.fromkeys([*change.supersedes, *unseen, *named]) if old != added.get(words)]
     connection.executemany(
-        # A fact said to hold since before the older fact began ends that one at the time it was said.
+        # The older fact ends when the new one begins or, if the new one began first, when the new one was said.
         "UPDATE facts SET valid_until_us = max(valid_from_us, min(iif(?1 >= valid_from_us, ?1, ?2), "
         "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
         [(begin_us, max(begin_us, min(said[0], now_us)), old) for old in supersedes],
@@ -295,7 +295,7 @@ def _add_fact(
 
 
 def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """End a fact when a newer one with its slot begins; pages may be read in another order than they were said."""
+    """End a fact at the start of a newer one with its slot, which exists if an older page was read later."""
     sql = (
         f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
         "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "

@@ -20,6 +20,8 @@ NEEDED_BYTES = 1_000_000
 class FileIdentity:
     """The identities of an open file and its journals.
 
+    Every method raises `OSError` if the folder cannot be examined or changed.
+
     Attributes:
         file: The identity of the file; None if it did not exist.
         journals: The identities of its journals, in the order of `journals_of`; None for a missing journal.
@@ -35,28 +37,16 @@ class FileIdentity:
         return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
 
     def is_unchanged(self) -> bool:
-        """Return whether the file and its journals were neither replaced nor removed; takes some microseconds.
-
-        Raises:
-            OSError: The folder cannot be examined.
-        """
+        """Return whether the file and its journals were neither replaced nor removed; takes some microseconds."""
         return identity(self.path) == self.file and not self.has_lost_journals()
 
     def has_lost_journals(self) -> bool:
-        """Return whether a journal was replaced or removed, so that writes to it are lost.
-
-        Raises:
-            OSError: The folder cannot be examined.
-        """
+        """Return whether a journal was replaced or removed, so that writes to it are lost."""
         opened = zip(journals_of(self.path), self.journals, strict=False)
         return any(journal is not None and identity(path) != journal for path, journal in opened)
 
     def has_lost_only_index(self) -> bool:
-        """Return whether only the index of the journal was replaced or removed, which SQLite can create again.
-
-        Raises:
-            OSError: The folder cannot be examined.
-        """
+        """Return whether only the index of the journal was replaced or removed, which SQLite can create again."""
         journal = (identity(journals_of(self.path)[0]),)
         is_whole = identity(self.path) == self.file and journal == self.journals[:1] != (None,)
         return is_whole and self.has_lost_journals()
@@ -67,11 +57,7 @@ class FileIdentity:
             raise StorageError(lost_message(self.path))
 
     def remove_journals(self) -> None:
-        """Remove the journals of a replaced file, which SQLite would apply to the new file.
-
-        Raises:
-            OSError: They cannot be removed.
-        """
+        """Remove the journals of a replaced file, which SQLite would apply to the new file."""
         for path, journal in zip(journals_of(self.path), self.journals, strict=False):
             if journal is not None and identity(path) == journal:
                 path.unlink(missing_ok=True)

@@ -208,7 +208,7 @@ class TokenStore:
             msg = f"{self._path} cannot be used; make it and its folder readable and writable for this account"
             raise StorageError(msg) from error
         except apsw.FullError as error:
-            msg = f"no space to write in {self._path.parent}; nothing was changed. Free space, try again"
+            msg = f"no space to write in {self._path.parent}; nothing was changed. Free some space and try again"
             raise StorageError(msg) from error
         except apsw.Error as error:
             msg = f"{self._path} could not be used (SQLite: {type(error).__name__}); nothing was changed"
