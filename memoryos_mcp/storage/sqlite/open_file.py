@@ -174,7 +174,7 @@ class OpenFile:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Translate errors of SQLite and the system; once damage is found, every later call fails."""
+        """Translate errors of SQLite and the operating system; once damage is found, every later call fails."""
         if self._damage is not None:
             raise self._damage
         try:

@@ -174,8 +174,8 @@ CREATE TABLE llm_usage (
 
 # Data for ranking: the token codes of pages, and the names that the user and the assistant call each other.
 _RANKING = """
--- One row a page, at its first window, since many small rows fill SQLite's pages badly; ``counts`` has four 16-bit
--- numbers for each window: the word pieces of what the user states and asks, and the assistant states and asks.
+-- One row for each page, because many small rows fill SQLite's pages badly. ``counts`` has four 16-bit numbers for each
+-- window: the tokens of the user's statements and questions, and of the assistant's statements and questions.
 CREATE TABLE page_tokens (
     vector_id INTEGER PRIMARY KEY REFERENCES page_vectors,
     counts BLOB NOT NULL,
@@ -250,19 +250,19 @@ ALTER TABLE pages ADD COLUMN source TEXT NOT NULL DEFAULT 'conversation'
     CHECK (source IN ('conversation', 'tool', 'web', 'document'));
 ALTER TABLE pages ADD COLUMN gives_orders INTEGER NOT NULL DEFAULT 0;
 
--- A fact rests on the pages that state it; those that only confirm it do not keep it.
+-- A fact is deleted with the last page that states it, even if other pages confirm it.
 ALTER TABLE fact_evidence ADD COLUMN is_confirming INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE facts ADD COLUMN ended_by TEXT CHECK (ended_by = 'user'); -- a correction; NULL: a newer fact, or time
-ALTER TABLE facts ADD COLUMN ended_seq INTEGER; -- the newest page when the user corrected it
+ALTER TABLE facts ADD COLUMN ended_by TEXT CHECK (ended_by = 'user'); -- NULL: ended by a newer fact or by time
+ALTER TABLE facts ADD COLUMN ended_seq INTEGER; -- the newest page at the user's correction
 ALTER TABLE trait_history ADD COLUMN ended_by TEXT CHECK (ended_by = 'user');
 
--- Digests of what is not to be learned again from pages up to ``until_seq``.
+-- Digests of facts and traits that must not be learned again from pages up to ``until_seq``.
 CREATE TABLE refused (
     digest BLOB PRIMARY KEY,
     until_seq INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What a dry run found, by the handle that confirms it: numbers of rows, no text.
+-- The plans of dry runs, by the handle that confirms them; they contain numbers of rows, but no text.
 CREATE TABLE forget_plans (
     handle TEXT PRIMARY KEY,
     expires_us INTEGER NOT NULL,
@@ -275,7 +275,7 @@ CREATE TABLE forget_receipts (
     is_scrubbed INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- What the groups of a file became that is being taken in, so that a second attempt goes on where the first one ended.
+-- The rows of the groups of a file that is being imported, so that a repeated import continues where it ended.
 CREATE TABLE imports (
     file TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('chain', 'segment', 'session')),
@@ -319,12 +319,12 @@ ALTER TABLE trait_history ADD COLUMN evidence TEXT NOT NULL DEFAULT '[]'; -- ``s
 
 # The analyst that read a page for knowledge; the kind of a fact and the times stated in it.
 _READ = """
-ALTER TABLE pages ADD COLUMN read_by TEXT; -- who read it for knowledge; NULL: nobody yet
+ALTER TABLE pages ADD COLUMN read_by TEXT; -- the analyst that read the page for knowledge; NULL: none yet
 UPDATE pages SET read_by = coalesce(learned_by, 'extractive') WHERE is_analysed = 1;
 CREATE INDEX pages_unread ON pages (seq) WHERE read_by IS NULL;
 ALTER TABLE facts ADD COLUMN kind TEXT NOT NULL DEFAULT 'statement' CHECK (kind IN ('statement', 'wish'));
-ALTER TABLE facts ADD COLUMN said_since TEXT; -- a year, a month or a day, as it was said
-ALTER TABLE facts ADD COLUMN said_until TEXT; -- stated_until_us in the same way
+ALTER TABLE facts ADD COLUMN said_since TEXT; -- a year, a month or a day, as stated
+ALTER TABLE facts ADD COLUMN said_until TEXT; -- stated_until_us as stated
 UPDATE facts SET slot = CASE slot WHEN 'lives in' THEN 'lives' WHEN 'works as' THEN 'work'
     WHEN 'works at' THEN 'employer' WHEN 'born in' THEN 'from' ELSE slot END WHERE slot IS NOT NULL;
 """

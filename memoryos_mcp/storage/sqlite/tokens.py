@@ -25,7 +25,7 @@ from memoryos_mcp.model.callers import TOKEN_FORM, TOKEN_PREFIX, Scope, TokenEnt
 FILE_NAME = "tokens.db"
 # A file that exists once a token was created. If the token file is then empty or missing, the server admits nobody.
 NEEDED_NAME = "tokens.needed"
-APPLICATION_ID = 0x6D6F7374  # "most": distinguishes our SQLite files from others
+APPLICATION_ID = 0x6D6F7374  # "most": identifies SQLite files of this program
 CURRENT_VERSION = 1
 BUSY_TIMEOUT_MS = 10_000
 
