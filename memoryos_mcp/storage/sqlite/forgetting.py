@@ -6,7 +6,7 @@ later derived again from the remaining ones.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
@@ -36,7 +36,8 @@ REASON_LOST = "Seen in the pages that are left."
 
 _WORD = re.compile(r"[^\W_]+")
 _GOING = "(SELECT seq FROM temp.going)"
-# Queries for the texts that were derived from pages and may quote them; the first column is the key.
+# Queries for the texts that were derived from pages and may quote them; the first column is the key. Facts without
+# evidence and those of the user quote no pages.
 _FACTS = (
     f"SELECT fact, text FROM facts WHERE learned_by <> '{LEARNED_BY_USER}' "  # noqa: S608 - constant
     "AND fact IN (SELECT fact FROM fact_evidence)"
@@ -124,12 +125,14 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     if said:
         # Other texts may quote the pages too: of an earlier chain or segment, or by an LLM that did not cite the page.
         lost = _lost_words(connection, said)
-        others = _facts_with(connection, lost)
+        others = _keys_with(connection, _FACTS, lost)
         again |= _remaining_evidence(connection, others)
         _drop_facts(connection, others, plan)
         facts += others
-        changed |= _traits_with(connection, lost)
-        segments += _clear_summaries_with(connection, lost)
+        changed |= set(_keys_with(connection, _REASONS, lost))
+        quoting_segments = _keys_with(connection, _SEGMENTS, lost)
+        _clear_summaries(connection, _keys_with(connection, _CHAINS, lost), quoting_segments)
+        segments += quoting_segments
     _clear_reasons(connection, changed)
     _read_again(connection, again)
     drop_needless(connection)
@@ -269,30 +272,10 @@ def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
     return frozenset(word for word in said & derived if not has_word(connection, word))
 
 
-def _facts_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
-    """Return the facts that contain a lost word, except facts without evidence and those of the user."""
-    rows = all_rows(connection, _FACTS)
-    return [fact for fact, text in rows if not lost.isdisjoint(_words(text))]
-
-
-def _traits_with(connection: apsw.Connection, lost: frozenset[str]) -> set[str]:
-    """Return the traits whose reason or history contains a lost word."""
-    rows = all_rows(connection, _REASONS)
-    return {dimension for dimension, reason in rows if not lost.isdisjoint(_words(reason))}
-
-
-def _clear_summaries_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
-    """Clear the summaries of chains and segments that contain a lost word, and return the segments."""
-    chains = [row[0] for row in _texts_with(connection, _CHAINS, lost)]
-    segments = [row[0] for row in _texts_with(connection, _SEGMENTS, lost)]
-    _clear_summaries(connection, chains, segments)
-    return segments
-
-
-def _texts_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> Iterator[tuple[Any, ...]]:
-    for row in all_rows(connection, sql):
-        if not lost.isdisjoint(_words(" ".join(row[1:]))):
-            yield row
+def _keys_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> list[Any]:
+    """Return the keys of the rows of a query for texts that contain a lost word."""
+    rows = all_rows(connection, sql)
+    return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 
 
 def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
