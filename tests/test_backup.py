@@ -1,4 +1,4 @@
-"""Backups: consistent while servers write, checked, and put back so that nothing is lost."""
+"""Backups are consistent while servers write, are checked, and are restored without loss."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ PAGES = 40
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a memory that has some of everything, and with its backup."""
+    """A folder with a memory of all kinds of records, and its backup."""
     folder = tmp_path_factory.mktemp("made")
     asyncio.run(make_memory(folder / "memory", PAGES))
     run(folder / "memory", "backup", folder / "copy.db")
@@ -40,11 +40,11 @@ def memory(made: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(made: Path, tmp_path: Path) -> Path:
-    """Its backup."""
+    """The backup of the memory."""
     return Path(shutil.copy2(made / "copy.db", tmp_path / "copy.db"))
 
 
-def test_a_backup_is_one_private_file_that_holds_everything(memory: Path, copy: Path) -> None:
+def test_a_backup_is_one_private_and_complete_file(memory: Path, copy: Path) -> None:
     assert copy.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in copy.parent.iterdir()) == ["copy.db", "memory"]
     other = copy.parent / "other"
@@ -55,7 +55,7 @@ def test_a_backup_is_one_private_file_that_holds_everything(memory: Path, copy: 
     check_whole(other)
 
 
-def test_a_backup_made_while_a_server_writes_holds_what_was_acknowledged_before(data: Path, tmp_path: Path) -> None:
+def test_a_backup_during_writes_has_all_acknowledged_pages(data: Path, tmp_path: Path) -> None:
     with PipeServer(data, BUSY_BACKGROUND) as server:
         before = {server.add(f"Page {number}.") for number in range(20)}
         requests: list[int] = []
@@ -84,7 +84,7 @@ def test_a_backup_made_while_a_server_writes_holds_what_was_acknowledged_before(
     check_whole(restored)
 
 
-async def test_all_users_are_copied_into_a_folder_and_a_damaged_one_is_told(memory: Path, tmp_path: Path) -> None:
+async def test_all_users_are_copied_and_a_damaged_one_is_reported(memory: Path, tmp_path: Path) -> None:
     await make_memory(memory, 10, user="Ana B.")
     await make_memory(memory, 10, user="eve")
     database_file(memory, "eve").write_bytes(b"no memory" * 1000)
@@ -95,7 +95,7 @@ async def test_all_users_are_copied_into_a_folder_and_a_damaged_one_is_told(memo
     assert len(list((tmp_path / "copies").iterdir())) == 2
 
 
-async def test_the_name_of_a_user_is_not_obeyed_by_the_terminal(memory: Path, tmp_path: Path) -> None:
+async def test_control_characters_in_a_user_name_are_escaped(memory: Path, tmp_path: Path) -> None:
     await make_memory(memory, 1, user="eve\x1b[2J")
     shown = run(memory, "backup", tmp_path / "copies", "--all-users").stdout
     assert "1 page of eve␛[2J, verified" in shown.decode()
@@ -138,11 +138,11 @@ def test_a_restore_first_says_what_it_would_replace(memory: Path, copy: Path) ->
     assert exported(memory) == before
 
 
-def test_a_restore_brings_the_memory_back_and_keeps_the_one_before(memory: Path, copy: Path) -> None:
+def test_a_restore_saves_the_replaced_memory(memory: Path, copy: Path) -> None:
     then = exported(memory)
     with PipeServer(memory, NO_MODEL) as server:
         server.add("Said after the backup.")
-        server.kill()  # what it wrote is in the journal only
+        server.kill()  # the pages are then in the journal only
     now = exported(memory)
     told = json.loads(run(memory, "restore", copy, "--yes", "--json").stdout)
     assert exported(memory) == then
@@ -162,11 +162,11 @@ def forgotten(server: PipeServer, **what: object) -> dict[str, object]:
     return receipt
 
 
-def test_forgetting_tells_of_what_a_restore_kept_and_forgetting_everything_removes_it(memory: Path, copy: Path) -> None:
+def test_forgetting_everything_removes_replaced_memories(memory: Path, copy: Path) -> None:
     kept = [Path(json.loads(run(memory, "restore", copy, "--yes", "--json").stdout)["kept_as"]) for _ in range(2)]
     names = [path.name for path in kept]
     unfinished = kept[0].with_name(".memory.db.0123abcd.restored")
-    shutil.copy2(copy, unfinished)  # a restore was killed
+    shutil.copy2(copy, unfinished)  # as a killed restore leaves it
     with PipeServer(memory, NO_MODEL) as server:
         page = server.add("I like tea.")
         receipt = forgotten(server, ids=[page])
@@ -278,16 +278,14 @@ def a_folder(file: Path) -> None:
         (emptied, "is empty"),
         (no_database, "not a SQLite file"),
         (a_strangers, "another program"),
-        (with_a_trigger, "its trigger 'thief' is not of this program"),
+        (with_a_trigger, "its trigger 'thief' is not part of the schema"),
         (newer, "Upgrade"),
         (another_users, "--user-id"),
-        (Path.unlink, "not there"),
+        (Path.unlink, "does not exist"),
         (a_folder, "a folder; name a file in it"),
     ],
 )
-def test_what_is_no_whole_backup_of_this_user_is_refused_and_nothing_is_changed(
-    damage: object, word: str, memory: Path, copy: Path
-) -> None:
+def test_an_unusable_backup_is_refused_without_changes(damage: object, word: str, memory: Path, copy: Path) -> None:
     assert callable(damage)
     damage(copy)
     before = exported(memory)
@@ -306,7 +304,7 @@ def test_a_backup_is_restored_over_an_emptied_memory(memory: Path, copy: Path) -
     assert exported(memory) == before
 
 
-def test_a_backup_of_an_earlier_version_is_restored_and_brought_up_to_date(memory: Path, copy: Path) -> None:
+def test_a_backup_of_an_earlier_version_is_migrated(memory: Path, copy: Path) -> None:
     copy.unlink()
     make_version(copy, USER, 5, PAGES)
     run(memory, "restore", copy, "--yes")

@@ -1,4 +1,4 @@
-"""What a disk changes in a page is noticed: its text is never shown or taken along as if it were whole."""
+"""Pages that were damaged on disk are detected, and their text is never used as if it were intact."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ SAID = f"I am allergic to {MARKER}."
 
 
 def flip(file: Path, text: str, changed: bytes | None = None) -> None:
-    """Change bytes in a closed file as a failing disk does: SQLite itself finds nothing wrong.
+    """Change bytes in a closed file as a failing disk does, in a way that SQLite does not detect.
 
     Args:
         file: The file.
@@ -61,7 +61,7 @@ def flip(file: Path, text: str, changed: bytes | None = None) -> None:
     ],
     ids=["a letter", "no UTF-8", "the answer", "the notes"],
 )
-async def test_a_page_that_the_disk_changed_is_shown_without_its_text(
+async def test_a_damaged_page_is_shown_without_its_text(
     old: str, new: bytes | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with asyncio.timeout(LIMIT_S):
@@ -80,7 +80,7 @@ async def test_a_page_that_the_disk_changed_is_shown_without_its_text(
     assert MARKER not in caplog.text
 
 
-async def test_a_time_that_the_disk_changed_is_noticed_too(tmp_path: Path) -> None:
+async def test_a_damaged_time_is_detected_too(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         (receipt,) = await store.add_pages([Turn("Tea, please.", "", START)])
     for moment in (0, (1 << 62) + 1):
@@ -92,13 +92,13 @@ async def test_a_time_that_the_disk_changed_is_noticed_too(tmp_path: Path) -> No
 
 
 def remembered(data: Path, *texts: str) -> list[str]:
-    """Have a memory store pages, and return their ids."""
+    """Store pages in a memory, and return their ids."""
     with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
         return [memory.add_memory(text, "") for text in texts]
 
 
 def damaged(data: Path) -> tuple[list[str], Path]:
-    """Store three pages, and have the disk change the second; return their ids and the file."""
+    """Store three pages, and damage the second on disk; return their ids and the file."""
     ids = remembered(data, "Tea, please.", SAID, "Pottery is fun.")
     file = database_file(data, USER)
     flip(file, SAID)
@@ -150,7 +150,7 @@ def test_the_doctor_stats_and_a_backup_name_a_damaged_page(data: Path, tmp_path:
     assert file.read_bytes() == before
 
 
-def test_what_the_doctor_advises_brings_a_damaged_page_back(data: Path, tmp_path: Path) -> None:
+def test_the_advice_of_the_doctor_restores_a_damaged_page(data: Path, tmp_path: Path) -> None:
     ids = remembered(data, "Tea, please.", SAID)
     run_on(data, "backup", tmp_path / "copy.db")
     ids += remembered(data, "Pottery is fun.")
@@ -171,7 +171,7 @@ def test_what_the_doctor_advises_brings_a_damaged_page_back(data: Path, tmp_path
     assert report["ok"]
 
 
-def test_pages_keep_their_checksums_through_a_whole_life(data: Path, tmp_path: Path) -> None:
+def test_checksums_stay_correct_in_all_operations(data: Path, tmp_path: Path) -> None:
     busy = {**BUSY_BACKGROUND, "mid_term_heat_threshold": 0.1}
     with PipeServer(data, busy) as server:
         ids = [server.add(f"I like pottery and glaze {n}.", "Good.", timestamp="2024-05-08") for n in range(9)]
@@ -199,13 +199,13 @@ async def test_pages_of_an_earlier_version_get_checksums(tmp_path: Path) -> None
         assert await store.damaged_pages() == (f"p_{7:020x}",)
 
 
-async def test_other_text_that_the_disk_changed_is_an_error_without_it(tmp_path: Path) -> None:
+async def test_other_damaged_text_is_an_error_that_does_not_quote_it(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file_pages(store, lease, replace(topic(1, 2), digest=Digest(("topic",), SAID)))
     flip(database_file(tmp_path, "ada"), SAID, SAID.encode().replace(b"zz", b"\xff\xfe"))
     async with opened(tmp_path) as store:
-        with pytest.raises(StorageError, match="put back a backup") as caught:
+        with pytest.raises(StorageError, match="restore a backup") as caught:
             await store.segments()
         assert caught.value.__cause__ is None
         assert len(await store.pages(PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=1))) == 0

@@ -51,7 +51,7 @@ def fill_up(server: PipeServer) -> tuple[set[str], str]:
 
 
 def check_full_disk(server: PipeServer, first: str, told: set[str], refusal: str) -> None:
-    """Check what holds while no byte can be written."""
+    """Check that a server without disk space refuses pages with advice and still answers."""
     assert "no space" in refusal
     assert "nothing was stored" in refusal
     assert str(server.folder) in refusal
@@ -62,7 +62,7 @@ def check_full_disk(server: PipeServer, first: str, told: set[str], refusal: str
 
 
 @linux_only
-def test_a_size_limit_is_a_clear_error_loses_nothing_and_is_over_once_lifted(data: Path) -> None:
+def test_a_size_limit_is_a_clear_error_and_loses_nothing(data: Path) -> None:
     with PipeServer(data, {"short_term_capacity": 0}) as server:
         first = server.add("I started a pottery class.")
         limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
@@ -80,7 +80,7 @@ def test_a_size_limit_is_a_clear_error_loses_nothing_and_is_over_once_lifted(dat
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MB, as far as this account may mount one."""
+    """Yield a file system of 3 MB; skip if this account cannot mount one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
@@ -91,9 +91,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @linux_only
-def test_a_full_disk_is_a_clear_error_loses_nothing_and_is_over_once_there_is_space(
-    small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_a_clear_error_and_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
     data = small_disk / "data"
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(1_000_000))
@@ -110,9 +108,7 @@ def test_a_full_disk_is_a_clear_error_loses_nothing_and_is_over_once_there_is_sp
 
 
 @linux_only
-def test_a_server_on_a_full_disk_without_a_memory_begins_one_once_there_is_space(
-    small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_memory_is_created_once_the_disk_has_space(small_disk: Path, tmp_path: Path) -> None:
     ballast = small_disk / "ballast"
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
@@ -127,7 +123,7 @@ def test_a_server_on_a_full_disk_without_a_memory_begins_one_once_there_is_space
 
 @pytest.mark.campaign
 @linux_only
-def test_a_server_killed_on_a_full_disk_keeps_what_it_acknowledged(small_disk: Path, tmp_path: Path) -> None:
+def test_a_kill_on_a_full_disk_loses_no_acknowledged_page(small_disk: Path, tmp_path: Path) -> None:
     data = small_disk / "data"
     with PipeServer(data, BUSY_BACKGROUND, log=tmp_path / "stderr.log") as server:
         told, _ = fill_up(server)
@@ -152,8 +148,8 @@ CANNOT_DROP = 77
 
 
 def run_unprivileged(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end as one for whom file modes hold; stdin is at its end."""
-    if os.geteuid() == 0:  # the interpreter may lie in root's home, so the account stays and its privilege goes
+    """Run a command to its end without root's privilege over file modes, with empty stdin."""
+    if os.geteuid() == 0:  # the interpreter may be in root's home, so only the privilege is dropped
         command = [sys.executable, "-c", DROP_OVERRIDE, *command]
     done = subprocess.run(
         command,
@@ -180,7 +176,7 @@ def check_one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
 
 
 @linux_only
-def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_2(data: Path) -> None:
+def test_an_unwritable_folder_is_one_line_and_exit_code_2(data: Path) -> None:
     data.mkdir(mode=0o500)
     done = run_unprivileged(serve_command(data))
     check_one_line(done, "data_storage_path", str(data), "writable")
@@ -188,13 +184,13 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_2(data: Path)
 
 
 @linux_only
-def test_a_folder_under_one_that_cannot_be_written_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+def test_an_unwritable_parent_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     check_one_line(run_unprivileged(serve_command(closed / "data")), "data_storage_path", str(closed / "data"))
 
 
-def test_a_data_folder_that_is_a_file_is_one_line_and_exit_code_2(data: Path) -> None:
+def test_a_file_as_data_folder_is_one_line_and_exit_code_2(data: Path) -> None:
     data.write_text("mine", encoding="utf-8")
     check_one_line(run_unprivileged(serve_command(data)), "data_storage_path", str(data))
     assert data.read_text(encoding="utf-8") == "mine"
@@ -219,7 +215,7 @@ def test_a_memory_whose_file_cannot_be_written_is_a_clear_error(healthy: Path, d
 
 
 def unprivileged_python() -> list[str]:
-    """Return the interpreter's options that take root's privilege over file modes away before the server runs."""
+    """Return the command that starts the server without root's privilege over file modes."""
     if os.geteuid() != 0:
         return []
     if ctypes.CDLL(None).prctl(23, 1, 0, 0, 0) != 1:
@@ -299,7 +295,7 @@ def put_a_strangers_database(file: Path) -> None:
 
 
 def write_and_die(file: Path, sql: str) -> None:
-    """Change a database as a program does that is killed: what it wrote stays in the journal."""
+    """Change a database by a process that is then killed, so that the change stays in the journal."""
     code = (
         "import apsw, os, sys; c = apsw.Connection(sys.argv[1]); c.pragma('journal_mode', 'wal'); "
         "c.execute(sys.argv[2]); os._exit(0)"
@@ -308,14 +304,34 @@ def write_and_die(file: Path, sql: str) -> None:
     assert file.with_name(file.name + "-wal").stat().st_size > 0
 
 
+def put_a_strangers_database_with_a_journal(file: Path) -> None:
+    file.unlink()
+    write_and_die(file, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('Blue')")
+
+
+def scramble_beside_a_journal(file: Path) -> None:
+    write_and_die(file, "UPDATE lease SET epoch = epoch + 1")
+    scramble_the_middle(file)
+
+
+def raise_the_version(file: Path) -> None:
+    change(file, "PRAGMA user_version = 999")
+
+
+def raise_the_version_in_a_journal(file: Path) -> None:
+    write_and_die(file, "PRAGMA user_version = 999")
+
+
 def put_another_users_memory(file: Path) -> None:
-    connection = apsw.Connection(str(file))
-    connection.execute("UPDATE meta SET value = 'eve' WHERE key = 'user_id'")
-    connection.close()
+    change(file, "UPDATE meta SET value = 'eve' WHERE key = 'user_id'")
+
+
+def put_another_users_backup(file: Path) -> None:
+    change(file, "UPDATE meta SET value = 'somebody' WHERE key = 'user_id'; PRAGMA journal_mode = delete")
 
 
 def drop_the_tables(file: Path) -> None:
-    """Leave a file that says it is ours and holds nothing."""
+    """Replace a file by one with our application id and version, but without tables."""
     connection = apsw.Connection(str(file))
     application_id = connection.pragma("application_id")
     connection.close()
@@ -348,28 +364,34 @@ def add_a_check_that_refuses_pages(file: Path) -> None:
     change(file, "ALTER TABLE pages ADD COLUMN more TEXT CHECK (user_input <> 'M')")
 
 
-DAMAGES = [
-    truncate,
-    truncate_to_a_few_bytes,
-    zero_the_middle,
-    scramble_the_middle,
-    scramble_all,
-    zero_the_head,
-    write_text,
-    empty_beside_its_journal,
-    empty_it,
-    put_a_strangers_database,
-    put_another_users_memory,
-    drop_the_tables,
-    add_a_trigger_that_deletes_pages,
-    put_a_view_in_place_of_a_table,
-    add_a_virtual_table,
-    add_a_check_that_refuses_pages,
-]
+# Words of the refusal, by damage.
+DAMAGES: dict[Callable[[Path], None], list[str]] = {
+    truncate: [],
+    truncate_to_a_few_bytes: [],
+    zero_the_middle: [],
+    scramble_the_middle: [],
+    scramble_all: [],
+    scramble_beside_a_journal: ["damaged"],
+    zero_the_head: [],
+    write_text: [],
+    empty_beside_its_journal: [],
+    empty_it: [],
+    put_a_strangers_database: [],
+    put_a_strangers_database_with_a_journal: ["another program"],
+    raise_the_version: ["999", "Upgrade"],
+    raise_the_version_in_a_journal: ["999", "Upgrade"],
+    put_another_users_memory: [],
+    put_another_users_backup: ["another user"],
+    drop_the_tables: [],
+    add_a_trigger_that_deletes_pages: [],
+    put_a_view_in_place_of_a_table: [],
+    add_a_virtual_table: [],
+    add_a_check_that_refuses_pages: [],
+}
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Return the hash of each file of a folder, the index of SQLite's journal left out: it holds no data."""
+    """Return the hash of each file of a folder, except the index of the journal, which has no data."""
     files = [path for path in folder.iterdir() if not path.name.endswith("-shm")]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -384,7 +406,7 @@ def copied(healthy: Path, data: Path, user: str = USER) -> Path:
 
 @pytest.fixture(scope="module")
 def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
-    """A server that may act for any user; each test damages the memory of one."""
+    """Yield a server that may act for any user; each test damages another user's memory."""
     with PipeServer(tmp_path_factory.mktemp("refusing") / "data", {"act_as": True}) as running:
         yield running
         assert running.close() == 0
@@ -393,7 +415,7 @@ def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
 
 
 def check_refused_untouched(server: PipeServer, file: Path, *words: str) -> None:
-    """Check that every way to a memory is refused by a clear text, and that no byte of it changes."""
+    """Check that all tools refuse a memory with a clear message, and that no byte of it changes."""
     before = content(file.parent)
     user = file.parent.name
     refusals = [
@@ -415,51 +437,10 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_untouched(
 ) -> None:
     file = copied(healthy, refusing.folder, damage.__name__)
     damage(file)
-    check_refused_untouched(refusing, file)
+    check_refused_untouched(refusing, file, *DAMAGES[damage])
 
 
-def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouched(refusing: PipeServer) -> None:
-    file = database_file(refusing.folder, "stranger")
-    file.parent.mkdir(parents=True)
-    write_and_die(file, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('Blue')")
-    check_refused_untouched(refusing, file, "another program")
-
-
-def test_a_damaged_memory_with_a_journal_is_refused_and_both_are_left_untouched(
-    healthy: Path, refusing: PipeServer
-) -> None:
-    file = copied(healthy, refusing.folder, "damaged")
-    write_and_die(file, "UPDATE lease SET epoch = epoch + 1")
-    scramble_the_middle(file)
-    check_refused_untouched(refusing, file, "damaged")
-
-
-def test_a_file_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, refusing: PipeServer) -> None:
-    file = copied(healthy, refusing.folder, "newer")
-    connection = apsw.Connection(str(file))
-    connection.pragma("user_version", 999)
-    connection.close()
-    check_refused_untouched(refusing, file, "999", "Upgrade")
-
-
-def test_another_users_backup_is_refused_and_left_untouched(healthy: Path, refusing: PipeServer) -> None:
-    file = copied(healthy, refusing.folder, "backup")
-    connection = apsw.Connection(str(file))
-    connection.execute("UPDATE meta SET value = 'somebody' WHERE key = 'user_id'")
-    connection.pragma("journal_mode", "delete")
-    connection.close()
-    check_refused_untouched(refusing, file, "another user")
-
-
-def test_a_file_whose_journal_is_of_a_newer_version_is_refused_and_left_untouched(
-    healthy: Path, refusing: PipeServer
-) -> None:
-    file = copied(healthy, refusing.folder, "journal")
-    write_and_die(file, "PRAGMA user_version = 999")
-    check_refused_untouched(refusing, file, "999", "Upgrade")
-
-
-def test_the_configured_users_damaged_file_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
+def test_the_default_users_damaged_file_is_left_untouched(healthy: Path, data: Path) -> None:
     file = copied(healthy, data)
     scramble_the_middle(file)
     before = content(file.parent)
@@ -474,7 +455,7 @@ def test_the_configured_users_damaged_file_is_refused_and_left_untouched(healthy
     assert content(file.parent) == before
 
 
-def test_a_user_with_a_damaged_memory_can_start_anew_once_it_is_moved_away(healthy: Path, refusing: PipeServer) -> None:
+def test_a_user_can_start_again_without_the_damaged_file(healthy: Path, refusing: PipeServer) -> None:
     file = copied(healthy, refusing.folder, "ana")
     write_text(file)
     assert "untouched" in refusing.refusal("get_memory_stats", user_id="ana")
@@ -501,7 +482,7 @@ asyncio.run(main())
 """
 
 
-def test_a_memory_whose_maker_was_killed_is_made_by_the_next(data: Path) -> None:
+def test_a_creation_that_was_killed_is_repeated(data: Path) -> None:
     file = database_file(data, USER)
     for place in ("_connected", "migrate", "_prepare"):
         command = [sys.executable, "-c", KILLED_AS_IT_MAKES_A_MEMORY, place, USER, str(data)]
@@ -539,7 +520,7 @@ def run_serve(*arguments: str, env: dict[str, str] | None = None) -> subprocess.
     )
 
 
-def test_an_unknown_key_of_the_config_file_is_one_line_with_the_nearest_known(tmp_path: Path) -> None:
+def test_an_unknown_config_key_names_the_nearest_known_one(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text('{"short_term_capacty": 7}', encoding="utf-8")
     check_one_line(run_serve("--config", str(config)), str(config), "short_term_capacty", "short_term_capacity?")
@@ -564,14 +545,14 @@ def test_an_unknown_flag_is_refused_with_nothing_on_stdout() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_config_file_that_is_missing_or_no_json_is_one_line(tmp_path: Path) -> None:
+def test_a_config_file_missing_or_without_json_is_one_line(tmp_path: Path) -> None:
     check_one_line(run_serve("--config", str(tmp_path / "none.json")), "none.json")
     broken = tmp_path / "broken.json"
     broken.write_text('{"user_id": "ana",', encoding="utf-8")
     check_one_line(run_serve("--config", str(broken)), "broken.json", "line 1")
 
 
-# The command line as it is without the extra that the reference's embedding model needs.
+# The command line without the extra that the reference's embedding model needs.
 WITHOUT_THE_EXTRA = """
 import runpy, sys
 sys.modules["sentence_transformers"] = None

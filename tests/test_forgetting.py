@@ -1,4 +1,4 @@
-"""What a person forgets is gone: for every tool, in every process, and from the bytes of every file."""
+"""Forgotten content is gone from every tool, every process and the bytes of every file."""
 
 import asyncio
 import json
@@ -38,16 +38,16 @@ from tests.servers import (
 )
 from tests.test_engine import CHESS, POTTERY, add_all, memory, settled, until
 
-# Words that stand in no other text; in the index they are cut short by the stemmer.
+# Words that occur in no other text; the stemmer shortens them in the index.
 SECRETS = ("Zanzibarquux", "vermilionfrog", "Okonkwoblat")
 LIMIT_S = 120
 PROMOTING = {**BUSY_BACKGROUND, "mid_term_heat_threshold": 1}
 KILLS = 12
-PAGES = 60  # so many that the log is written to the main file
+PAGES = 60  # enough that the journal is written to the file
 
 
 def left_in_files(folder: Path) -> dict[str, list[str]]:
-    """Return which files under a folder hold the bytes of which secret, whatever their case."""
+    """Return which files under a folder contain the bytes of which secret, ignoring case."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -67,7 +67,7 @@ def left_in_vocabulary(folder: Path) -> list[str]:
 
 
 def forget(server: PipeServer, **what: Any) -> dict[str, Any]:
-    """Make a dry run, confirm it, and return the receipt once it says that the files are scrubbed."""
+    """Make a dry run, confirm it, and return the receipt once the files are purged."""
     dry_run = server.call("forget_memory", **what)
     assert dry_run["status"] == "dry_run"
     receipt = server.call("forget_memory", confirm=dry_run["confirm"])
@@ -77,7 +77,7 @@ def forget(server: PipeServer, **what: Any) -> dict[str, Any]:
 
 
 def everything_shown(server: PipeServer) -> str:
-    """Return what the tools tell that could hold what was said."""
+    """Return the results of the tools that could quote pages."""
     told: list[Any] = [
         server.call("retrieve_memory", query=query, max_results=100, max_tokens=100_000, explain=False)
         for query in ("What do I do in summer?", "frog trip", "Hello")
@@ -88,7 +88,7 @@ def everything_shown(server: PipeServer) -> str:
 
 
 def kept_rows(folder: Path) -> list[tuple[Any, ...]]:
-    """Return the pages that are not about a secret, but for where they are filed, with their vectors."""
+    """Return the pages that are not about a secret, with their vectors, but without chain and segment."""
     connection = open_store(folder)
     try:
         return connection.execute(
@@ -99,7 +99,7 @@ def kept_rows(folder: Path) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-def test_no_byte_and_no_word_is_left_while_a_second_process_has_the_memory_open_and_reads(data: Path) -> None:
+def test_nothing_is_left_while_a_second_process_reads(data: Path) -> None:
     with ExitStack() as stack:
         one, other = (
             stack.enter_context(PipeServer(data, PROMOTING, log=data.parent / f"{number}.log")) for number in range(2)
@@ -147,7 +147,7 @@ def test_no_byte_and_no_word_is_left_while_a_second_process_has_the_memory_open_
     assert len(stored_pages(data)) == PAGES - len(secret)
 
 
-async def test_the_reply_of_an_llm_that_comes_after_forgetting_leaves_no_trace(data: Path) -> None:
+async def test_an_llm_reply_after_forgetting_leaves_no_trace(data: Path) -> None:
     gate = asyncio.Event()
 
     async def answer(asked: Asked) -> Answer:
@@ -194,7 +194,7 @@ async def test_the_reply_of_an_llm_that_comes_after_forgetting_leaves_no_trace(d
 
 
 @pytest.mark.campaign
-def test_a_server_that_is_killed_while_it_forgets_has_forgotten_all_or_nothing(data: Path) -> None:
+def test_a_kill_while_forgetting_forgets_all_or_nothing(data: Path) -> None:
     dice = random.Random(7)  # noqa: S311 - no secret
     for _ in range(KILLS):
         with PipeServer(data, {**BUSY_BACKGROUND, "short_term_capacity": 0}) as server:
@@ -215,10 +215,8 @@ def test_a_server_that_is_killed_while_it_forgets_has_forgotten_all_or_nothing(d
     assert left_in_vocabulary(data) == []
 
 
-def test_while_another_process_holds_on_to_a_state_the_receipt_says_so_and_scrubbing_is_tried_again(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vacuum, "SCRUB_BUSY_TIMEOUT_MS", 10)
+def test_purging_waits_for_a_reader_and_the_receipt_says_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vacuum, "PURGE_BUSY_TIMEOUT_MS", 10)
     monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
     reader_ended = asyncio.Event()
 
@@ -246,7 +244,7 @@ def test_while_another_process_holds_on_to_a_state_the_receipt_says_so_and_scrub
 
 
 async def at_rest(engine: MemoryEngine) -> None:
-    """Wait until nothing is filed or learned any more, which one of two countings would miss."""
+    """Wait until background work has settled and the backlog is empty."""
 
     async def is_at_rest() -> bool:
         stats = await engine.stats()
@@ -267,7 +265,7 @@ async def page_texts(engine: MemoryEngine) -> set[str]:
     return {recalled.page.user_input for recalled in [*recall.short_term, *recall.pages]}
 
 
-async def test_a_query_forgets_the_pages_that_are_about_it_and_no_others(tmp_path: Path) -> None:
+async def test_a_query_forgets_only_the_pages_about_it(tmp_path: Path) -> None:
     async with memory(tmp_path) as engine:
         await add_all(engine, *POTTERY, *CHESS)
         await settled(engine)
@@ -279,7 +277,7 @@ async def test_a_query_forgets_the_pages_that_are_about_it_and_no_others(tmp_pat
         assert await page_texts(engine) == set(CHESS)
 
 
-async def test_a_query_finds_no_more_pages_than_asked_for(tmp_path: Path) -> None:
+async def test_a_query_finds_at_most_max_results_pages(tmp_path: Path) -> None:
     async with memory(tmp_path) as engine:
         await add_all(engine, *POTTERY, *CHESS)
         assert (await engine.plan_forgetting(Selection(query="kiln", max_results=2))).counts.pages == 2
@@ -287,7 +285,7 @@ async def test_a_query_finds_no_more_pages_than_asked_for(tmp_path: Path) -> Non
         assert (nothing.counts.pages, nothing.samples) == (0, [])
 
 
-async def test_a_time_is_forgotten_from_its_beginning_to_before_its_end(tmp_path: Path) -> None:
+async def test_a_time_range_includes_its_start_and_not_its_end(tmp_path: Path) -> None:
     clock = Clock()
     async with memory(tmp_path, clock=clock, timezone="UTC") as engine:
         for number, text in enumerate(POTTERY):
@@ -301,7 +299,7 @@ async def test_a_time_is_forgotten_from_its_beginning_to_before_its_end(tmp_path
         assert receipt.counts.pages == 1
 
 
-async def test_everything_is_what_there_was_at_the_dry_run(tmp_path: Path) -> None:
+async def test_everything_means_all_memories_at_the_dry_run(tmp_path: Path) -> None:
     async with memory(tmp_path) as engine:
         await add_all(engine, *POTTERY)
         await settled(engine)
@@ -316,7 +314,7 @@ async def test_everything_is_what_there_was_at_the_dry_run(tmp_path: Path) -> No
         assert await page_texts(engine) == set(CHESS)
 
 
-async def test_a_wrong_or_old_handle_forgets_nothing_and_says_what_to_do(tmp_path: Path) -> None:
+async def test_a_wrong_or_old_handle_forgets_nothing_and_advises(tmp_path: Path) -> None:
     clock = Clock()
     async with memory(tmp_path, clock=clock) as engine:
         await add_all(engine, *POTTERY)
@@ -329,7 +327,7 @@ async def test_a_wrong_or_old_handle_forgets_nothing_and_says_what_to_do(tmp_pat
         assert (await engine.stats()).counts.pages == len(POTTERY)
 
 
-async def test_what_another_user_has_is_not_there(tmp_path: Path) -> None:
+async def test_another_users_memories_cannot_be_forgotten(tmp_path: Path) -> None:
     async with memory(tmp_path, user_id="grace") as other:
         (theirs,) = await add_all(other, POTTERY[0])
         handle = (await other.plan_forgetting(Selection(everything=True))).handle
@@ -343,7 +341,7 @@ async def test_what_another_user_has_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["s1", "c1", "k1", "trait:Openness", "p_", "s01", "", "s" + "9" * 30, "1 OR 1"])
-async def test_an_id_of_nothing_is_refused(tmp_path: Path, name: str) -> None:
+async def test_an_id_of_no_memory_is_refused(tmp_path: Path, name: str) -> None:
     async with memory(tmp_path) as engine:
         with pytest.raises(ArgumentError, match=r"^ids: (unknown: |is not a valid id;)"):
             await engine.plan_forgetting(Selection(ids=[name]))
@@ -363,14 +361,14 @@ async def test_an_id_of_nothing_is_refused(tmp_path: Path, name: str) -> None:
         (Selection(ids=["k1"] * 1_001), "ids"),
     ],
 )
-async def test_a_choice_that_cannot_be_made_is_refused(tmp_path: Path, selection: Selection, argument: str) -> None:
+async def test_a_contradictory_selection_is_refused(tmp_path: Path, selection: Selection, argument: str) -> None:
     async with memory(tmp_path) as engine:
         with pytest.raises(ArgumentError) as refused:
             await engine.plan_forgetting(selection)
         assert refused.value.argument == argument
 
 
-async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None:
+async def test_topics_get_summaries_of_their_remaining_pages(tmp_path: Path) -> None:
     async with memory(tmp_path, short_term_capacity=0) as engine:
         ids = await add_all(engine, *POTTERY, f"My pottery class glazed a {SECRETS[1]} {SECRETS[1]} in the kiln.")
         await at_rest(engine)
@@ -389,7 +387,7 @@ async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None
         assert (await engine.stats()).counts.pages == 0
 
 
-async def test_topics_that_are_many_get_their_words_in_the_background(
+async def test_many_topics_get_their_summaries_in_the_background(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.SUMMARIES_AT_ONCE", 1)
@@ -397,7 +395,7 @@ async def test_topics_that_are_many_get_their_words_in_the_background(
         ids = await add_all(engine, *POTTERY)
         ids += await add_all(engine, *CHESS)
         assert len((await settled(engine)).top_segments) > 1
-        # What is learned meanwhile makes no difference here.
+        # Facts that are learned meanwhile do not matter here.
         dry_run = await engine.plan_forgetting(Selection(ids=[ids[0], ids[-1]]))
         await engine.forget(dry_run.handle)
 
@@ -408,7 +406,7 @@ async def test_topics_that_are_many_get_their_words_in_the_background(
         assert (await settled(engine)).counts.pages == len(ids) - 2
 
 
-async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_and_files_the_rest(
+async def test_forgetting_discards_organising_of_the_same_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.05)
@@ -430,7 +428,9 @@ async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_an
         assert left_in_files(tmp_path) == {}
 
 
-async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pages_older_than_the_retention_are_forgotten_daily(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
     monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.RETAINED_AT_ONCE", 2)
     clock = Clock()
@@ -455,7 +455,7 @@ async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkey
 
 
 def go_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """Have time go on with a clock whenever that is moved, so that it does not leap, and be watched."""
+    """Let the steady clock advance together with a clock, so that it does not jump."""
     monkeypatch.setattr("memoryos_mcp.storage.sqlite.retention.steady_us", lambda: to_us(clock.now))
     monkeypatch.setattr("memoryos_mcp.storage.sqlite.retention.WATCHED_US", 0)
 
@@ -492,12 +492,12 @@ async def test_a_clock_that_leaps_ahead_and_back_forgets_nothing(
         assert await page_texts(engine) == texts
         clock.move(days=2 * YEARS)
         await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
-        clock.move(days=YEARS)  # it leapt once more, so this is no second look
+        clock.move(days=YEARS)  # the clock jumps again, so this is not a second check
         await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
         assert await page_texts(engine) == texts
 
 
-async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_check_a_day_later_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
     clock = Clock()
     async with memory(tmp_path, clock=clock, retention_days=365) as engine:
@@ -514,7 +514,7 @@ async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: py
         await until(is_empty)
 
 
-def test_a_server_tells_that_old_pages_wait_for_a_second_look(data: Path) -> None:
+def test_a_server_reports_that_old_pages_await_a_second_check(data: Path) -> None:
     with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
         memory.add_memory("I like tea.", "", timestamp="2020-05-08T12:00:00Z")
     with PipeServer(data, {"retention_days": 30, **NO_MODEL}) as server:
@@ -527,7 +527,7 @@ def test_a_server_tells_that_old_pages_wait_for_a_second_look(data: Path) -> Non
     assert len(stored_pages(data)) == 1
 
 
-def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: Path) -> None:
+def test_the_command_asks_forgets_and_reports_the_purge(data: Path) -> None:
     def run_forget(*arguments: str, code: int = 0) -> "subprocess.CompletedProcess[str]":
         return run_on(data, "forget", *arguments, code=code)
 
@@ -549,7 +549,7 @@ def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: P
     assert "unknown: k7" in run_forget("--id", "k7", "--yes", code=2).stderr
 
 
-def test_the_handle_is_given_alone_and_readers_have_no_such_tool(server: PipeServer) -> None:
+def test_forget_takes_a_handle_alone_and_is_destructive(server: PipeServer) -> None:
     server.add("I like tea.")
     handle = server.call("forget_memory", everything=True)["confirm"]
     refused = server.result(server.send_call("forget_memory", {"confirm": handle, "everything": True}))

@@ -1,4 +1,4 @@
-"""Which file a journal belongs to, when a server was killed and its memory's file was replaced or not."""
+"""Detection of journals that belong to another file, after kills and replacements."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.campaign
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no file in use")
 
-# Adds pages to a memory, and ends as a killed process does.
+# Adds pages to a memory, and ends like a killed process.
 ADD_AND_DIE = """
 import os, signal, sys
 from memoryos_mcp import Memoryos
@@ -57,7 +57,7 @@ def opened(data: Path) -> Memoryos:
 
 
 def page_numbers(data: Path) -> list[int]:
-    """Return the numbers of the pages of a closed memory, having checked the whole file."""
+    """Check the file of a closed memory, and return the numbers of its pages."""
     with closing(apsw.Connection(str(database_file(data, USER)))) as connection:
         assert connection.execute("PRAGMA integrity_check").get == "ok"
         texts = connection.execute("SELECT user_input FROM pages ORDER BY seq").fetchall()
@@ -66,7 +66,7 @@ def page_numbers(data: Path) -> list[int]:
 
 @pytest.fixture
 def copies(data: Path, tmp_path: Path) -> dict[str, Path]:
-    """Return a backup and a plain copy of a memory of three pages, which stays."""
+    """Return a backup and a plain copy of a memory with three pages."""
     with opened(data) as memory:
         for number in range(3):
             memory.add_memory(f"Page {number}.", "Yes.")
@@ -95,7 +95,7 @@ def remove_and_copy(path: Path, copy: Path) -> None:
 @pytest.mark.parametrize("which", ["backup", "copy"])
 @pytest.mark.parametrize("put_back", [write_over, write_over_with_its_time, remove_and_copy])
 @JOURNALS
-def test_a_copy_put_back_after_a_kill_is_opened_as_it_is(
+def test_a_copy_restored_after_a_kill_is_opened_unchanged(
     data: Path,
     copies: dict[str, Path],
     caplog: pytest.LogCaptureFixture,
@@ -114,7 +114,7 @@ def test_a_copy_put_back_after_a_kill_is_opened_as_it_is(
 
 
 @posix_only
-def test_a_copy_put_back_without_any_note_is_opened_as_it_is(data: Path, copies: dict[str, Path]) -> None:
+def test_a_copy_restored_without_a_note_is_opened_unchanged(data: Path, copies: dict[str, Path]) -> None:
     add_and_die(data, range(3, 9))
     path = database_file(data, USER)
     path.with_name("memory.db-wal-owner").unlink()
@@ -126,7 +126,7 @@ def test_a_copy_put_back_without_any_note_is_opened_as_it_is(data: Path, copies:
 
 
 @posix_only
-def test_a_journal_is_not_applied_to_a_file_made_in_place_of_a_removed_one(data: Path) -> None:
+def test_a_journal_is_not_applied_to_a_new_file(data: Path) -> None:
     add_and_die(data, range(6))
     path = database_file(data, USER)
     path.unlink()
@@ -137,7 +137,7 @@ def test_a_journal_is_not_applied_to_a_file_made_in_place_of_a_removed_one(data:
 
 
 def forget_the_state(path: Path) -> None:
-    """Make of a note one of an earlier version, and change the file's time as a checkpoint of that does."""
+    """Turn a note into one of an earlier version, and change the file's time as a checkpoint of that version does."""
     note = path.with_name("memory.db-wal-owner")
     note.write_text(" ".join(note.read_text(encoding="ascii").split()[:4]), encoding="ascii")
     os.utime(path)
@@ -149,7 +149,7 @@ def remove_the_note(path: Path) -> None:
 
 
 def stop_the_machine(path: Path) -> None:
-    """Leave the time of an earlier checkpoint on the disk, and the note of another run of the machine."""
+    """Set the time of an earlier checkpoint on the file, and another boot id in the note."""
     note = path.with_name("memory.db-wal-owner")
     words = note.read_text(encoding="ascii").split()
     note.write_text(" ".join([*words[:6], "another-boot"]), encoding="ascii")
@@ -193,7 +193,7 @@ def test_a_process_killed_at_a_checkpoint_loses_nothing(data: Path, dies_at: str
 
 
 @posix_only
-def test_the_journal_of_a_process_that_runs_stays(data: Path) -> None:
+def test_the_journal_of_a_running_process_stays(data: Path) -> None:
     path = database_file(data, USER)
     script = ADD_AND_DIE.replace("\ndie()", "\nprint('added', flush=True)\nsys.stdin.read()\nmemory.close()")
     command = [sys.executable, "-c", script, str(data), "0", "4", str(NEVER), ""]
@@ -201,7 +201,7 @@ def test_the_journal_of_a_process_that_runs_stays(data: Path) -> None:
     with process:
         assert process.stdout is not None
         process.stdout.readline()
-        os.utime(path)  # as another program's checkpoint would
+        os.utime(path)  # like the checkpoint of another program
         with opened(data) as memory:
             memory.add_memory("Page 4.", "Yes.")
         process.communicate()
@@ -211,7 +211,7 @@ def test_the_journal_of_a_process_that_runs_stays(data: Path) -> None:
 
 
 @posix_only
-def test_a_file_that_is_replaced_while_it_is_opened_is_not_written(
+def test_a_file_replaced_during_opening_is_not_written(
     data: Path, copies: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare = open_file.OpenFile._prepare
@@ -232,7 +232,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_not_written(
     assert page_numbers(data) == [0, 1, 2, 5]
 
 
-def test_a_page_costs_no_note(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adding_a_page_writes_no_note(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "CHECKPOINT_PAGES", 400)
     note = database_file(data, USER).with_name("memory.db-wal-owner")
     with opened(data) as memory:

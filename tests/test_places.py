@@ -1,4 +1,4 @@
-"""A memory whose file is replaced or removed while a server has it open, and one whose disk is full or read-only."""
+"""Memories whose file is replaced or removed while a server has it open, or whose disk is full or read-only."""
 
 import gzip
 import json
@@ -47,15 +47,13 @@ def other(tmp_path: Path) -> tuple[Path, set[str]]:
 
 
 def replace_file(data: Path, new: Path) -> Path:
-    """Put a file in a memory's place as sync clients do: in one step, the journals left as they are."""
+    """Replace a memory's file in one step as sync clients do, without its journals."""
     path = database_file(data, USER)
     shutil.copyfile(new, path.with_name("arriving"))
     return path.with_name("arriving").replace(path)
 
 
-def test_what_is_added_after_a_replacement_is_in_the_new_file_and_the_old_one_is_kept(
-    data: Path, other: tuple[Path, set[str]]
-) -> None:
+def test_pages_after_a_replacement_are_in_the_new_file(data: Path, other: tuple[Path, set[str]]) -> None:
     with PipeServer(data, BUSY_BACKGROUND) as server:
         before = {server.add(f"Page {number} that was there before.") for number in range(30)}
         path = replace_file(data, other[0])
@@ -72,7 +70,7 @@ def test_what_is_added_after_a_replacement_is_in_the_new_file_and_the_old_one_is
     check_whole(data)
 
 
-def test_a_file_replaced_under_an_idle_server_is_whole_after_its_end(data: Path, other: tuple[Path, set[str]]) -> None:
+def test_a_file_replaced_under_an_idle_server_stays_intact(data: Path, other: tuple[Path, set[str]]) -> None:
     with PipeServer(data, BUSY_BACKGROUND) as server:
         before = {server.add(f"Page {number} that was there before.") for number in range(30)}
         path = replace_file(data, other[0])
@@ -82,7 +80,7 @@ def test_a_file_replaced_under_an_idle_server_is_whole_after_its_end(data: Path,
     assert page_ids(kept) == before
 
 
-def test_a_copy_of_the_same_pages_in_its_place_is_no_reason_to_keep_the_old_file(data: Path, tmp_path: Path) -> None:
+def test_a_copy_with_the_same_pages_saves_no_old_file(data: Path, tmp_path: Path) -> None:
     with PipeServer(data) as server:
         before = {server.add(f"Page {number}.") for number in range(3)}
         run(data, "backup", tmp_path / "backup.db")
@@ -92,7 +90,7 @@ def test_a_copy_of_the_same_pages_in_its_place_is_no_reason_to_keep_the_old_file
     assert kept_copies(path) == []
 
 
-def test_a_memory_that_is_removed_under_a_server_is_begun_anew(data: Path) -> None:
+def test_a_memory_removed_under_a_server_is_created_again(data: Path) -> None:
     with PipeServer(data) as server:
         server.add("I like secrets.")
         shutil.rmtree(data / "users")
@@ -103,7 +101,7 @@ def test_a_memory_that_is_removed_under_a_server_is_begun_anew(data: Path) -> No
     assert [path.name for path in database_file(data, USER).parent.iterdir()] == ["memory.db"]
 
 
-def test_a_file_that_is_removed_alone_is_kept(data: Path) -> None:
+def test_a_file_removed_without_its_folder_is_saved(data: Path) -> None:
     with PipeServer(data) as server:
         before = server.add("A page before.")
         path = database_file(data, USER)
@@ -114,7 +112,7 @@ def test_a_file_that_is_removed_alone_is_kept(data: Path) -> None:
     assert page_ids(kept) == {before}
 
 
-def test_two_servers_go_over_to_the_new_file(data: Path, other: tuple[Path, set[str]], tmp_path: Path) -> None:
+def test_two_servers_switch_to_the_new_file(data: Path, other: tuple[Path, set[str]], tmp_path: Path) -> None:
     with PipeServer(data) as one, PipeServer(data, log=tmp_path / "two.log") as two:
         before = {server.add("Page before.") for server in (one, two)}
         path = replace_file(data, other[0])
@@ -124,7 +122,7 @@ def test_two_servers_go_over_to_the_new_file(data: Path, other: tuple[Path, set[
     assert set.union(*map(page_ids, kept_copies(path))) == before
 
 
-def test_the_library_goes_over_to_the_new_file(data: Path, other: tuple[Path, set[str]]) -> None:
+def test_the_library_switches_to_the_new_file(data: Path, other: tuple[Path, set[str]]) -> None:
     with Memoryos(user_id=USER, data_storage_path=data, embedding_model_name="none") as memory:
         memory.add_memory("Before.", "Yes.")
         path = replace_file(data, other[0])
@@ -149,7 +147,7 @@ def test_removed_journals_under_two_servers_lose_nothing(data: Path, tmp_path: P
 
 
 @REMOVED
-def test_a_journal_is_folded_into_the_file_that_it_was_removed_beside(data: Path, removed: list[str]) -> None:
+def test_a_removed_journal_is_written_to_its_file(data: Path, removed: list[str]) -> None:
     with PipeServer(data) as server:
         pages = {server.add(f"Page {number} before.") for number in range(5)}
         for suffix in removed:
@@ -160,7 +158,7 @@ def test_a_journal_is_folded_into_the_file_that_it_was_removed_beside(data: Path
     assert kept_copies(database_file(data, USER)) == []
 
 
-def test_a_removed_index_is_no_replaced_file(data: Path) -> None:
+def test_a_removed_index_does_not_count_as_a_replaced_file(data: Path) -> None:
     with PipeServer(data) as server:
         pages = {server.add(f"Page {number}.") for number in range(5)}
         path = database_file(data, USER)
@@ -168,20 +166,20 @@ def test_a_removed_index_is_no_replaced_file(data: Path) -> None:
         assert server.stats()["total_pages"] == 5
         path.with_name("memory.db-shm").unlink()
         assert server.close() == 0
-        assert "is kept as" not in server.stderr
+        assert "is saved as" not in server.stderr
     assert [each.name for each in path.parent.iterdir()] == ["memory.db"]
     assert page_ids(path) == pages
 
 
 @pytest.mark.parametrize("code", [apsw.SQLITE_READONLY_DBMOVED, apsw.SQLITE_CANTOPEN])
-def test_a_file_that_sqlite_finds_moved_is_said_to_be_replaced(tmp_path: Path, code: int) -> None:
+def test_a_file_that_sqlite_finds_moved_counts_as_replaced(tmp_path: Path, code: int) -> None:
     with pytest.raises(StorageError, match="was replaced or removed"), translated(tmp_path / "memory.db"):
         raise apsw.exception_for(code)
 
 
 @pytest.fixture
 def large(tmp_path: Path) -> tuple[Path, set[str]]:
-    """Return a file of more of SQLite's pages than a new memory has, and its pages."""
+    """Return a file with more of SQLite's pages than a new memory has, and the ids of its pages."""
     with PipeServer(tmp_path / "large") as server:
         pages = {server.add(f"Page {number}: " + "word " * 600) for number in range(40)}
     return database_file(tmp_path / "large", USER), pages
@@ -206,9 +204,7 @@ def test_a_second_process_leaves_the_first_one_s_journal_alone(
     assert set.union(*(page_ids(kept) for kept in kept_copies(path) if kept.suffix == ".db")) == before
 
 
-def test_the_journal_of_a_killed_server_is_not_folded_into_another_file(
-    data: Path, large: tuple[Path, set[str]]
-) -> None:
+def test_a_killed_servers_journal_is_not_applied_to_another_file(data: Path, large: tuple[Path, set[str]]) -> None:
     with PipeServer(data) as server:
         server.add("Before.")
         path = replace_file(data, large[0])
@@ -220,7 +216,7 @@ def test_the_journal_of_a_killed_server_is_not_folded_into_another_file(
     assert page_ids(path) == large[1]
 
 
-def test_a_folder_that_is_copied_with_its_journal_holds_all(data: Path, tmp_path: Path) -> None:
+def test_a_folder_copied_with_its_journal_is_complete(data: Path, tmp_path: Path) -> None:
     with PipeServer(data) as server:
         pages = {server.add(f"Page {number}.") for number in range(5)}
         server.kill()
@@ -237,7 +233,7 @@ def flipped(backup: Path) -> None:
 
 
 def with_a_view(backup: Path) -> None:
-    """Make of a file one whose pages are a view that claims to hold whatever is asked for, without an end."""
+    """Replace the pages in a file by a view that returns rows without end."""
     backup.unlink()
     with closing(apsw.Connection(str(backup))) as connection:
         endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0"
@@ -245,7 +241,7 @@ def with_a_view(backup: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [flipped, with_a_view])
-def test_what_was_held_is_kept_beside_a_file_that_is_not_sound(
+def test_the_content_is_saved_beside_a_damaged_new_file(
     data: Path, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     with PipeServer(data) as server:
@@ -259,7 +255,7 @@ def test_what_was_held_is_kept_beside_a_file_that_is_not_sound(
     assert page_ids(kept) == before
 
 
-def test_journals_that_were_made_while_the_file_was_protected_are_writable_again(data: Path) -> None:
+def test_journals_become_writable_with_their_file(data: Path) -> None:
     with PipeServer(data) as server:
         server.add("A page.")
         server.kill()
@@ -276,7 +272,7 @@ def test_journals_that_were_made_while_the_file_was_protected_are_writable_again
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MB, as far as this account may mount one."""
+    """Yield a file system of 8 MB; skip if this account cannot mount one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
@@ -291,7 +287,7 @@ def remount(disk: Path, how: str) -> None:
 
 
 def fill(disk: Path) -> Path:
-    """Leave no room on a disk, and return the file that takes it."""
+    """Fill a disk, and return the file that fills it."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -311,7 +307,7 @@ def refusal(server: PipeServer) -> str:
 
 
 def check_that_it_is_read(data: Path, log: Path, pages: set[str], because: str) -> None:
-    """Serve, look at and export a memory to which nothing can be written."""
+    """Check that an unwritable memory can be served, shown and exported, and that pages are refused."""
     with PipeServer(data, log=log) as server:
         wait_until(lambda: server.stats()["search_mode"] == "hybrid", "meaning is compared")
         found = server.call("retrieve_memory", query="Which clay things do I make?", max_results=20)
@@ -335,27 +331,40 @@ def potter(data: Path, log: Path, *, is_killed: bool = False) -> set[str]:
     return pages
 
 
+def protect(disk: Path) -> None:
+    remount(disk, "ro")
+
+
+def use_all_inodes(disk: Path) -> None:
+    remount(disk, "nr_inodes=40")
+    with suppress(OSError):
+        for number in range(40):
+            (disk / f"empty{number}").touch()
+
+
 @linux_only
-@pytest.mark.parametrize("is_killed", [False, True], ids=["closed", "journal left"])
-def test_a_read_only_disk_is_served_and_exported_from(disk: Path, tmp_path: Path, is_killed: bool) -> None:
+@pytest.mark.parametrize(
+    ("make_unwritable", "is_killed", "because"),
+    [
+        pytest.param(protect, False, "on a read-only disk", id="read-only"),
+        pytest.param(protect, True, "on a read-only disk", id="read-only, with a journal"),
+        pytest.param(fill, False, "no space left on the disk", id="full"),
+        pytest.param(use_all_inodes, False, "takes no more files", id="without inodes"),
+    ],
+)
+def test_a_memory_on_an_unwritable_disk_can_be_read(
+    make_unwritable: Callable[[Path], object], is_killed: bool, because: str, disk: Path, tmp_path: Path
+) -> None:
     data = disk / "data"
     pages = potter(data, tmp_path / "first.log", is_killed=is_killed)
-    remount(disk, "ro")
-    check_that_it_is_read(data, tmp_path / "second.log", pages, "on a disk that is read-only")
-    remount(disk, "rw")
+    make_unwritable(disk)
+    check_that_it_is_read(data, tmp_path / "second.log", pages, because)
+    remount(disk, "rw,size=16m,nr_inodes=1000")
     assert {page.page_id for page in stored_pages(data)} == pages
 
 
 @linux_only
-def test_a_full_disk_is_served_and_exported_from(disk: Path, tmp_path: Path) -> None:
-    data = disk / "data"
-    pages = potter(data, tmp_path / "first.log")
-    fill(disk)
-    check_that_it_is_read(data, tmp_path / "second.log", pages, "no space left on the disk")
-
-
-@linux_only
-def test_a_server_that_could_only_read_stores_again_once_there_is_space(disk: Path, tmp_path: Path) -> None:
+def test_a_server_stores_pages_again_once_there_is_space(disk: Path, tmp_path: Path) -> None:
     data = disk / "data"
     pages = potter(data, tmp_path / "first.log")
     ballast = fill(disk)
@@ -369,7 +378,7 @@ def test_a_server_that_could_only_read_stores_again_once_there_is_space(disk: Pa
 
 
 @linux_only
-def test_servers_tell_that_the_disk_has_filled_up(disk: Path, tmp_path: Path) -> None:
+def test_servers_report_that_the_disk_is_full(disk: Path, tmp_path: Path) -> None:
     data = disk / "data"
     with PipeServer(data, log=tmp_path / "first.log") as first:
         first.add("A page.")
@@ -388,16 +397,16 @@ def test_servers_tell_that_the_disk_has_filled_up(disk: Path, tmp_path: Path) ->
 
 
 @linux_only
-def test_a_read_only_disk_without_a_memory_is_told(disk: Path, tmp_path: Path) -> None:
+def test_a_read_only_disk_without_a_memory_is_reported(disk: Path, tmp_path: Path) -> None:
     potter(disk / "data", tmp_path / "first.log")
     remount(disk, "ro")
     with PipeServer(disk / "data", {"user_id": "somebody"}, log=tmp_path / "second.log") as server:
-        assert "on a disk that is read-only" in refusal(server)
+        assert "on a read-only disk" in refusal(server)
     remount(disk, "rw")
 
 
 @linux_only
-def test_a_file_that_is_replaced_on_a_full_disk_is_kept_once_there_is_space(disk: Path, tmp_path: Path) -> None:
+def test_a_file_replaced_on_a_full_disk_is_saved_later(disk: Path, tmp_path: Path) -> None:
     data = disk / "data"
     with PipeServer(data, log=tmp_path / "server.log") as server:
         server.add("A page.")
@@ -412,14 +421,3 @@ def test_a_file_that_is_replaced_on_a_full_disk_is_kept_once_there_is_space(disk
     assert after in page_ids(path)
     (kept,) = kept_copies(path)
     assert pages < page_ids(kept)
-
-
-@linux_only
-def test_a_disk_that_takes_no_more_files_is_served_and_exported_from(disk: Path, tmp_path: Path) -> None:
-    data = disk / "data"
-    pages = potter(data, tmp_path / "first.log")
-    remount(disk, "nr_inodes=40")
-    with suppress(OSError):
-        for number in range(40):
-            (disk / f"empty{number}").touch()
-    check_that_it_is_read(data, tmp_path / "second.log", pages, "takes no more files")

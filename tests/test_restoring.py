@@ -1,4 +1,4 @@
-"""A correction that was a mistake is shown before it is made, and taken back after it as if it had not been made."""
+"""Dry runs of corrections, and undoing corrections."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ from tests.test_store_forgetting import forget, tables
 from tests.test_store_redo import fact, facts, file, filled, learn, rows, topic
 
 ANTS = "The user keeps ants"
-# What tells how often something was changed, and by what salt digests were made.
+# Tables that count changes, and the salt of digests.
 UNLIKE = {"changes", "meta", "lease"}
 
 
@@ -55,14 +55,14 @@ async def restore(store: SqliteStore, name: str, *, is_dry_run: bool = False) ->
 
 
 async def refusal(store: SqliteStore, name: str) -> str:
-    """Return why something cannot be restored; nothing may have changed."""
+    """Return why something cannot be restored, and check that nothing has changed."""
     with pytest.raises(ArgumentError) as caught:
         await restore(store, name)
     return str(caught.value)
 
 
 def kept(folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return all that a restore is to bring back: when a fact was last heard of is no part of it."""
+    """Return everything that a restore must bring back; the time of the last confirmation is left out."""
     found = {name: content for name, content in tables(folder).items() if name not in UNLIKE}
     columns = (
         "fact, text, slot, valid_from_us, valid_until_us, superseded_by, ended_by, ended_seq, learned_by, is_archived"
@@ -71,7 +71,7 @@ def kept(folder: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 async def known(store: SqliteStore, clock: Clock, **more: Any) -> Lease:
-    """Store three pages that teach two facts and a trait, and let a minute pass."""
+    """Store three pages with two facts and a trait, and let a minute pass."""
     lease = await filled(store, 3)
     await file(store, lease, topic(1, 2, 3))
     await learn(store, lease, [1, 2], fact(PARIS, 1, 2, **more), fact(ANTS, 2), trait(Level.LOW, "Eats all.", 1, 2))
@@ -79,7 +79,7 @@ async def known(store: SqliteStore, clock: Clock, **more: Any) -> Lease:
     return lease
 
 
-# Facts ----------------------------------------------------------------------------------------------------------------
+# Facts ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [LONDON, None])
@@ -87,7 +87,7 @@ async def known(store: SqliteStore, clock: Clock, **more: Any) -> Lease:
     "more",
     [{}, {"slot": "lives in"}, {"valid_until": START + timedelta(days=9)}, {"valid_from": START + timedelta(hours=9)}],
 )
-async def test_a_fact_corrected_by_mistake_is_as_it_was(tmp_path: Path, text: str | None, more: dict[str, Any]) -> None:
+async def test_a_fact_corrected_by_mistake_is_restored(tmp_path: Path, text: str | None, more: dict[str, Any]) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         first = {"valid_from": START} | more
@@ -108,7 +108,7 @@ async def test_a_fact_corrected_by_mistake_is_as_it_was(tmp_path: Path, text: st
         assert kept(tmp_path) == before
 
 
-async def test_a_restored_fact_is_confirmed_by_a_later_page_and_taught_by_earlier_ones(tmp_path: Path) -> None:
+async def test_a_restored_fact_can_be_learned_and_confirmed_again(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock)
@@ -125,7 +125,7 @@ async def test_a_restored_fact_is_confirmed_by_a_later_page_and_taught_by_earlie
         assert await facts(store) == [PARIS, ANTS]
 
 
-async def test_a_fact_that_was_known_before_it_was_given_instead_stays(tmp_path: Path) -> None:
+async def test_a_replacement_that_existed_before_stays(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         await known(store, clock, slot="lives in")
@@ -137,7 +137,7 @@ async def test_a_fact_that_was_known_before_it_was_given_instead_stays(tmp_path:
         assert (await look_at_fact(store, 2)).fact.learned_by == "extractive"
 
 
-async def test_a_replacement_that_pages_have_said_since_becomes_history(tmp_path: Path) -> None:
+async def test_a_replacement_that_pages_confirmed_becomes_history(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock, slot="lives in")
@@ -163,7 +163,7 @@ async def test_a_replacement_of_two_facts_goes_with_the_second(tmp_path: Path) -
         assert kept(tmp_path) == before
 
 
-async def test_corrections_of_corrections_are_taken_back_last_first(tmp_path: Path) -> None:
+async def test_corrections_of_corrections_are_undone_last_first(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         await known(store, clock)
@@ -171,14 +171,14 @@ async def test_corrections_of_corrections_are_taken_back_last_first(tmp_path: Pa
         for number, text in ((1, LONDON), (3, "The user lives in Oslo")):
             await correct_fact(store, number, text)
             clock.move(minutes=1)
-        assert "k3, given instead of k1, was corrected too; restore k3 first" in await refusal(store, "k1")
-        assert "k4 was given instead of k3; restore k3" in await refusal(store, "k4")
+        assert "k3, the replacement of k1, was corrected too; restore k3 first" in await refusal(store, "k1")
+        assert "k4 is the replacement of k3; restore k3" in await refusal(store, "k4")
         assert await restore(store, "k3") == Corrected("k3", "The user lives in Oslo", "k3", LONDON)
         await restore(store, "k1")
         assert kept(tmp_path) == before
 
 
-async def test_what_pages_have_said_since_is_not_undone(tmp_path: Path) -> None:
+async def test_later_statements_of_pages_are_not_undone(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock, slot="lives in")
@@ -190,13 +190,13 @@ async def test_what_pages_have_said_since_is_not_undone(tmp_path: Path) -> None:
         lessons = Lessons((), (fact("I live in Rome.", 4, slot="lives in"), fact(ANTS, 4)))
         assert await commit(store, lease, lessons, [4])
         before = kept(tmp_path)
-        assert "k3 has taken the place of k1 since; correct that one" in await refusal(store, "k1")
-        assert "k4 has taken the place of k2 since" in await refusal(store, "k2")
+        assert "k3 has replaced k1 since; correct k3" in await refusal(store, "k1")
+        assert "k4 has replaced k2 since" in await refusal(store, "k2")
         assert "k3 was not corrected" in await refusal(store, "k3")
         assert kept(tmp_path) == before
 
 
-async def test_what_took_the_place_of_a_replacement_stays(tmp_path: Path) -> None:
+async def test_the_successor_of_a_replacement_stays(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock, slot="lives in")
@@ -206,7 +206,7 @@ async def test_what_took_the_place_of_a_replacement_stays(tmp_path: Path) -> Non
         await file(store, lease, topic(4, segment=1))
         moved = AddFact(About.USER, "I live in Rome.", "lives in", clock(), (4,), (3,))
         assert await commit(store, lease, Lessons((), (moved,)), [4])
-        assert "k4 has taken the place of k1 since" in await refusal(store, "k1")
+        assert "k4 has replaced k1 since" in await refusal(store, "k1")
 
 
 async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
@@ -220,10 +220,10 @@ async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
         assert "unknown: trait:Diet" in await refusal(store, "trait:Diet")
 
 
-# Traits ---------------------------------------------------------------------------------------------------------------
+# Traits --------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_trait_corrected_by_mistake_is_as_it_was(tmp_path: Path) -> None:
+async def test_a_trait_corrected_by_mistake_is_restored(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         await known(store, clock)
@@ -254,12 +254,12 @@ async def test_a_trait_that_was_learned_again_is_not_restored(tmp_path: Path) ->
         assert now.learned_by == "llm"
 
 
-# Any order ------------------------------------------------------------------------------------------------------------
+# Any order -----------------------------------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**32))
-def test_any_corrections_taken_back_in_reverse_leave_no_trace(seed: int) -> None:
+def test_corrections_undone_in_reverse_leave_no_trace(seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - no secret
 
     async def run_it(folder: Path) -> None:
@@ -288,7 +288,7 @@ def test_any_corrections_taken_back_in_reverse_leave_no_trace(seed: int) -> None
         asyncio.run(run_it(Path(folder)))
 
 
-# Dry runs -------------------------------------------------------------------------------------------------------------
+# Dry runs ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_dry_run_tells_what_would_change_and_changes_nothing(tmp_path: Path) -> None:
@@ -313,10 +313,10 @@ async def test_a_dry_run_tells_what_would_change_and_changes_nothing(tmp_path: P
             clock.move(minutes=1)
 
 
-# Readings under way ---------------------------------------------------------------------------------------------------
+# Running extractions -------------------------------------------------------------------------------------------------
 
 
-async def test_lessons_from_before_a_restore_are_not_taken_over(tmp_path: Path) -> None:
+async def test_lessons_from_before_a_restore_are_discarded(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         lease = await known(store, clock)
@@ -327,14 +327,14 @@ async def test_lessons_from_before_a_restore_are_not_taken_over(tmp_path: Path) 
             segments=(1,), pages=[3], lessons=lessons, traits=await store.traits(), learner="llm", corrections=noted
         )
         await restore(store, "k1")
-        await correct_fact(store, 2)  # as many corrections as before, but of something else
+        await correct_fact(store, 2)  # the number of corrections is the same as before
         assert len(await store.corrected_facts()) == len(noted)
         assert not await store.commit(lease, late)
         assert await facts(store) == [PARIS]
 
 
 class Interrupted(ScriptedAnalyst):
-    """States all it is not told is wrong; while it reads first the user takes a correction back and makes another."""
+    """Learns all facts not marked as wrong; during its first call the user undoes a correction and makes another."""
 
     def __init__(self, store: SqliteStore, restored: int, wrong: int, *texts: str) -> None:
         super().__init__()
@@ -351,7 +351,7 @@ class Interrupted(ScriptedAnalyst):
         return Lessons((), tuple(told))
 
 
-async def test_a_reading_under_way_follows_a_restore(tmp_path: Path) -> None:
+async def test_a_running_extraction_follows_a_restore(tmp_path: Path) -> None:
     async with reading(tmp_path) as at:
         await at.read(ExtractiveAnalyst())
         by_text = {known.text: known.fact for known in await at.store.facts(FactQuery(About.USER))}
@@ -364,10 +364,10 @@ async def test_a_reading_under_way_follows_a_restore(tmp_path: Path) -> None:
         assert not [text for text in current if "peanut" in text.lower()]
 
 
-# Taken along ----------------------------------------------------------------------------------------------------------
+# Exports and imports -------------------------------------------------------------------------------------------------
 
 
-async def test_a_correction_is_taken_back_in_an_imported_memory(tmp_path: Path) -> None:
+async def test_a_correction_can_be_undone_in_an_imported_memory(tmp_path: Path) -> None:
     clock = Clock()
     origin = tmp_path / "origin"
     origin.mkdir()
@@ -390,11 +390,11 @@ async def test_a_correction_is_taken_back_in_an_imported_memory(tmp_path: Path) 
         assert now.learned_by == "extractive"
 
 
-# Through a server and the command line --------------------------------------------------------------------------------
+# Through a server and the command line -------------------------------------------------------------------------------
 
 
 def learned(server: PipeServer) -> str:
-    """Have a fact learned, and return its id."""
+    """Learn a fact, and return its id."""
     server.add("I live in Paris. I am allergic to peanuts.")
     for number in range(6):
         server.add(f"My pottery class glazed bowl {number} in the kiln, and I love pottery.")
@@ -408,7 +408,7 @@ def learned(server: PipeServer) -> str:
     return next(str(each["id"]) for each in found if "Paris" in each["beginning"])
 
 
-def test_a_wrong_id_is_seen_in_the_answer_and_taken_back(data: Path) -> None:
+def test_a_correction_of_a_wrong_id_can_be_undone(data: Path) -> None:
     busy = {"consolidation_idle_s": 0.1, "short_term_capacity": 1, **NO_MODEL}
     with PipeServer(data, {**busy, "mid_term_heat_threshold": 0.5}) as server:
         lives = learned(server)

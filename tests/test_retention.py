@@ -1,4 +1,4 @@
-"""When old pages are forgotten by a clock that goes right, stands for a while, or leaps."""
+"""Retention with a clock that is right, pauses or jumps."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,7 +19,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 class Machine:
-    """A memory, and a machine whose clock may leap while time goes on, looked at as a server does."""
+    """A memory on a machine whose clock may jump, checked for old pages as by a server."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.passed = timedelta()
@@ -48,14 +48,14 @@ class Machine:
         self.go_on(how_long)
 
     def go_on(self, how_long: timedelta) -> None:
-        """Go on running a server."""
+        """Let a running server run on."""
         until = self.passed + how_long
         while self.passed <= until:
             self._look_if_due()
             self.passed += POLL
 
     def _restart(self) -> None:
-        self._watch = retention.Watch()
+        self._watch = retention.ClockWatch()
         self._looked_at: datetime | None = None
         self._waits = False
 
@@ -64,9 +64,9 @@ class Machine:
         if self._looked_at is not None and timedelta() <= self.clock - self._looked_at < every:
             return
         now_us, before_us = to_us(self.clock), to_us(self.clock - RETENTION)
-        seen = self._watch.look(now_us)
+        seen = self._watch.observe(now_us)
         if not self._connection.execute("SELECT EXISTS (SELECT 1 FROM pages WHERE occurred_us < ?)", (before_us,)).get:
-            retention.nothing_old(self._connection, now_us)
+            retention.record_nothing_old(self._connection, now_us)
         elif retention.may_forget(self._connection, before_us, now_us, seen):
             self.is_forgotten = True
         self._looked_at, self._waits = self.clock, retention.waits_until(self._connection) is not None
@@ -74,7 +74,7 @@ class Machine:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    """Return a machine with one page, which a server has looked at."""
+    """Return a machine with one page, which a server has checked once."""
     with closing(apsw.Connection(":memory:")) as connection:
         machine = Machine(connection)
         monkeypatch.setattr(retention, "steady_us", machine.steady_us)
@@ -92,7 +92,7 @@ def test_a_server_that_always_runs_forgets_a_page_on_its_day(machine: Machine) -
     assert machine.is_forgotten
 
 
-def test_a_server_that_always_runs_forgets_a_last_page_a_day_later(machine: Machine) -> None:
+def test_a_running_server_forgets_the_last_page_a_day_later(machine: Machine) -> None:
     machine.go_on(RETENTION)
     assert not machine.is_forgotten
     machine.go_on(3 * DAY)
@@ -100,7 +100,7 @@ def test_a_server_that_always_runs_forgets_a_last_page_a_day_later(machine: Mach
 
 
 @pytest.mark.parametrize("session", [HOUR, timedelta(minutes=10)])
-def test_a_server_that_runs_for_a_while_each_day_forgets_after_a_pause(machine: Machine, session: timedelta) -> None:
+def test_daily_sessions_forget_old_pages_after_a_pause(machine: Machine, session: timedelta) -> None:
     machine.passed += 2 * RETENTION
     machine.run(session)
     assert not machine.is_forgotten
@@ -112,7 +112,7 @@ def test_a_server_that_runs_for_a_while_each_day_forgets_after_a_pause(machine: 
 
 @pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.parametrize("leaps", [[4000, 2], [4000, 1.5, 1.5, 1.5], [4000, -4000, 4002], [4000, -4000, 4000, 1]])
-def test_leaps_within_minutes_forget_nothing(machine: Machine, leaps: list[float], restarts: bool) -> None:
+def test_jumps_within_minutes_forget_nothing(machine: Machine, leaps: list[float], restarts: bool) -> None:
     for days in leaps:
         machine.leap(days=days)
         (machine.run if restarts else machine.go_on)(timedelta(minutes=2))
@@ -121,7 +121,7 @@ def test_leaps_within_minutes_forget_nothing(machine: Machine, leaps: list[float
 
 
 @pytest.mark.parametrize("days", [2, 1, -1])
-def test_a_leap_that_is_seen_begins_the_wait_again(machine: Machine, days: int) -> None:
+def test_an_observed_jump_restarts_the_wait(machine: Machine, days: int) -> None:
     machine.leap(days=4000)
     machine.go_on(20 * HOUR)
     machine.leap(days=days)
@@ -141,7 +141,7 @@ def test_a_clock_that_is_set_right_ends_the_wait(machine: Machine) -> None:
     assert not machine.is_forgotten
 
 
-def test_small_leaps_day_by_day_are_not_a_clock_that_goes_on(machine: Machine) -> None:
+def test_small_daily_jumps_do_not_count_as_a_running_clock(machine: Machine) -> None:
     machine.passed += timedelta(days=360)
     machine.run(HOUR)
     machine.add_page()

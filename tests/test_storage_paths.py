@@ -11,7 +11,7 @@ from memoryos_mcp.text.user_ids import USER_ID_MAX_CHARS, user_folder_name
 
 ROOT = Path("/data")
 RESERVED = {"con", "prn", "aux", "nul", *(f"{name}{digit}" for name in ("com", "lpt") for digit in range(10))}
-# Beside any text: ids that look like paths, like devices, and like the names that this module itself makes.
+# In addition to any text: ids that look like paths, devices and folder names of this module.
 NASTY = st.text(alphabet="aAbB./\\~-_: 0\u0130iI\u0131\ufb01é\u0301\U0001f600", min_size=1, max_size=12)
 MADE = st.from_regex(r"[a-z0-9-]{1,8}~[0-9a-f]{24}", fullmatch=True)
 USER_IDS = st.one_of(
@@ -24,7 +24,7 @@ USER_IDS = st.one_of(
 
 
 @given(USER_IDS)
-def test_any_user_id_is_one_folder_right_below_users(user_id: str) -> None:
+def test_each_user_id_has_a_folder_right_below_users(user_id: str) -> None:
     file = database_file(ROOT, user_id)
     assert file.parent.parent == ROOT / "users"
     assert file.resolve() == file
@@ -42,7 +42,7 @@ def test_a_folder_name_is_safe_on_every_file_system(user_id: str) -> None:
 
 
 @given(USER_IDS, USER_IDS)
-def test_two_user_ids_never_share_a_folder_even_where_capitals_do_not_count(one: str, other: str) -> None:
+def test_two_users_never_share_a_folder_whatever_their_case(one: str, other: str) -> None:
     if one != other:
         assert user_folder_name(one).casefold() != user_folder_name(other).casefold()
 
@@ -55,7 +55,7 @@ def test_the_variants_of_an_id_have_folders_of_their_own(user_id: str) -> None:
 
 
 @given(USER_IDS)
-def test_no_id_can_take_the_folder_that_another_id_was_given(user_id: str) -> None:
+def test_no_id_can_take_the_folder_of_another_id(user_id: str) -> None:
     name = user_folder_name(user_id)
     if name != user_id:
         assert user_folder_name(name) != name

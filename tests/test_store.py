@@ -1,4 +1,4 @@
-"""The SQLite store keeps its promises: durable pages, first in first out, one lease, nothing half-written."""
+"""The SQLite store: durable pages, short-term capacity, leases, transactions and integrity checks."""
 
 import asyncio
 import os
@@ -95,7 +95,7 @@ async def lease_of(store: SqliteStore) -> Lease:
 
 
 async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -> Lease:
-    """File the whole backlog under one new segment and chain."""
+    """Put the whole backlog into one new segment and chain."""
     lease = await lease_of(store)
     seqs = tuple(page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=1000)))
     plan = SegmentPlan(None, seqs, Digest(keywords, "summary"), vector(1, 0, 0), "test")
@@ -107,7 +107,7 @@ async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -
 async def learned(
     store: SqliteStore, lease: Lease, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait] = ()
 ) -> bool:
-    """Take over what pages of segment 1 teach, computed from these traits; return whether it was accepted."""
+    """Commit lessons from pages of segment 1, computed from these traits; return whether they were accepted."""
     return await store.commit(
         lease, Learning(segments=(1,), pages=pages, lessons=lessons, traits=traits, learner="test")
     )
@@ -241,7 +241,7 @@ async def test_rarer_words_rank_higher(tmp_path: Path) -> None:
         assert hits[0].score > hits[1].score
 
 
-async def test_vectors_come_back_as_they_were_and_only_in_their_space(tmp_path: Path) -> None:
+async def test_vectors_are_returned_unchanged_and_only_in_their_space(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1), turn(2)])
         lease = await lease_of(store)
@@ -259,7 +259,7 @@ async def test_vectors_come_back_as_they_were_and_only_in_their_space(tmp_path: 
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-async def test_all_vectors_come_in_whole_pages(tmp_path: Path, limit: int) -> None:
+async def test_all_vectors_returns_whole_pages(tmp_path: Path, limit: int) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(number) for number in range(4)])
         windows = {seq: [Window(0, 1, vector(seq, part, 0)) for part in range(seq)] for seq in (1, 2, 3, 4)}
@@ -273,7 +273,7 @@ async def test_all_vectors_come_in_whole_pages(tmp_path: Path, limit: int) -> No
         assert found == {1: 1, 2: 2, 3: 3, 4: 4}
 
 
-async def test_only_one_holder_works_at_a_time_and_a_late_one_is_refused(tmp_path: Path) -> None:
+async def test_one_process_has_the_lease_and_late_writes_are_refused(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock) as first, opened(tmp_path, clock=clock) as second:
         await first.add_pages([turn(1)])
@@ -287,16 +287,16 @@ async def test_only_one_holder_works_at_a_time_and_a_late_one_is_refused(tmp_pat
         assert len(await first.pages(PageQuery(is_unembedded=True, limit=9))) == 1
 
 
-async def test_a_lease_given_back_is_free_at_once(tmp_path: Path) -> None:
+async def test_a_released_lease_is_free_at_once(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock) as first, opened(tmp_path, clock=clock) as second:
         await first.release_lease(await lease_of(first))
         assert await second.take_lease(30) is not None
 
 
-async def test_a_store_gives_back_its_own_lease_whichever_it_is_and_no_other(tmp_path: Path) -> None:
+async def test_a_store_releases_its_own_lease_and_no_other(tmp_path: Path) -> None:
     async with opened(tmp_path) as first, opened(tmp_path) as second:
-        await first.release_lease()  # it has none
+        await first.release_lease()  # the first store has no lease
         old = await lease_of(first)
         await second.release_lease()
         assert await second.take_lease(30) is None
@@ -323,7 +323,7 @@ async def test_consolidation_files_pages_once(tmp_path: Path) -> None:
         assert (page.chain_summary, page.segment) == ("chain", 1)
 
 
-async def test_visits_raise_the_counters(tmp_path: Path) -> None:
+async def test_visits_are_counted(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(1)])
         await filed(store)
@@ -350,7 +350,7 @@ async def test_lessons_set_traits_and_facts_and_reset_the_counters(tmp_path: Pat
         assert (segment.unanalysed_count, segment.l_interaction, segment.n_visit) == (0, 0, 0)
 
 
-async def test_lessons_from_a_stale_profile_are_refused_whole(tmp_path: Path) -> None:
+async def test_lessons_from_an_outdated_profile_are_refused(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(1), turn(2)])
         lease = await filed(store)
@@ -365,7 +365,7 @@ async def test_lessons_from_a_stale_profile_are_refused_whole(tmp_path: Path) ->
         assert await store.facts(FactQuery(About.USER)) == []
 
 
-async def test_a_newer_fact_supersedes_and_the_old_one_stays_as_history(tmp_path: Path) -> None:
+async def test_a_superseded_fact_becomes_history(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         await store.add_pages([turn(1), turn(2)])
@@ -381,7 +381,7 @@ async def test_a_newer_fact_supersedes_and_the_old_one_stays_as_history(tmp_path
         assert not await learned(store, lease, [2], confirm_old)
 
 
-async def test_the_same_fact_is_never_kept_twice(tmp_path: Path) -> None:
+async def test_the_same_fact_is_stored_once(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(1), turn(2)])
         lease = await filed(store)
@@ -416,7 +416,7 @@ async def test_facts_beyond_the_capacity_are_archived_oldest_first(tmp_path: Pat
         assert [fact.text for fact in await store.facts(FactQuery(About.USER))] == ["two", "three"]
 
 
-async def test_an_archived_fact_is_there_when_it_is_wanted_and_gives_way_to_the_answer_that_follows(
+async def test_an_archived_fact_can_be_read_and_is_superseded(
     tmp_path: Path,
 ) -> None:
     clock = Clock()
@@ -448,7 +448,7 @@ async def test_archived_segments_keep_their_pages(tmp_path: Path) -> None:
         assert [hit.seq for hit in await search(store, ["question"], 5)] == [1]
 
 
-async def test_another_process_sees_what_changed_by_the_sequence(tmp_path: Path) -> None:
+async def test_another_process_reads_the_change_sequence(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as writer, opened(tmp_path) as reader:
         await writer.add_pages([turn(1)])
         position = (await reader.snapshot()).position
@@ -464,7 +464,7 @@ async def test_another_process_sees_what_changed_by_the_sequence(tmp_path: Path)
         assert (await reader.changes(changes.position, 100)).pages == ()
 
 
-async def test_a_memory_that_is_opened_while_it_is_restored_is_the_restored_one(
+async def test_opening_during_a_restore_gives_the_restored_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(tmp_path) as store:
@@ -503,7 +503,7 @@ async def test_a_memory_that_is_opened_while_it_is_restored_is_the_restored_one(
     assert check_copy(kept).pages == 2
 
 
-async def test_the_file_is_whole_and_alone_after_closing(tmp_path: Path) -> None:
+async def test_after_closing_the_file_is_complete_without_a_journal(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
     assert [file.name for file in (tmp_path / "users" / "ada").iterdir()] == ["memory.db"]
@@ -524,7 +524,7 @@ async def test_the_file_is_whole_and_alone_after_closing(tmp_path: Path) -> None
         "SELECT fact FROM facts WHERE about = 'user' AND assistant_id = '' AND folded = 'likes tea'",
     ],
 )
-async def test_what_runs_at_every_call_never_reads_a_whole_table(tmp_path: Path, sql: str) -> None:
+async def test_frequent_queries_never_scan_a_table(tmp_path: Path, sql: str) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
     connection = apsw.Connection(str(tmp_path / "users" / "ada" / "memory.db"))
@@ -534,7 +534,7 @@ async def test_what_runs_at_every_call_never_reads_a_whole_table(tmp_path: Path,
     assert not [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step]
 
 
-async def test_two_answers_to_one_question_are_never_both_in_force(tmp_path: Path) -> None:
+async def test_two_facts_with_one_slot_are_never_both_valid(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(1), turn(2)])
         lease = await filed(store)
@@ -545,7 +545,7 @@ async def test_two_answers_to_one_question_are_never_both_in_force(tmp_path: Pat
         assert [fact.text for fact in await store.facts(FactQuery(About.USER))] == ["I live in Rome."]
 
 
-async def test_a_lease_written_by_a_clock_that_ran_ahead_does_not_hold_up_the_work(tmp_path: Path) -> None:
+async def test_a_lease_from_a_clock_that_was_ahead_does_not_block(tmp_path: Path) -> None:
     ahead, right = Clock(), Clock()
     ahead.move(days=400)
     async with opened(tmp_path, clock=ahead) as first, opened(tmp_path, clock=right) as second:
@@ -553,7 +553,7 @@ async def test_a_lease_written_by_a_clock_that_ran_ahead_does_not_hold_up_the_wo
         assert await second.take_lease(30) is not None
 
 
-async def test_each_space_has_vectors_of_its_own_and_knows_how_far_it_has_come(tmp_path: Path) -> None:
+async def test_each_space_has_its_own_vectors_and_progress(tmp_path: Path) -> None:
     async with opened(tmp_path, space="old:3:1", short_term_capacity=0) as old:
         new = await old.in_space("new:2:1", "{}")
         await old.add_pages([turn(1), turn(2), turn(3)])
@@ -572,7 +572,7 @@ async def test_each_space_has_vectors_of_its_own_and_knows_how_far_it_has_come(t
         assert [segment.segment for segment in (await new.unembedded(9)).segments] == [1]
 
 
-async def test_a_page_that_is_embedded_out_of_turn_is_not_embedded_again(tmp_path: Path) -> None:
+async def test_a_page_embedded_out_of_order_is_embedded_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1), turn(2), turn(3), turn(4)])
         lease = await lease_of(store)
@@ -583,9 +583,7 @@ async def test_a_page_that_is_embedded_out_of_turn_is_not_embedded_again(tmp_pat
         assert [page.seq for page in await store.pages(PageQuery(is_unembedded=True, limit=9))] == [4]
 
 
-async def test_a_space_that_was_not_used_for_long_is_deleted_piece_by_piece(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unused_space_is_deleted_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_spaces, "PAGES_DROPPED", 2)
     clock = Clock()
     async with opened(tmp_path, space="old:3:1", clock=clock) as old:
@@ -611,7 +609,7 @@ async def test_a_space_that_was_not_used_for_long_is_deleted_piece_by_piece(
         assert connection.execute(left).fetchone() == (1, 1)
 
 
-async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+async def test_a_closed_store_refuses_calls(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         pass
     async with asyncio.timeout(10):
@@ -622,17 +620,15 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
         await store.close()
 
 
-async def test_a_known_key_tells_the_time_of_the_page_that_is_there(tmp_path: Path) -> None:
+async def test_a_known_key_returns_the_time_of_the_existing_page(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1, key="a")])
         (receipt,) = await store.add_pages([turn(2, key="a", minutes=90)])
         assert receipt.occurred_at == START
 
 
-async def test_checking_a_healthy_file_while_it_is_written_and_searched_finds_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
+async def test_checking_an_intact_file_in_use_finds_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks_module, "CHECK_VALID_S", 0.0)
     async with opened(tmp_path) as store:
         is_done = asyncio.Event()
 
@@ -655,7 +651,7 @@ async def test_checking_a_healthy_file_while_it_is_written_and_searched_finds_no
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has access lists instead")
-async def test_files_and_folders_are_for_this_account_only_whatever_the_umask(tmp_path: Path) -> None:
+async def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     before = os.umask(0)
     try:
@@ -675,7 +671,7 @@ async def test_files_and_folders_are_for_this_account_only_whatever_the_umask(tm
     }
 
 
-async def test_names_are_told_by_who_says_them(tmp_path: Path) -> None:
+async def test_a_name_belongs_to_the_side_that_is_called_by_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         for _ in range(3):
             await store.add_pages([Turn("Thanks, Hal!", "You are welcome, Ada.", START)])
@@ -686,16 +682,14 @@ async def test_names_are_told_by_who_says_them(tmp_path: Path) -> None:
         assert (found.pages, found.counts) == (4, {"welcome": 3})
 
 
-async def test_a_word_that_is_mostly_no_address_is_no_name(tmp_path: Path) -> None:
+async def test_a_word_that_is_rarely_used_as_a_name_is_not_a_name(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([Turn("Cool, let us go.", "Fine.", START) for _ in range(4)])
         await store.add_pages([Turn("It is cool in the cellar", "", START) for _ in range(5)])
         assert (await store.search_words([], ["cool"], 0)).stats.user_names == frozenset()
 
 
-async def test_a_common_word_is_counted_on_from_where_it_was_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_count_of_a_common_word_is_only_updated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(term_stats, "REMEMBERED_FROM", 3)
     counted: list[str] = []
     count = term_stats._posting_count
@@ -712,7 +706,7 @@ async def test_a_common_word_is_counted_on_from_where_it_was_counted(
         assert counted == ["tea"] * 3
 
 
-async def test_words_that_are_all_common_find_the_newest_pages_that_hold_most_of_them(
+async def test_common_words_find_the_newest_pages_with_most_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lexical, "POSTING_BUDGET", 5)
@@ -725,7 +719,7 @@ async def test_words_that_are_all_common_find_the_newest_pages_that_hold_most_of
         assert hits[0].score > hits[-1].score
 
 
-async def test_token_codes_come_page_by_page_in_the_order_asked_and_within_a_limit(tmp_path: Path) -> None:
+async def test_token_vectors_keep_the_order_and_the_size_limit(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(number) for number in range(4)])
         lease = await lease_of(store)
@@ -752,7 +746,7 @@ async def test_token_codes_come_page_by_page_in_the_order_asked_and_within_a_lim
 
 
 @pytest.mark.parametrize("large_from", [1, 1_000_000])
-async def test_many_pages_come_whole_by_one_connection_as_by_several(
+async def test_one_and_several_connections_read_the_same_pages(
     tmp_path: Path, large_from: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_store, "PAGES_OF_A_LARGE_MEMORY", large_from)
@@ -781,7 +775,7 @@ def codes_of(seq: int) -> Any:
     return np.array([[seq % 256, seq // 256, 1, 2]], dtype=np.uint8)
 
 
-async def test_an_outline_is_read_without_the_page_itself(tmp_path: Path) -> None:
+async def test_an_outline_is_read_from_the_index_alone(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
     with closing(apsw.Connection(str(database_file(tmp_path, "ada")))) as connection:
@@ -789,10 +783,8 @@ async def test_an_outline_is_read_without_the_page_itself(tmp_path: Path) -> Non
     assert any(step.startswith("SEARCH pages USING COVERING INDEX") for step in plan), plan
 
 
-async def test_a_check_of_the_whole_file_that_is_given_up_ends_while_it_rests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
+async def test_a_cancelled_check_ends_during_its_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks_module, "CHECK_VALID_S", 0.0)
     monkeypatch.setattr(integrity, "STEPS_BETWEEN_RESTS", 1)
     monkeypatch.setattr(integrity, "RESTS_PER_WORK", float("inf"))
     monkeypatch.setattr(integrity, "LONGEST_REST_S", 600.0)
@@ -806,9 +798,7 @@ async def test_a_check_of_the_whole_file_that_is_given_up_ends_while_it_rests(
         await store.verify()
 
 
-async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_small_file_is_not_checked_again_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[apsw.Connection] = []
     check = integrity.integrity_check
 
@@ -823,13 +813,13 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
         async with opened(tmp_path, checks=checks) as store:
             await store.verify()
     assert len(read) == 1
-    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
+    monkeypatch.setattr(checks_module, "CHECK_VALID_S", 0.0)
     async with opened(tmp_path, checks=checks) as store:
         await store.verify()
     assert len(read) == 3
 
 
-async def test_a_memory_opened_by_many_at_once_is_made_once(tmp_path: Path) -> None:
+async def test_a_memory_opened_by_many_at_once_is_created_once(tmp_path: Path) -> None:
     async def hold(folder: Path) -> None:
         async with opened(folder, space=None) as store:
             await store.snapshot()
@@ -840,7 +830,7 @@ async def test_a_memory_opened_by_many_at_once_is_made_once(tmp_path: Path) -> N
         assert [path.name for path in database_file(folder, "ada").parent.iterdir()] == ["memory.db"]
 
 
-async def test_a_write_that_finds_no_space_is_told_until_one_succeeds(tmp_path: Path) -> None:
+async def test_a_write_without_space_is_reported_until_one_succeeds(tmp_path: Path) -> None:
     large = [turn(number) for number in range(500)]
     async with opened(tmp_path) as store:
         assert store.only_reads_because is None

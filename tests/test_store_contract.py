@@ -1,4 +1,4 @@
-"""What every store promises, whatever it is made of; a second store is held to the same tests."""
+"""The guarantees of every store, tested through the protocols alone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -85,7 +85,7 @@ async def test_a_reader_finds_every_change_after_its_position(tmp_path: Path) ->
         assert (await reader.snapshot()).position == seen
 
 
-async def test_forgetting_ends_what_was_read_before_it(tmp_path: Path) -> None:
+async def test_forgetting_invalidates_earlier_reads(tmp_path: Path) -> None:
     clock = Clock()
     async with two_views(tmp_path, clock) as (one, other):
         first, _ = await one.add_pages([turn(1), turn(2)])
@@ -101,7 +101,7 @@ async def test_forgetting_ends_what_was_read_before_it(tmp_path: Path) -> None:
         assert await seqs(one) == [2, 3]
 
 
-async def test_a_lease_that_was_taken_over_writes_nothing(tmp_path: Path) -> None:
+async def test_a_write_with_an_old_lease_is_refused(tmp_path: Path) -> None:
     clock = Clock()
     async with two_views(tmp_path, clock) as (one, other):
         await one.add_pages([turn(number) for number in range(4)])

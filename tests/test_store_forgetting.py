@@ -1,4 +1,4 @@
-"""Forgetting in the store: what rested on a page goes with it, all or nothing, and the rest agrees with itself."""
+"""Forgetting in the store: data derived from a page is deleted with it, and the rest stays consistent."""
 
 import asyncio
 import random
@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +21,7 @@ from memoryos_mcp.storage.sqlite.database import Database
 from memoryos_mcp.storage.sqlite.forgetting import REASON_LOST
 from memoryos_mcp.storage.sqlite.page_table import add_page
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import ChainPlan, FactQuery, Lease, PageQuery, SegmentPlan, Vectors, WordlessPlace
+from memoryos_mcp.storage.values import ChainPlan, FactQuery, Lease, PageQuery, SegmentPlan, SummaryCursor, Vectors
 from tests.fakes import START
 from tests.test_store import lease_of, opened, vector
 from tests.test_store_redo import assert_counts_agree, fact, facts, file, learn, rows, topic
@@ -46,7 +45,7 @@ async def filled(store: SqliteStore, pages: int) -> Lease:
 
 
 async def forget(store: SqliteStore, plan: ForgetPlan, handle: str = "f_1") -> ForgetReceipt:
-    """Plan and confirm; the dry run must have told what came of it."""
+    """Plan and confirm, and check that the dry run returned the same counts."""
     counts, _ = await store.user_data.plan_forgetting(plan, handle, LATER)
     receipt = await store.user_data.forget(handle)
     assert receipt is not None
@@ -63,7 +62,7 @@ def vocabulary(folder: Path) -> set[str]:
 
 
 def tables(folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return the content of every table but those of forgetting itself."""
+    """Return the content of every table, except those of forgetting."""
     names = [row[0] for row in rows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
     beside = ("page_words", "page_vocabulary", "forget_plans", "sqlite_sequence")
     return {
@@ -73,7 +72,7 @@ def tables(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     }
 
 
-async def test_a_dry_run_changes_nothing_and_keeps_no_text(tmp_path: Path) -> None:
+async def test_a_dry_run_changes_nothing_and_stores_no_text(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2), topic(3, 4))
@@ -90,7 +89,7 @@ async def test_a_dry_run_changes_nothing_and_keeps_no_text(tmp_path: Path) -> No
         assert "Oslo" not in plan
 
 
-async def test_a_page_goes_with_its_words_vectors_names_and_key(tmp_path: Path) -> None:
+async def test_a_page_is_deleted_with_its_index_vectors_and_key(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([said(1), Turn("Hello Bruno, kept", "answer2", START, idempotency_key="k")])
         lease = await lease_of(store)
@@ -105,7 +104,7 @@ async def test_a_page_goes_with_its_words_vectors_names_and_key(tmp_path: Path) 
         assert (await store.changes(0, 99)).pages == (1, 2)
 
 
-async def test_a_fact_goes_with_the_last_page_that_states_it_and_who_confirmed_it_is_read_again(tmp_path: Path) -> None:
+async def test_a_fact_is_deleted_with_the_last_page_that_states_it(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2, 3, 4))
@@ -125,7 +124,7 @@ async def test_a_fact_goes_with_the_last_page_that_states_it_and_who_confirmed_i
         assert_counts_agree(tmp_path)
 
 
-async def test_what_a_forgotten_fact_superseded_holds_again_unless_the_fact_itself_was_named(tmp_path: Path) -> None:
+async def test_forgetting_a_page_restores_superseded_facts(tmp_path: Path) -> None:
     for name, plan in (("page", pages(2)), ("fact", ForgetPlan(facts=(2,), refuses=True))):
         async with opened(tmp_path / name, short_term_capacity=0) as store:
             lease = await filled(store, 3)
@@ -137,7 +136,7 @@ async def test_what_a_forgotten_fact_superseded_holds_again_unless_the_fact_itse
             assert rows(tmp_path / name, "PRAGMA foreign_key_check") == []
 
 
-async def test_a_fact_or_trait_that_was_named_is_not_learned_again_but_from_newer_pages(tmp_path: Path) -> None:
+async def test_a_forgotten_fact_is_only_learned_from_newer_pages(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -157,7 +156,7 @@ async def test_a_fact_or_trait_that_was_named_is_not_learned_again_but_from_newe
         assert [trait.level for trait in await store.traits()] == [Level.LOW]
 
 
-async def test_a_trait_that_other_pages_speak_for_stays_without_reason_and_history(tmp_path: Path) -> None:
+async def test_a_trait_with_other_evidence_loses_reason_and_history(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -171,7 +170,7 @@ async def test_a_trait_that_other_pages_speak_for_stays_without_reason_and_histo
         assert rows(tmp_path, "SELECT * FROM trait_history") == []
 
 
-async def test_no_other_dry_run_keeps_the_name_of_a_trait_that_is_gone(tmp_path: Path) -> None:
+async def test_other_plans_with_a_forgotten_trait_are_deleted(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -185,7 +184,7 @@ async def test_no_other_dry_run_keeps_the_name_of_a_trait_that_is_gone(tmp_path:
         assert await store.user_data.forget("f_Open") is not None
 
 
-async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_until_they_get_new_ones(
+async def test_empty_segments_go_and_others_get_new_summaries(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
@@ -195,12 +194,14 @@ async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_un
         await forget(store, pages(1, 2, 3))
         assert rows(tmp_path, "SELECT segment, summary, keywords, page_count FROM segments") == [(2, "", "[]", 1)]
         assert rows(tmp_path, "SELECT chain, summary FROM chains") == [(2, "")]
-        found = await store.user_data.wordless(WordlessPlace(), 10)
+        found = await store.user_data.missing_summaries(SummaryCursor(), 10)
         assert (found.chains, found.segments) == ((2,), (2,))
         await forget(store, pages(99), "f_2")
         digests = [Digest(("new",), "chain"), Digest(("new",), "segment")]
-        assert not await store.user_data.give_words(found, digests, "test")  # they may quote what is gone by now
-        assert await store.user_data.give_words(await store.user_data.wordless(WordlessPlace(), 10), digests, "test")
+        assert not await store.user_data.set_summaries(found, digests, "test")  # they may quote forgotten pages
+        assert await store.user_data.set_summaries(
+            await store.user_data.missing_summaries(SummaryCursor(), 10), digests, "test"
+        )
         assert rows(tmp_path, "SELECT summary FROM segments UNION SELECT summary FROM chains") == [
             ("chain",),
             ("segment",),
@@ -208,7 +209,7 @@ async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_un
         assert_counts_agree(tmp_path)
 
 
-async def test_derived_text_with_a_word_that_no_page_holds_any_more_goes_too(tmp_path: Path) -> None:
+async def test_derived_text_with_a_lost_word_is_deleted(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         quoting = SegmentPlan(None, (2, 3), Digest(("question1",), "about it"), None, "test")
@@ -223,7 +224,7 @@ async def test_derived_text_with_a_word_that_no_page_holds_any_more_goes_too(tmp
         assert (await store.traits())[0].reason == REASON_LOST
 
 
-async def test_a_word_is_the_same_word_beside_letters_of_other_languages(tmp_path: Path) -> None:
+async def test_other_scripts_do_not_change_the_words_of_a_text(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([Turn("At the Café: O'Brien", "", START), Turn("common", "", START)])
         lease = await lease_of(store)
@@ -233,7 +234,7 @@ async def test_a_word_is_the_same_word_beside_letters_of_other_languages(tmp_pat
         assert await facts(store) == []
 
 
-async def test_deleting_a_row_never_looks_through_a_whole_table_for_what_refers_to_it(tmp_path: Path) -> None:
+async def test_deleting_a_row_never_scans_a_table_for_references(tmp_path: Path) -> None:
     async with opened(tmp_path):
         pass
     keys = rows(
@@ -247,7 +248,7 @@ async def test_deleting_a_row_never_looks_through_a_whole_table_for_what_refers_
         assert all(step[3].startswith("SEARCH") for step in plan), (table, column, plan)
 
 
-async def test_what_was_computed_before_is_refused_and_the_background_goes_on_after_it(tmp_path: Path) -> None:
+async def test_forgetting_refuses_outdated_work_but_not_later_work(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         await forget(store, pages(1))
@@ -258,16 +259,14 @@ async def test_what_was_computed_before_is_refused_and_the_background_goes_on_af
         assert await file(store, await lease_of(store), topic(2, 3))
 
 
-async def test_scrubbing_ends_although_a_page_comes_between_any_two_transactions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_purging_ends_while_pages_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(tmp_path) as store:
         await filled(store, 3)
         await forget(store, pages(1))
         write, later = Database.write, iter(range(10, 500))
 
-        async def written(database: Database, change: Callable[[apsw.Connection], object]) -> object:
-            result = await write(database, change)
+        async def written(database: Database, change: Callable[..., object], *args: object) -> object:
+            result = await write(database, change, *args)
             await write(database, lambda connection: add_page(connection, said(next(later)), 0, 1800))
             return result
 
@@ -277,7 +276,7 @@ async def test_scrubbing_ends_although_a_page_comes_between_any_two_transactions
         assert not vocabulary(tmp_path) & {"question1", "answer1"}
 
 
-async def test_a_handle_is_good_for_once_and_until_it_expires(tmp_path: Path) -> None:
+async def test_a_handle_is_valid_once_and_until_it_expires(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await filled(store, 3)
         await store.user_data.plan_forgetting(pages(1), "f_old", START)
@@ -289,7 +288,7 @@ async def test_a_handle_is_good_for_once_and_until_it_expires(tmp_path: Path) ->
         assert await store.user_data.forget_receipts() == [receipt]
 
 
-async def test_common_words_are_counted_anew_after_forgetting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_common_words_are_counted_again_after_forgetting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoryos_mcp.storage.sqlite.term_stats.REMEMBERED_FROM", 1)
     async with opened(tmp_path, short_term_capacity=0) as store:
         await filled(store, 4)
@@ -298,9 +297,7 @@ async def test_common_words_are_counted_anew_after_forgetting(tmp_path: Path, mo
         assert (await store.search_words(["common"], [], 0)).stats.counts == {"common": 2}
 
 
-async def test_a_failure_in_the_middle_leaves_everything_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failure_while_forgetting_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -320,7 +317,7 @@ async def test_a_failure_in_the_middle_leaves_everything_as_it_was(
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32), gone=st.lists(st.sets(st.integers(1, 24), max_size=12), min_size=1, max_size=4))
-def test_after_any_forgetting_the_file_is_as_if_the_pages_had_never_been(seed: int, gone: Sequence[set[int]]) -> None:
+def test_forgetting_leaves_the_file_as_without_the_pages(seed: int, gone: Sequence[set[int]]) -> None:
     async def check(folder: Path) -> None:
         dice = random.Random(seed)  # noqa: S311 - no secret
         async with opened(folder, short_term_capacity=2) as store:

@@ -1,4 +1,4 @@
-"""What the fallback did is done again without a trace of it, and the file of the first version comes along."""
+"""Redo of work that the fallback did, and migration of files of the first version."""
 
 import asyncio
 import random
@@ -45,7 +45,7 @@ LLM, STAND_IN = "llm", "extractive"
 
 
 async def filled(store: SqliteStore, pages: int) -> Lease:
-    """Store pages 1 to n and return the lease; the store has no room in short-term."""
+    """Store pages 1 to n, all in the backlog, and return a lease."""
     await store.add_pages([turn(number) for number in range(1, pages + 1)])
     return await lease_of(store)
 
@@ -78,7 +78,7 @@ async def learn(
     by: str = STAND_IN,
     segment: int = 1,
 ) -> None:
-    """Take over what a learner found, as promotion does: the LLM's lessons replace the fallback's."""
+    """Commit lessons as promotion does; those of the LLM replace those of the fallback."""
     lessons = Lessons(
         traits=tuple(change for change in changes if isinstance(change, TraitChange)),
         knowledge=tuple(change for change in changes if not isinstance(change, TraitChange)),
@@ -104,7 +104,7 @@ async def facts(store: SqliteStore) -> list[str]:
 
 
 def rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Return what stands in the file of the test's user."""
+    """Return the rows of a statement from the file of the test's user."""
     connection = apsw.Connection(str(database_file(folder, "ada")), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         return connection.execute(sql).fetchall()
@@ -118,7 +118,7 @@ def where_pages_are(folder: Path) -> dict[int, tuple[int | None, int | None]]:
 
 
 def assert_counts_agree(folder: Path) -> None:
-    """Every page is in one chain and one segment that exist, none of them is empty, and the segments' counts hold."""
+    """Check that every page has an existing chain and segment, that none is empty, and that page counts are right."""
     assert rows(folder, "SELECT seq FROM pages WHERE tier = 'mid_term' AND (chain IS NULL OR segment IS NULL)") == []
     assert rows(folder, "SELECT chain FROM chains WHERE chain NOT IN (SELECT chain FROM pages)") == []
     counted = (
@@ -130,7 +130,7 @@ def assert_counts_agree(folder: Path) -> None:
     assert rows(folder, "PRAGMA foreign_key_check") == []
 
 
-async def test_a_fact_is_made_once_for_each_state_of_its_row_and_found_by_its_slot(tmp_path: Path) -> None:
+async def test_a_fact_is_cached_by_its_row_and_found_by_its_slot(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -150,10 +150,10 @@ async def test_a_fact_is_made_once_for_each_state_of_its_row_and_found_by_its_sl
         assert same is bern
 
 
-# Filing anew
+# Filing again
 
 
-async def test_a_redo_takes_pages_out_of_their_chains_and_segments_and_removes_what_it_leaves_empty(
+async def test_a_redo_moves_pages_and_deletes_empty_segments(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
@@ -178,7 +178,7 @@ async def test_a_redo_takes_pages_out_of_their_chains_and_segments_and_removes_w
         assert (await store.changes(position, 99)).is_midterm
 
 
-async def test_a_segment_that_pages_left_or_came_back_to_has_its_vector_made_anew(tmp_path: Path) -> None:
+async def test_a_segment_gets_a_new_vector_when_its_pages_change(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3), is_degraded=True)
@@ -191,7 +191,7 @@ async def test_a_segment_that_pages_left_or_came_back_to_has_its_vector_made_ane
         assert_counts_agree(tmp_path)
 
 
-async def test_pages_that_the_fallback_had_read_are_to_be_read_again_and_their_segment_is_due(tmp_path: Path) -> None:
+async def test_pages_read_by_the_fallback_are_read_again(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2), topic(3, 4), is_degraded=True)
@@ -212,7 +212,7 @@ async def test_pages_that_the_fallback_had_read_are_to_be_read_again_and_their_s
         assert await store.due_segments() == []
 
 
-async def test_a_segment_is_due_no_longer_once_its_pages_were_read_where_they_had_been(tmp_path: Path) -> None:
+async def test_a_segment_is_not_due_once_its_pages_were_read(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2), is_degraded=True)
@@ -223,7 +223,7 @@ async def test_a_segment_is_due_no_longer_once_its_pages_were_read_where_they_ha
         assert await store.due_segments() == []
 
 
-async def test_pages_that_the_llm_had_read_itself_are_not_read_again(tmp_path: Path) -> None:
+async def test_pages_read_by_the_llm_are_not_read_again(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2), is_degraded=True)
@@ -234,15 +234,15 @@ async def test_pages_that_the_llm_had_read_itself_are_not_read_again(tmp_path: P
         assert await store.due_segments() == []
 
 
-async def test_a_redo_is_refused_whole_once_one_of_its_pages_is_not_degraded_any_more(tmp_path: Path) -> None:
+async def test_a_redo_with_a_page_that_is_not_degraded_is_refused(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2, 3), is_degraded=True)
         assert await file(store, lease, topic(1), by=LLM, is_redo=True)
         before, segments = where_pages_are(tmp_path), await store.segments()
         assert not await file(store, lease, topic(1, 2), by=LLM, is_redo=True)
-        assert not await file(store, lease, topic(4), by=LLM, is_redo=True)  # it waits in the backlog
-        assert not await file(store, lease, topic(2, 3), by=LLM)  # they do not
+        assert not await file(store, lease, topic(4), by=LLM, is_redo=True)  # page 4 is in the backlog
+        assert not await file(store, lease, topic(2, 3), by=LLM)  # pages 2 and 3 are not in the backlog
         assert where_pages_are(tmp_path) == before
         assert str(await store.segments()) == str(segments)
         assert await file(store, lease, topic(2, 3), by=LLM, is_redo=True)
@@ -271,7 +271,7 @@ async def test_a_redo_under_a_lost_lease_changes_nothing(tmp_path: Path) -> None
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**32))
-def test_however_pages_are_filed_and_filed_anew_each_is_in_one_segment_and_the_counts_hold(seed: int) -> None:
+def test_each_page_is_in_one_segment_after_any_redo(seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - no secret
 
     async def plans(store: SqliteStore, pages: Sequence[int]) -> tuple[list[SegmentPlan], list[ChainPlan]]:
@@ -314,10 +314,10 @@ def test_however_pages_are_filed_and_filed_anew_each_is_in_one_segment_and_the_c
         asyncio.run(run(Path(folder)))
 
 
-# What the fallback taught
+# Facts learned by the fallback
 
 
-async def test_a_fact_of_the_fallback_goes_once_every_page_it_rests_on_was_read_by_the_llm(tmp_path: Path) -> None:
+async def test_a_fallback_fact_is_deleted_once_the_llm_read_its_pages(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -333,7 +333,7 @@ async def test_a_fact_of_the_fallback_goes_once_every_page_it_rests_on_was_read_
         assert_counts_agree(tmp_path)
 
 
-async def test_what_the_fallback_had_superseded_holds_again_without_it(tmp_path: Path) -> None:
+async def test_facts_superseded_by_the_fallback_become_valid_again(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -348,7 +348,7 @@ async def test_what_the_fallback_had_superseded_holds_again_without_it(tmp_path:
         assert (await store.counts()).superseded_facts == 0
 
 
-async def test_a_wish_and_an_answer_stay_if_the_llm_tells_nothing_of_their_pages(tmp_path: Path) -> None:
+async def test_a_wish_and_an_answer_stay_if_the_llm_overlooks_them(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -363,7 +363,7 @@ async def test_a_wish_and_an_answer_stay_if_the_llm_tells_nothing_of_their_pages
         assert await facts(store) == ["No emojis.", "The user is from Bergen."]
 
 
-async def test_what_the_fallback_has_ended_is_shown_to_the_llm_and_ended_by_it(tmp_path: Path) -> None:
+async def test_the_llm_sees_and_ends_facts_that_the_fallback_ended(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -379,7 +379,7 @@ async def test_what_the_fallback_has_ended_is_shown_to_the_llm_and_ended_by_it(t
         ]
 
 
-async def test_an_answer_that_was_said_later_holds_whenever_it_began(tmp_path: Path) -> None:
+async def test_the_answer_said_last_is_valid_whenever_it_began(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([Turn("said", "", START - timedelta(days=days)) for days in (3, 2, 1)])
         lease = await lease_of(store)
@@ -395,7 +395,7 @@ async def test_an_answer_that_was_said_later_holds_whenever_it_began(tmp_path: P
         assert await facts(store) == ["I have lived in Oslo for years."]
 
 
-async def test_of_answers_told_together_the_last_holds_and_the_others_are_history(tmp_path: Path) -> None:
+async def test_of_answers_learned_together_the_last_is_valid(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -410,7 +410,7 @@ async def test_of_answers_told_together_the_last_holds_and_the_others_are_histor
         assert rows(tmp_path, "SELECT superseded_by FROM facts ORDER BY fact") == [(3,), (4,), (None,), (None,)]
 
 
-async def test_a_fact_that_the_llm_tells_in_the_same_words_stays_and_is_its_own(tmp_path: Path) -> None:
+async def test_a_fallback_fact_repeated_by_the_llm_becomes_its_own(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -423,7 +423,7 @@ async def test_a_fact_that_the_llm_tells_in_the_same_words_stays_and_is_its_own(
         assert await facts(store) == ["I like tea.", "I like jam."]
 
 
-async def test_facts_and_traits_of_the_llm_stay_when_their_pages_are_read_again(tmp_path: Path) -> None:
+async def test_llm_facts_and_traits_stay_when_pages_are_read_again(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
         assert await file(store, lease, topic(1))
@@ -433,7 +433,7 @@ async def test_facts_and_traits_of_the_llm_stay_when_their_pages_are_read_again(
         assert [trait.dimension for trait in await store.traits()] == ["Music"]
 
 
-async def test_a_trait_of_the_fallback_goes_or_is_replaced_and_stands_in_the_history(tmp_path: Path) -> None:
+async def test_a_fallback_trait_becomes_history(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -456,7 +456,7 @@ async def test_a_trait_of_the_fallback_goes_or_is_replaced_and_stands_in_the_his
         ]
 
 
-async def test_a_fact_of_the_llm_that_the_fallback_only_confirmed_outlives_the_fallback_lessons(
+async def test_an_llm_fact_confirmed_by_the_fallback_stays(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
@@ -464,11 +464,11 @@ async def test_a_fact_of_the_llm_that_the_fallback_only_confirmed_outlives_the_f
         assert await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact("The user likes tea.", 1), by=LLM)
         await learn(store, lease, [2], ConfirmFact(1, (2,)))
-        await learn(store, lease, [2], by=LLM)  # it has nothing to add: the fact is known
+        await learn(store, lease, [2], by=LLM)  # no new facts: the fact is known
         assert await facts(store) == ["The user likes tea."]
 
 
-async def test_a_trait_of_the_llm_that_the_fallback_had_overwritten_is_not_lost_with_it(tmp_path: Path) -> None:
+async def test_an_llm_trait_overwritten_by_the_fallback_is_not_lost(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -478,7 +478,7 @@ async def test_a_trait_of_the_llm_that_the_fallback_had_overwritten_is_not_lost_
         assert [trait.dimension for trait in await store.traits()] == ["Music"]
 
 
-async def test_the_fallback_adds_evidence_to_a_trait_of_the_llm_and_changes_nothing_else_of_it(tmp_path: Path) -> None:
+async def test_the_fallback_only_adds_evidence_to_an_llm_trait(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -493,7 +493,7 @@ async def test_the_fallback_adds_evidence_to_a_trait_of_the_llm_and_changes_noth
         assert rows(tmp_path, "SELECT * FROM trait_history") == []
         late = Lessons((TraitChange("Music", Level.LOW, "new", (1,)),), ())
         stale = Learning(segments=(1,), pages=[1], lessons=late, traits=before, learner=LLM)
-        assert not await store.commit(lease, stale)  # who had not seen the evidence judges anew
+        assert not await store.commit(lease, stale)  # the lessons were computed without the evidence
 
 
 async def test_the_fallback_changes_its_own_trait(tmp_path: Path) -> None:
@@ -506,7 +506,7 @@ async def test_the_fallback_changes_its_own_trait(tmp_path: Path) -> None:
         assert (trait.level, trait.reason) == (Level.HIGH, "counted more")
 
 
-async def test_a_fact_of_the_llm_that_the_fallback_told_in_the_same_words_stays_its_own(tmp_path: Path) -> None:
+async def test_an_llm_fact_repeated_by_the_fallback_stays_its_own(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -518,7 +518,7 @@ async def test_a_fact_of_the_llm_that_the_fallback_told_in_the_same_words_stays_
         assert await facts(store) == ["I like tea."]
 
 
-async def test_a_known_fact_that_is_added_again_takes_the_place_of_what_it_supersedes(tmp_path: Path) -> None:
+async def test_an_existing_fact_added_again_supersedes_others(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -530,9 +530,7 @@ async def test_a_known_fact_that_is_added_again_takes_the_place_of_what_it_super
 
 
 @pytest.mark.parametrize("by", [STAND_IN, LLM])
-async def test_what_the_fallback_had_superseded_does_not_come_back_beside_the_answer_that_took_its_place(
-    tmp_path: Path, by: str
-) -> None:
+async def test_a_replaced_answer_does_not_become_valid_again(tmp_path: Path, by: str) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 3)
@@ -541,19 +539,19 @@ async def test_what_the_fallback_had_superseded_does_not_come_back_beside_the_an
         clock.move(hours=1)
         await learn(store, lease, [2], fact("I live in Oslo.", 2, supersedes=(1,)))
         clock.move(hours=1)
-        if by == LLM:  # it says in its own words what the fallback had quoted
+        if by == LLM:  # the LLM rephrases the fact that the fallback quoted
             await learn(store, lease, [2], fact("The user lives in Oslo.", 2, supersedes=(1,)), by=LLM)
             assert await facts(store) == ["The user lives in Oslo."]
-        else:  # the fallback had learned of two moves, the LLM finds the second
+        else:  # the fallback learned of two moves, the LLM learns the second
             await learn(store, lease, [3], fact("I live in Kyiv.", 3, supersedes=(2,)))
             await learn(store, lease, [2], by=LLM)
             assert await facts(store) == ["I live in Kyiv."]
 
 
-# To be learned again
+# Learning again
 
 
-async def test_what_only_the_fallback_read_is_told_apart_from_what_it_filed(tmp_path: Path) -> None:
+async def test_reading_and_filing_by_the_fallback_are_separate(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 5)
         assert await file(store, lease, topic(1, 2), by=LLM)
@@ -585,7 +583,7 @@ async def test_what_only_the_fallback_read_is_told_apart_from_what_it_filed(tmp_
         assert_counts_agree(tmp_path)
 
 
-async def test_a_page_that_the_llm_reads_still_waits_to_be_filed_by_it(tmp_path: Path) -> None:
+async def test_a_page_read_by_the_llm_still_has_to_be_filed(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
         assert await file(store, lease, topic(1), is_degraded=True)
@@ -601,7 +599,7 @@ async def test_a_page_that_the_llm_reads_still_waits_to_be_filed_by_it(tmp_path:
         assert await store.due_segments() == []
 
 
-async def test_a_second_reading_of_pages_cools_no_segment(tmp_path: Path) -> None:
+async def test_reading_pages_again_does_not_reset_the_heat(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2), by=LLM)
@@ -616,7 +614,7 @@ async def test_a_second_reading_of_pages_cools_no_segment(tmp_path: Path) -> Non
         assert (segment.n_visit, segment.l_interaction, segment.unanalysed_count) == (0, 0, 0)
 
 
-async def test_what_is_accepted_stays_as_the_fallback_did_it_and_is_not_waited_for_any_more(tmp_path: Path) -> None:
+async def test_accepted_fallback_work_is_not_redone(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2), is_degraded=True)
@@ -642,11 +640,11 @@ async def test_what_is_accepted_stays_as_the_fallback_did_it_and_is_not_waited_f
         assert where_pages_are(tmp_path) == before
         assert await facts(store) == ["I like tea.", "I like jam."]
         assert not await file(store, lease, topic(1), by=LLM, is_redo=True)
-        assert await store.mark_degraded(STAND_IN) == 4  # whoever asks for it can have it done again all the same
+        assert await store.mark_degraded(STAND_IN) == 4  # accepted pages can still be redone on request
         assert_counts_agree(tmp_path)
 
 
-async def test_what_a_worker_did_comes_in_pieces_with_what_that_was(tmp_path: Path) -> None:
+async def test_the_pages_of_a_worker_are_read_in_batches(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=1) as store:
         lease = await filled(store, 7)
         assert await file(store, lease, topic(1, 2))
@@ -672,7 +670,7 @@ async def test_what_a_worker_did_comes_in_pieces_with_what_that_was(tmp_path: Pa
         assert (page.user_input, page.segment) == ("question 3", 2)
 
 
-async def test_everything_of_a_worker_can_be_marked_to_be_done_again(tmp_path: Path) -> None:
+async def test_all_work_of_a_worker_can_be_marked_for_redo(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=1) as store:
         lease = await filled(store, 6)
         assert await file(store, lease, topic(1, 2))
@@ -736,7 +734,7 @@ _PAGE = (
 
 
 def make_first_version(folder: Path) -> Path:
-    """Make a file as version 1 left it: two pages filed, one of them learned from, one in the backlog, one new."""
+    """Create a file of version 1 with two filed pages, one of them analysed, one page in the backlog and a new one."""
     path = database_file(folder, "ada")
     path.parent.mkdir(parents=True)
     connection = apsw.Connection(str(path))
@@ -770,7 +768,7 @@ def make_first_version(folder: Path) -> Path:
     return path
 
 
-async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_fallback_work(tmp_path: Path) -> None:
+async def test_a_file_of_the_first_version_is_migrated_completely(tmp_path: Path) -> None:
     make_first_version(tmp_path)
     async with opened(tmp_path) as store:
         assert rows(tmp_path, "PRAGMA user_version") == [(CURRENT_VERSION,)]
@@ -791,7 +789,7 @@ async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_fa
         assert_counts_agree(tmp_path)
 
 
-async def test_pages_of_the_first_version_are_found_by_the_stems_of_their_language(tmp_path: Path) -> None:
+async def test_migrated_pages_are_found_by_stems_of_their_language(tmp_path: Path) -> None:
     said = ["Der Garten gehört zu unserem Haus.", "Наша квартира у озера", "أين السيارة", "我们的房子", "The red house"]
     path = make_first_version(tmp_path)
     with closing(apsw.Connection(str(path))) as connection:
@@ -812,7 +810,7 @@ async def test_pages_of_the_first_version_are_found_by_the_stems_of_their_langua
             assert [hit.seq for hit in found.hits] == [seq]
 
 
-async def test_an_llm_that_is_set_later_can_do_the_first_versions_work_again(tmp_path: Path) -> None:
+async def test_a_later_llm_can_redo_the_first_versions_work(tmp_path: Path) -> None:
     make_first_version(tmp_path)
     async with opened(tmp_path) as store:
         assert await store.mark_degraded(STAND_IN) == 2
@@ -827,7 +825,7 @@ async def test_an_llm_that_is_set_later_can_do_the_first_versions_work_again(tmp
         assert_counts_agree(tmp_path)
 
 
-async def test_the_word_pieces_that_an_earlier_version_kept_by_vector_come_along(tmp_path: Path) -> None:
+async def test_token_vectors_of_an_earlier_version_are_migrated(tmp_path: Path) -> None:
     path = make_first_version(tmp_path)
     with closing(apsw.Connection(str(path))) as connection, connection:
         for number, step in enumerate(MIGRATIONS[1:3], start=2):
@@ -849,10 +847,10 @@ async def test_the_word_pieces_that_an_earlier_version_kept_by_vector_come_along
         assert (await store.token_vectors([1, 2, 3], 1_000)).seqs.tolist() == [2, 2]
 
 
-# Facts with an end
+# Facts with a stated end
 
 
-async def test_a_fact_whose_end_is_known_holds_until_then_and_not_after(tmp_path: Path) -> None:
+async def test_a_fact_is_valid_until_its_stated_end(tmp_path: Path) -> None:
     clock = Clock()
     end = START + timedelta(days=3)
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
@@ -864,7 +862,7 @@ async def test_a_fact_whose_end_is_known_holds_until_then_and_not_after(tmp_path
         assert [unembedded.text for unembedded in (await store.unembedded(9)).facts] == ["I am in Rome."]
         assert ((await store.counts()).user_facts, (await store.counts()).superseded_facts) == (1, 0)
         clock.now = end - timedelta(microseconds=1)
-        await learn(store, lease, [2], fact("i am in rome", 2), by=LLM)  # said again while it holds
+        await learn(store, lease, [2], fact("i am in rome", 2), by=LLM)  # said again while the fact is valid
         assert [len(known.evidence) for known in await store.facts(FactQuery(About.USER))] == [2]
         clock.now = end
         assert await facts(store) == []
@@ -873,11 +871,11 @@ async def test_a_fact_whose_end_is_known_holds_until_then_and_not_after(tmp_path
         lessons = Lessons((), (ConfirmFact(1, (2,)),))
         late = Learning(segments=(1,), pages=[2], lessons=lessons, traits=[], learner=LLM)
         assert not await store.commit(lease, late)
-        await learn(store, lease, [2], fact("I am in Rome.", 2), by=LLM)  # back again: another stay, another fact
+        await learn(store, lease, [2], fact("I am in Rome.", 2), by=LLM)  # a second stay is a new fact
         assert [known.fact for known in await store.facts(FactQuery(About.USER))] == [2]
 
 
-async def test_a_fact_that_holds_again_holds_until_its_stated_end(tmp_path: Path) -> None:
+async def test_a_restored_fact_is_valid_until_its_stated_end(tmp_path: Path) -> None:
     clock = Clock()
     end = START + timedelta(days=30)
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
@@ -895,7 +893,7 @@ async def test_a_fact_that_holds_again_holds_until_its_stated_end(tmp_path: Path
         assert await facts(store) == []
 
 
-async def test_a_fact_whose_stated_end_has_passed_does_not_hold_again(tmp_path: Path) -> None:
+async def test_a_fact_past_its_stated_end_is_not_restored(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -909,7 +907,7 @@ async def test_a_fact_whose_stated_end_has_passed_does_not_hold_again(tmp_path: 
         assert await facts(store) == []
 
 
-async def test_a_newer_fact_never_puts_off_the_stated_end_of_the_one_it_supersedes(tmp_path: Path) -> None:
+async def test_superseding_never_extends_a_stated_end(tmp_path: Path) -> None:
     end = START + timedelta(days=3)
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -921,7 +919,7 @@ async def test_a_newer_fact_never_puts_off_the_stated_end_of_the_one_it_supersed
         assert ends == [(to_us(end),)]
 
 
-async def test_a_fact_with_an_end_does_not_crowd_out_others_once_it_is_over(tmp_path: Path) -> None:
+async def test_an_ended_fact_does_not_count_for_the_capacity(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0, knowledge_capacity=2) as store:
         lease = await filled(store, 3)

@@ -300,7 +300,7 @@ async def test_sqlite_refuses_a_change_of_a_read_only_memory(data: Path) -> None
         async with MemoryService(settings, only_looks=True) as service, service.user(USER) as engine:
             with pytest.raises(StorageError, match="nothing was stored"):
                 await engine.add("Not to be kept.", "")
-            with pytest.raises(StorageError, match="nothing was made"):
+            with pytest.raises(StorageError, match="nothing was created"):
                 async with service.user("nobody"):
                     pass
 

@@ -1,4 +1,4 @@
-"""Static tokens in their file: what opens the door, what does not, and what the file never holds."""
+"""Static tokens: which tokens are accepted, and what their file contains."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def tokens(path: Path, clock: Clock) -> TokenStore:
 
 
 def command(path: Path, *arguments: str) -> str:
-    """Run a command on the file's folder in a process of its own, and return what it printed."""
+    """Run a command for tokens in another process, and return its output."""
     whole = [sys.executable, "-m", "memoryos_mcp", "token", *arguments, "--data-storage-path", str(path.parent)]
     done = subprocess.run(whole, capture_output=True, check=True, timeout=LIMIT_S, env=clean_environment())
     return done.stdout.decode().strip()
@@ -79,7 +79,7 @@ def test_the_secret_of_one_token_opens_no_other(tokens: TokenStore) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "mos_", "Bearer x", "mos_0123456789ab_", "mos_0123456789ab_" + "A" * 43])
-def test_what_nobody_was_given_is_not_found(text: str, tokens: TokenStore) -> None:
+def test_an_unknown_token_is_not_found(text: str, tokens: TokenStore) -> None:
     tokens.add("ann", WRITE)
     assert tokens.find(text) is None
 
@@ -95,7 +95,7 @@ def test_a_token_with_something_around_it_is_not_found(tokens: TokenStore) -> No
     | st.text(st.characters(categories=["Cs"]))
     | st.from_regex(r"mos_[0-9a-f]{12}_[A-Za-z0-9_\-]{43}\n?")
 )
-def test_no_text_whatever_makes_a_search_fail(text: str, tokens: TokenStore) -> None:
+def test_no_text_makes_a_search_fail(text: str, tokens: TokenStore) -> None:
     assert tokens.find(text) is None
     if not tokens.entries():
         tokens.add("ann", WRITE)
@@ -111,9 +111,7 @@ def test_a_token_is_not_accepted_from_its_expiry_on(tokens: TokenStore, clock: C
     assert entry.state(clock.now) is TokenState.EXPIRED
 
 
-def test_a_revoked_token_is_not_accepted_and_keeps_the_time_of_the_first_revocation(
-    tokens: TokenStore, clock: Clock
-) -> None:
+def test_a_second_revocation_does_not_change_the_time(tokens: TokenStore, clock: Clock) -> None:
     token, other = tokens.add("ann", WRITE), tokens.add("ann", WRITE)
     assert tokens.revoke(token_id_of(token)) is True
     clock.move(hours=1)
@@ -130,13 +128,13 @@ def test_an_unknown_id_cannot_be_revoked(tokens: TokenStore, path: Path) -> None
 
 
 @pytest.mark.parametrize("user_id", ["", "  ", "\x00", "a\ud800", "x" * 10_001])
-def test_a_token_is_only_made_for_what_can_name_a_user(user_id: str, tokens: TokenStore, path: Path) -> None:
+def test_a_token_is_only_created_for_a_valid_user_id(user_id: str, tokens: TokenStore, path: Path) -> None:
     with pytest.raises(ArgumentError, match="user_id"):
         tokens.add(user_id, WRITE)
     assert not path.exists()
 
 
-def test_a_token_without_a_scope_or_with_a_past_expiry_is_not_made(tokens: TokenStore, path: Path) -> None:
+def test_a_token_needs_a_scope_and_a_future_expiry(tokens: TokenStore, path: Path) -> None:
     with pytest.raises(ArgumentError, match="scopes"):
         tokens.add("ann", set())
     with pytest.raises(ArgumentError, match="expires_at"):
@@ -144,13 +142,13 @@ def test_a_token_without_a_scope_or_with_a_past_expiry_is_not_made(tokens: Token
     assert not path.exists()
 
 
-def test_without_a_file_there_are_no_tokens_and_none_is_made_by_asking(tokens: TokenStore, path: Path) -> None:
+def test_reading_tokens_creates_no_file(tokens: TokenStore, path: Path) -> None:
     assert (tokens.find("mos_0123456789ab_" + "A" * 43), tokens.entries(), tokens.is_needed()) == (None, [], False)
     assert not path.parent.exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX's")
-def test_the_file_is_for_this_account_only_and_holds_no_secret(tokens: TokenStore, path: Path) -> None:
+def test_the_file_is_private_and_contains_no_secret(tokens: TokenStore, path: Path) -> None:
     token = tokens.add("ann", WRITE)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -160,7 +158,7 @@ def test_the_file_is_for_this_account_only_and_holds_no_secret(tokens: TokenStor
     assert token.split("_", 2)[2].encode() not in content
 
 
-def test_what_another_process_changes_counts_at_once(path: Path) -> None:
+def test_changes_of_another_process_count_at_once(path: Path) -> None:
     tokens = TokenStore(path, clock=Clock())
     assert tokens.is_needed() is False
     token = command(path, "add", "ann")
@@ -217,7 +215,9 @@ def test_a_copy_written_into_the_open_file_counts_at_once(
     shutil.copyfile(path, tmp_path / "copy.db")
     eve = tokens.add("eve", {Scope.ADMIN})
     assert tokens.find(eve) is not None
-    shutil.copyfile(tmp_path / "copy.db", path)  # the same inode, and as many changes again, which SQLite goes by
+    shutil.copyfile(
+        tmp_path / "copy.db", path
+    )  # the same inode and change counter, by which SQLite would use its cache
     with closing(TokenStore(path, clock=clock)) as other:
         zed = other.add("zed", {Scope.READ})
     assert tokens.find(eve) is None
@@ -225,7 +225,7 @@ def test_a_copy_written_into_the_open_file_counts_at_once(
     assert tokens.find(zed) is not None
 
 
-def test_a_closed_store_opens_again_when_asked(tokens: TokenStore) -> None:
+def test_a_closed_store_opens_again_on_demand(tokens: TokenStore) -> None:
     token = tokens.add("ann", WRITE)
     tokens.close()
     tokens.close()
@@ -261,7 +261,7 @@ def test_a_lost_file_is_an_error_and_a_token_is_still_needed(
     assert asked.find(asked.add("ann", WRITE)) is not None
 
 
-def test_a_running_store_needs_tokens_although_its_folder_is_gone(tokens: TokenStore, path: Path) -> None:
+def test_a_running_store_needs_tokens_without_its_folder(tokens: TokenStore, path: Path) -> None:
     tokens.find(tokens.add("ann", WRITE))
     shutil.rmtree(path.parent)
     assert tokens.is_needed()
@@ -328,7 +328,7 @@ def test_a_newer_file_is_refused_untouched(tokens: TokenStore, path: Path) -> No
     assert path.read_bytes() == content
 
 
-def test_a_file_that_cannot_be_opened_is_an_error_and_not_a_refusal(tokens: TokenStore, path: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_an_error(tokens: TokenStore, path: Path) -> None:
     path.mkdir(parents=True)
     with pytest.raises(StorageError, match="cannot be used"):
         tokens.find("mos_0123456789ab_" + "A" * 43)

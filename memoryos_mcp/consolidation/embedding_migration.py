@@ -228,5 +228,5 @@ class VectorSpaces:
         await cache.load_index(self.query_priority.pauses())
         # Without an embedder, pages are filed by keywords, so filing does not depend on the space.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
-            self._store.see_as(filled.store)
+            self._store.use_space_of(filled.store)
             self.retrieving = self._make_retrieving(filled.store, cache, filled.embedder)

@@ -25,7 +25,7 @@ from memoryos_mcp.model.pages import Page, parse_timestamp, storable
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Lease, PageQuery, Wordless, WordlessPlace
+from memoryos_mcp.storage.values import Lease, MissingSummaries, PageQuery, SummaryCursor
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ RETENTION_LOGGED_WITHIN = timedelta(hours=1)
 # Number of new summaries per step, which takes about a second. A call that forgets waits for one step only.
 SUMMARIES_AT_ONCE = 10
 _HANDLE_BYTES = 12
-_BEGINNING = WordlessPlace()
+_BEGINNING = SummaryCursor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Forgetting:
             StorageError: The store failed; either everything selected was forgotten or nothing. Call again with the
                 same handle.
         """
-        plan = await self._user_data.kept_plan(handle)
+        plan = await self._user_data.stored_plan(handle)
         if plan is not None and plan.is_all:  # before the deletion, because it cannot be repeated afterwards
             await self._user_data.remove_kept_copies()
         receipt = await self._user_data.forget(handle)
@@ -212,25 +212,25 @@ class Forgetting:
         epoch = (await self._store.snapshot()).forget_epoch
         if epoch == self._summarised_epoch:
             return
-        place: WordlessPlace | None = _BEGINNING
+        place: SummaryCursor | None = _BEGINNING
         while place is not None:
             place = await self._resummarise_some(place)
         self._summarised_epoch = epoch
 
-    async def _resummarise_some(self, place: WordlessPlace) -> WordlessPlace | None:
+    async def _resummarise_some(self, place: SummaryCursor) -> SummaryCursor | None:
         """Write some missing summaries from the remaining pages; return where to continue, None at the end."""
         async with self._tidying:
-            found = await self._user_data.wordless(place, SUMMARIES_AT_ONCE)
+            found = await self._user_data.missing_summaries(place, SUMMARIES_AT_ONCE)
             if not found.chains and not found.segments:
                 return None
             digests = await self._digests(found)
-            is_current = await self._user_data.give_words(found, digests, self._fallback.name)
+            is_current = await self._user_data.set_summaries(found, digests, self._fallback.name)
             return found.end if is_current else _BEGINNING
 
     async def _newest(self, *, chain: int | None = None, segment: int | None = None) -> list[Page]:
         return await self._store.pages(PageQuery(chain=chain, segment=segment, is_newest=True, limit=DIGEST_PAGES))
 
-    async def _digests(self, found: Wordless) -> list[Digest]:
+    async def _digests(self, found: MissingSummaries) -> list[Digest]:
         digests = []
         for pages in [
             *[await self._newest(chain=number) for number in found.chains],

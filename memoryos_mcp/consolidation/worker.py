@@ -24,7 +24,7 @@ from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.stats import Health
-from memoryos_mcp.storage.damage import damage_told
+from memoryos_mcp.storage.damage import damage_message
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Failure, Lease, PageQuery
 
@@ -390,7 +390,7 @@ class Worker:
         await self._loading_ended.wait()
         damaged = await self._store.verify()
         if damaged:
-            logger.warning("%s; run memoryos-mcp doctor for the next steps", damage_told(damaged))
+            logger.warning("%s; run memoryos-mcp doctor for the next steps", damage_message(damaged))
         self._damaged_pages = len(damaged)
         async with self._lease.hold() as lease:
             while lease is not None and await self._spaces.tidy(lease):  # noqa: ASYNC110 - a pause

@@ -1,4 +1,1 @@
-"""Storage: where a user's memory is kept.
-
-`interface` and `user_data` are the protocols, `values` their values, `sqlite` the implementation.
-"""
+"""Storage of users' memories: the protocols, their values, and the implementation on SQLite."""

@@ -1,7 +1,4 @@
-"""What the stores of a deployment offer besides memories: tokens for callers over HTTP, summaries, and backups.
-
-Every method here blocks.
-"""
+"""Protocols of a deployment's stores besides memories: access tokens and backups. Every method blocks."""
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -13,22 +10,22 @@ from memoryos_mcp.model.callers import Scope, TokenEntry
 
 
 class Tokens(Protocol):
-    """The static tokens with which callers connect over HTTP. Safe to share between threads and between processes.
+    """The static access tokens of HTTP clients. Safe to share between threads and between processes.
 
-    Every call uses the present tokens: a token that another process adds or revokes takes effect with the next call.
-    Every method raises `StorageError` if the tokens cannot be read or written, also if they were lost.
+    If another process adds or revokes a token, the next call uses the change. Every method raises `StorageError` if the
+    tokens cannot be read or written, or were lost.
     """
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
-        """Create a token and return it; it cannot be retrieved later. An error means that none was added.
+        """Create a token and return it; it cannot be retrieved later. After an error no token was added.
 
         Args:
-            user_id: Owner of the memory to which it gives access.
-            scopes: What it permits, at least one.
-            expires_at: End of its validity, with a zone; None for never.
+            user_id: Owner of the memory to which the token gives access.
+            scopes: The permissions of the token, at least one.
+            expires_at: When the token expires, with a time zone; None for never.
 
         Raises:
-            ArgumentError: The user id is not valid, no scope is given, or ``expires_at`` is past.
+            ArgumentError: The user id is not valid, no scope is given, or ``expires_at`` is in the past.
         """
         ...
 
@@ -52,23 +49,23 @@ class Tokens(Protocol):
         ...
 
     def is_needed(self) -> bool:
-        """Return whether a token was ever made, in any process.
+        """Return whether the server must require a token: whether any process has ever created one.
 
-        Once true it stays true, even if every token is revoked or lost: the server then requires a token for good.
+        The result stays true even if every token is revoked or lost.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySummary:
-    """What a memory or a backup contains, found by reading all of it.
+    """A summary of a memory or a backup that was checked for damage.
 
     Attributes:
-        place: Where it is stored, such as the path of a file.
+        place: Where the memory is stored, such as the path of a file.
         pages: Number of dialogue pages.
-        last_added_at: When the newest page was stored; None without any.
-        retention_waits_until: When old pages can be forgotten, if the clock may be wrong; else None.
-        damaged: Ids of the pages damaged on disk.
+        last_added_at: When the newest page was stored; None without pages.
+        retention_waits_until: When old pages will be forgotten, if that is delayed because the clock may be wrong.
+        damaged: The ids of the pages that are damaged on disk.
     """
 
     place: str
@@ -92,9 +89,9 @@ class RestorePlan:
     """What a restore will do.
 
     Attributes:
-        file: The backup's file.
-        replaced: The memory to be replaced; None if there is none, or it cannot be read.
-        kept: Where the replaced memory will be kept; None if there is none.
+        file: The file of the backup.
+        replaced: The memory that will be replaced; None if it does not exist or cannot be read.
+        kept: Where the replaced memory will be saved; None if there is no memory to replace.
     """
 
     file: Path
@@ -106,28 +103,28 @@ class RestorePlan:
 class Backups(Protocol):
     """Backups of users' memories as files.
 
-    Each ``tell`` is called with the number of parts copied so far and the number of all parts.
+    ``tell`` reports progress: it is called with the number of copied parts and the number of all parts.
     """
 
     def names(self) -> list[str]:
-        """Return the names of all memories, damaged ones included; a name is the user's `user_folder_name`."""
+        """Return the `user_folder_name` of each user with a memory, including damaged ones."""
         ...
 
     def make(self, name: str, target: Path, tell: Callable[[int, int], None]) -> MemorySummary | None:
-        """Copy the present state of a memory, even while servers write to it, and check the copy.
+        """Copy a memory in its current state and check the copy; servers may write to the memory meanwhile.
 
         Args:
-            name: The name of the memory.
-            target: The copy, which appears only once it is complete; an existing file is replaced.
-            tell: Shows the progress.
+            name: A name that `names` returned.
+            target: The file of the copy. It appears only once it is complete, and replaces an existing file.
+            tell: Called to report progress.
 
         Returns:
-            What was copied; None if there is no such memory.
+            The summary of the copy; None if the memory does not exist.
 
         Raises:
-            DamagedStoreError: The memory is damaged or foreign.
-            NewerStoreError: A newer version wrote it.
-            StorageError: It cannot be read, or the copy cannot be written.
+            DamagedStoreError: The memory is damaged, or another program made it.
+            NewerStoreError: A newer version made the memory.
+            StorageError: The memory cannot be read, or the copy cannot be written.
         """
         ...
 
@@ -135,15 +132,15 @@ class Backups(Protocol):
         """Check a backup, and return what `restore` would do with it. Nothing is changed.
 
         Raises:
-            ArgumentError: It belongs to another user.
-            DamagedStoreError: It is damaged, or the file is not a backup.
-            NewerStoreError: A newer version wrote it.
-            StorageError: It cannot be read.
+            ArgumentError: The backup belongs to another user.
+            DamagedStoreError: The file is damaged or is not a backup.
+            NewerStoreError: A newer version made the backup.
+            StorageError: The backup cannot be read.
         """
         ...
 
     def restore(self, plan: RestorePlan, tell: Callable[[int, int], None]) -> None:
-        """Replace a user's memory with a backup. The backup stays, and the replaced memory is kept.
+        """Replace a user's memory with a backup, and save the replaced memory at ``plan.kept``.
 
         Raises:
             StorageError: The memory is in use or cannot be written; nothing was changed.

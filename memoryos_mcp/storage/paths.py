@@ -10,7 +10,7 @@ _KEPT = "memory-before-"
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time in the form used in file names."""
+    """Return a time as it is written in file names, in UTC."""
     return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S%f}Z"
 
 
@@ -22,7 +22,7 @@ def kept_name(at: datetime) -> str:
 def kept_copies(database: Path) -> list[Path]:
     """Return the copies of replaced memories beside a memory, the oldest first.
 
-    Most are whole memories. A lone journal is what is left of a memory that was replaced while no server could keep it.
+    Most are whole memories. A journal without a memory file is from a memory that was replaced while no server ran.
     """
     journals = database.parent.glob(f"{_KEPT}*.db-wal")
     return sorted(
@@ -31,7 +31,7 @@ def kept_copies(database: Path) -> list[Path]:
 
 
 def remove_kept_copies(database: Path) -> None:
-    """Remove copies of replaced memories and unfinished copies beside a memory.
+    """Remove the copies of replaced memories, and unfinished copies, beside a memory.
 
     Raises:
         OSError: A file cannot be removed.
@@ -42,7 +42,7 @@ def remove_kept_copies(database: Path) -> None:
 
 
 def beginning_mark(database: Path) -> Path:
-    """Return the empty file that exists beside a new memory until its tables are created."""
+    """Return the path of the empty file that exists beside a new memory until its tables are created."""
     return database.with_name(f".{database.name}.new")
 
 

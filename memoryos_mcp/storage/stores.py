@@ -1,4 +1,4 @@
-"""The stores of one deployment, chosen by the settings: the only place above a store's folder that names one."""
+"""Choice of the store's implementation; no other module outside an implementation's folder may import it."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def make_stores(settings: Settings, clock: Callable[[], datetime], *, threads: int = 1) -> "Stores":
-    """Return the stores that the settings name; nothing is opened yet. Blocks: it imports libraries.
+    """Return the stores for the settings; no file is opened yet. Blocks while it imports libraries.
 
     Args:
-        settings: Where memories are stored.
-        clock: Returns the present, with a zone.
-        threads: Threads for the blocking work of all users.
+        settings: The settings, which name the data folder.
+        clock: Returns the current time, with a time zone.
+        threads: Number of threads for the blocking work of all users.
     """
     from memoryos_mcp.storage.sqlite.stores import SqliteStores
 

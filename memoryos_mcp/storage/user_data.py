@@ -1,7 +1,4 @@
-"""`UserData`: the protocol for inspecting, correcting, exporting, importing and forgetting one user's memory.
-
-`Store` is the protocol for the daily work: adding pages, retrieval and consolidation.
-"""
+"""The protocol for inspecting, correcting, exporting, importing and forgetting one user's memory."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,23 +12,23 @@ from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, Place
-from memoryos_mcp.storage.values import Corrected, Correction, LongTerm, PageBatch, Wordless, WordlessPlace
+from memoryos_mcp.storage.values import Corrected, Correction, LongTerm, MissingSummaries, PageBatch, SummaryCursor
 
 T = TypeVar("T")
 
 
 class UserData(Protocol):
-    """The user's own operations on one memory. Safe to share between tasks and between processes.
+    """The operations that a user requests on one memory. Safe to share between tasks and between processes.
 
     Every method raises `StorageError` if the disk fails.
     """
 
     async def look(self, ids: Sequence[MemoryId]) -> list[MemoryView | None]:
-        """Return memories with what belongs to each, in the order of their ids; None for a missing one."""
+        """Return memories with their evidence and history, in the order of ``ids``; None for a missing memory."""
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
-        """Return the next memories of a list, at most ``limit``, from ``place`` on; None starts at the beginning."""
+        """Return the next memories of a list after ``place``, at most ``limit``; None starts at the beginning."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
@@ -39,43 +36,50 @@ class UserData(Protocol):
         ...
 
     async def correct(self, what: MemoryId, correction: Correction, *, is_dry_run: bool) -> Corrected:
-        """Correct a fact or trait, or with ``is_dry_run`` only return what the correction would change.
+        """Correct a fact or trait; with ``is_dry_run``, only return what the correction would change.
 
         Raises:
-            ArgumentError: The memory is missing, not current, or already says the same; nothing was changed.
+            ArgumentError: The fact or trait is missing, is not current, or already says the same; nothing was changed.
         """
         ...
 
-    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
-        """Return what ``take`` makes, in a thread, of one state of all records that cannot be derived again."""
+    async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
+        """Call ``take`` with an iterator over all records of the memory, and return its result.
+
+        The records are from one state of the memory, without vectors and indexes. ``take`` runs in a thread.
+        """
         ...
 
-    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
-        """Return how many of some pages exist, each named by its ``page_id`` or its idempotency key."""
+    async def count_existing_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
+        """Return how many of the given pages exist, each identified by ``page_id`` or idempotency key."""
         ...
 
-    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
-        """Add the missing pages of an imported file with their chains and segments, in one transaction.
+    async def import_pages(self, batch: PageBatch) -> dict[str, str]:
+        """Add the missing pages of an export file with their chains and segments, in one transaction.
 
         Returns:
-            The stored ``page_id`` of each page that already existed, by its name in the file.
+            The stored ``page_id`` of each page that already existed, by its ``page_id`` in the file.
         """
         ...
 
-    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
-        """Add all of an imported file but its pages, in one transaction.
+    async def import_long_term(self, long_term: LongTerm) -> Counter[str]:
+        """Add the missing facts, traits and other records of an export file after its pages, in one transaction.
 
         Returns:
-            How many records are new, by kind, and how many facts were archived.
+            The number of new records, by kind, and under `ARCHIVED` the number of archived facts.
         """
         ...
 
-    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
-        """Add facts that have no pages, each once; return how many are new and how many facts were archived."""
+    async def import_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
+        """Add the missing facts of another system's file; they have no pages as evidence.
+
+        Returns:
+            The number of new facts, and under `ARCHIVED` the number of archived facts.
+        """
         ...
 
     async def plan(self, ids: Sequence[MemoryId] | None) -> ForgetPlan:
-        """Return the plan that forgets some memories; None means everything there is now.
+        """Return the plan that forgets the given memories; None means all current memories.
 
         Raises:
             ArgumentError: A memory does not exist.
@@ -83,25 +87,29 @@ class UserData(Protocol):
         ...
 
     async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
-        """Return the ``seq`` of the pages said at or after ``after`` and before ``before``, ascending."""
+        """Return the ``seq`` of the pages said at ``after`` or later and before ``before``; None is unlimited."""
         ...
 
-    async def kept_plan(self, handle: str) -> ForgetPlan | None:
+    async def stored_plan(self, handle: str) -> ForgetPlan | None:
         """Return the plan stored under a handle; None if it is missing or expired."""
         ...
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime
     ) -> tuple[ForgetCounts, list[Sample]]:
-        """Store a plan under a handle until ``expires_at``; return what it would forget. Nothing is forgotten yet."""
+        """Store a plan under a handle until ``expires_at``, and return what it would forget, with samples."""
         ...
 
     async def forget(self, handle: str) -> ForgetReceipt | None:
-        """Carry out a stored plan once, in one transaction; return the receipt, or None if there is no such plan."""
+        """Carry out the plan stored under a handle, in one transaction.
+
+        Returns:
+            The receipt; a repeated call returns the same receipt. None if the plan is missing or expired.
+        """
         ...
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
-        """Return all receipts, the oldest first."""
+        """Return the receipts of everything that was forgotten, the oldest first."""
         ...
 
     async def kept_copies(self) -> list[str]:
@@ -117,17 +125,30 @@ class UserData(Protocol):
         ...
 
     async def unpurged(self) -> list[str]:
-        """Return the names of receipts whose forgotten content may still be in the files."""
+        """Return the names of the receipts whose forgotten content may not yet be overwritten in the files."""
         ...
 
-    async def wordless(self, place: WordlessPlace, limit: int) -> Wordless:
-        """Return the next chains and segments that lost their summary with a page, at most ``limit`` of each."""
+    async def missing_summaries(self, after: SummaryCursor, limit: int) -> MissingSummaries:
+        """Return the next chains and segments whose summaries were deleted by forgetting, at most ``limit`` of each."""
         ...
 
-    async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
-        """Set missing summaries, chains first; False if something else was forgotten since they were found."""
+    async def set_summaries(self, missing: MissingSummaries, digests: Sequence[Digest], summariser: str) -> bool:
+        """Set missing summaries.
+
+        Args:
+            missing: The chains and segments.
+            digests: Their summaries in the same order, chains first.
+            summariser: The author of the summaries.
+
+        Returns:
+            False, with nothing written, if something was forgotten since ``missing`` was read.
+        """
         ...
 
     async def purge(self) -> bool:
-        """Overwrite forgotten content in the files and mark its receipts; False if another process is reading."""
+        """Overwrite forgotten content in the files, and mark its receipts.
+
+        Returns:
+            False if another process uses the files; call it again later.
+        """
         ...

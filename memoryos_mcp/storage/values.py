@@ -1,4 +1,4 @@
-"""The values of the `Store` protocol: what a store returns and what it is given to write."""
+"""The arguments and results of the `Store` and `UserData` protocols."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
 from memoryos_mcp.model.segments import Digest, Segment, Vector
 
-# Key under which newly archived facts are counted.
+# Key of the number of archived facts in the counts of an import.
 ARCHIVED = "archived_fact"
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof that a page is on disk.
+    """The result of adding a page, which is then on disk.
 
     Attributes:
-        occurred_at: When it was said, with its zone's offset.
+        occurred_at: The time of the turn, with its UTC offset.
         is_new: False if a page with the same idempotency key already existed.
-        pending: Pages waiting for consolidation.
-        redacted: Kinds of secrets removed from the page.
+        pending: Number of pages in the backlog.
+        redacted: Kinds of secrets that were removed from the page.
     """
 
     page_id: str
@@ -37,14 +37,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Outlines:
-    """What ranking needs of pages, without their text: columns of shape ``(n,)``.
+    """The properties of pages that ranking needs, as columns of shape ``(n,)``.
 
     Attributes:
         seqs: The pages, ascending.
         sessions: Their sessions.
-        segments: Their segments, 0 without one.
-        days: Local date on which they were said, in days since 1970.
-        sizes: Length of their text in bytes of UTF-8.
+        segments: Their segments; 0 without a segment.
+        days: Local dates of the turns, in days since 1970.
+        sizes: Lengths of the texts, in bytes of UTF-8.
     """
 
     seqs: NDArray[np.int64]
@@ -56,15 +56,15 @@ class Outlines:
 
 @dataclass(frozen=True, slots=True)
 class TermStats:
-    """Page counts and names among some words.
+    """Statistics about the words of a query.
 
     Attributes:
         pages: Approximate number of all pages.
         counts: Number of pages that contain each word.
-        user_names: Words that are names of the user.
-        agent_names: Words that are names of the assistant.
-        user_called: Name that the assistant mostly uses for the user, as written; None without one.
-        agent_called: Name that the user mostly uses for the assistant.
+        user_names: The words that are names of the user.
+        agent_names: The words that are names of the assistant.
+        user_called: The name that the assistant mostly uses for the user, capitalised; None without a name.
+        agent_called: The name that the user mostly uses for the assistant.
     """
 
     pages: int
@@ -77,13 +77,13 @@ class TermStats:
 
 @dataclass(frozen=True, slots=True)
 class TokenRows:
-    """The token codes of pages' windows; the windows of a page are consecutive and in order.
+    """The encoded token vectors of pages' windows; the windows of a page are consecutive and in order.
 
     Attributes:
         seqs: The page of each window, shape ``(w,)``.
-        counts: Rows of each window for the user's statements, the user's questions, the assistant's statements and the
-            assistant's questions, shape ``(w, 4)``.
-        codes: The rows of all windows, concatenated, shape ``(counts.sum(), bytes)``, uint8.
+        counts: Number of token vectors in each window, of the user's statements, the user's questions, the
+            assistant's statements and the assistant's questions, shape ``(w, 4)``.
+        codes: One row for each token vector, in the order of the windows, shape ``(counts.sum(), bytes)``, uint8.
     """
 
     seqs: NDArray[np.int64]
@@ -130,8 +130,8 @@ class Failure:
     """The last failure of a kind of background work.
 
     Attributes:
-        attempts: Failures in a row; 0 once the work has succeeded again.
-        error: What was wrong, without dialogue text.
+        attempts: Number of consecutive failures; 0 once the work has succeeded again.
+        error: The error message, without dialogue text.
     """
 
     attempts: int
@@ -141,20 +141,20 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """Which pages to return: those that meet every condition that is set, in order of arrival.
+    """A query for pages. A page matches if it meets every condition that is set; pages are in the order of ``seq``.
 
     Attributes:
-        limit: Maximum number of pages, the first ones; None means all.
-        is_newest: Whether the limit keeps the newest pages instead.
-        after_seq: Only pages that arrived after this one.
-        before_seq: Only pages that arrived before this one.
+        limit: Maximum number of pages, counted from the oldest; None means all.
+        is_newest: Whether to count the limit from the newest page instead.
+        after_seq: Only pages with a greater ``seq``.
+        before_seq: Only pages with a smaller ``seq``.
         is_unembedded: Only pages without vectors in the store's vector space.
         is_unread: Only pages not yet read for knowledge.
         is_unanalysed: Only pages not yet read for the profile.
         is_degraded: Only pages that the fallback processed because the LLM failed.
-        organised_by: Only pages that this analyst filed.
-        not_organised_by: Only pages that another analyst filed.
-        done_by: Only pages that this analyst filed or read for the profile.
+        organised_by: Only pages that this analyst put into a segment.
+        not_organised_by: Only pages that another analyst put into a segment.
+        done_by: Only mid-term pages that this analyst put into a segment or read for the profile.
     """
 
     limit: int | None = None
@@ -175,16 +175,17 @@ class PageQuery:
 
 @dataclass(frozen=True, slots=True)
 class FactQuery:
-    """Which facts to return, oldest first: those that hold now, unless `is_past` or `without` says otherwise.
+    """A query for facts, oldest first: facts that are valid now, unless `is_past` or `without` is set.
 
     Attributes:
-        about: Whom they are about; None means both sides.
+        about: Only facts about this side; None means both sides.
         with_archived: Whether to include archived facts.
         slots: Only facts in these slots; None means any.
-        is_past: Only facts that no longer hold. Facts that the user marked as wrong are left out: they never held.
-        without: A learner and a page's ``seq``: the facts that would hold if the learner had not read pages from there
-            on. Facts that its later facts superseded are included.
-        limit: Maximum number of facts, the newest ones; None means all.
+        is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
+            were never valid.
+        without: A learner and a page's ``seq``: the facts that would be valid if the learner had not read that page
+            and the later ones. Facts that were superseded by what it learned from them are included.
+        limit: Maximum number of facts on each side, counted from the newest; None means all.
     """
 
     about: About | None = None
@@ -200,7 +201,7 @@ class Unembedded:
     """Facts and segments without vectors.
 
     Attributes:
-        facts: Facts that hold, the archived ones last.
+        facts: Facts that are valid now, archived facts last.
         segments: Segments that are not archived.
     """
 
@@ -210,10 +211,10 @@ class Unembedded:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where a memory stands.
+    """The version of a memory, which tells whether data that was read is outdated.
 
     Attributes:
-        forget_epoch: How often something was forgotten. Once it grows, what was read before may be gone.
+        forget_epoch: How often something was forgotten. If it has grown, data that was read before may be forgotten.
         position: The newest position of the change sequence.
     """
 
@@ -226,8 +227,8 @@ class Pending:
     """Pending background work.
 
     Attributes:
-        backlog: Number of pages waiting to be organised.
-        oldest_backlog_at: When the first of them was added; None without any.
+        backlog: Number of pages to be organised.
+        oldest_backlog_at: When the first of these pages was added; None without one.
         unembedded: Number of pages without vectors; 0 without a vector space.
         newest_seq: The ``seq`` of the last added page, an upper limit of the number of pages; 0 without pages.
         last_added_at: When the newest page was stored; None without pages.
@@ -246,9 +247,9 @@ class Space:
 
     Attributes:
         identity: The model's ``name:dimension:revision``.
-        model: How to load the model again, JSON.
+        model: The settings that load the model again, JSON.
         unembedded: Number of pages without vectors.
-        used_at: When it was last written or searched, to about a day.
+        used_at: When the space was last used, to about a day.
     """
 
     identity: str
@@ -272,14 +273,14 @@ class PageVectors:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Rows that changed after a point in the change sequence.
+    """The changes after a position of the change sequence.
 
     Attributes:
-        position: The newest change in this result; continue from here.
+        position: The position of the last of these changes; continue after it.
         pages: Pages whose vectors were set, replaced or dropped.
         is_midterm: Whether a segment changed.
         is_longterm: Whether a fact or trait changed.
-        is_complete: False if there are more changes after ``position``.
+        is_complete: False if there may be more changes after ``position``.
     """
 
     position: int
@@ -294,7 +295,7 @@ class Lease:
     """The right to do one user's background work.
 
     Attributes:
-        epoch: Grows each time the lease changes hands; every background write is checked against it.
+        epoch: Increases each time another process takes the lease; background writes with an old epoch fail.
         forget_epoch: The forget epoch when the lease was taken or renewed.
     """
 
@@ -304,12 +305,12 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class ChainPlan:
-    """Pages to be linked.
+    """Pages to be added to a chain.
 
     Attributes:
-        chain: The chain to extend; None creates one.
+        chain: The chain; None creates one.
         pages: ``seq`` of the pages to add.
-        summary: Summary of the whole chain, these pages included.
+        summary: The new summary of the whole chain.
     """
 
     chain: int | None
@@ -319,14 +320,14 @@ class ChainPlan:
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlan:
-    """Pages to be filed under a topic.
+    """Pages to be added to a segment.
 
     Attributes:
-        segment: The segment to extend; None creates one.
+        segment: The segment; None creates one.
         pages: ``seq`` of the pages to add.
-        digest: Summary and keywords of the whole segment, these pages included.
-        vector: Unit-length mean of the whole segment, these pages included.
-        summariser: Author of the digest.
+        digest: The new summary and keywords of the whole segment.
+        vector: The new vector of the whole segment, unit length; None leaves the vector unchanged.
+        summariser: The author of the digest.
     """
 
     segment: int | None
@@ -338,12 +339,12 @@ class SegmentPlan:
 
 @dataclass(frozen=True, slots=True)
 class Filing:
-    """One batch of pages to be filed, each in exactly one chain and one segment.
+    """A batch of pages to be put into chains and segments, each page into one of each.
 
     Attributes:
-        organiser: Author of the chains and segments.
-        is_degraded: Whether the fallback did it because the LLM failed, so that it must be done again.
-        is_redo: Whether the pages are already filed and leave their old chains and segments.
+        organiser: The analyst that chose the chains and segments.
+        is_degraded: Whether the fallback did this because the LLM failed, so that it must be done again.
+        is_redo: Whether the pages are already in chains and segments, and are to be moved.
     """
 
     chains: Sequence[ChainPlan]
@@ -355,18 +356,19 @@ class Filing:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What was learned from some pages.
+    """Traits and facts learned from pages.
 
     Attributes:
         segments: The pages' segments if the pages were read for the profile; their visits and interaction length are
             reset to 0. Empty if the pages were read for knowledge only.
         pages: ``seq`` of the pages that were read.
-        traits: The profile from which the lessons were computed.
-        learner: Reader of the pages.
-        corrections: The user's corrections for all assistants when the lessons were computed.
-        is_degraded: Whether the fallback did it because the LLM failed, so that it must be done again.
-        replaces: A learner whose facts and traits are removed if another has read every page they rest on; None keeps
-            all.
+        lessons: The learned traits and facts.
+        traits: The profile when the lessons were computed.
+        learner: The analyst that read the pages.
+        corrections: The user's corrections, for all assistants, when the lessons were computed.
+        is_degraded: Whether the fallback did this because the LLM failed, so that it must be done again.
+        replaces: A learner to be replaced: its facts and traits are removed once other learners have read all pages
+            that are evidence of them. None removes nothing.
         is_reading: Whether the pages were read for knowledge.
     """
 
@@ -386,9 +388,9 @@ class Vectors:
     """Vectors to be set in the store's vector space.
 
     Attributes:
-        pages: The windows of pages, by ``seq``.
-        facts: Unit length, by the fact's number.
-        segments: Unit length, by the segment's number.
+        pages: The windows of pages with their vectors, by ``seq``.
+        facts: Unit-length vectors, by fact.
+        segments: Unit-length vectors, by segment.
     """
 
     pages: Mapping[int, Sequence[Window]] = field(default_factory=dict)
@@ -398,31 +400,31 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Segments to be removed from the scored mid-term memory; their pages stay."""
+    """Segments to be archived: they are no longer ranked, but their pages stay."""
 
     segments: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Pages for which the fallback's work stays, so that they are not done again."""
+    """Degraded pages for which the fallback's result is accepted, so that they are not processed again."""
 
     pages: Sequence[int]
 
 
-# What a background step commits, in one transaction each.
+# The result of a background step, committed in one transaction.
 Commit = Filing | Learning | Vectors | Archived | Accepted
 
 
 @dataclass(frozen=True, slots=True)
 class PageBatch:
-    """Pages of an imported file with their chains and segments.
+    """Pages of an export file with their chains and segments.
 
     Attributes:
-        file: The file's SHA-256; it identifies a repeated import.
-        pages: In the file's order.
-        chains: By number.
-        segments: By number.
+        file: The SHA-256 of the file; it identifies a repeated import.
+        pages: The pages, in the order of the file.
+        chains: The chains, by their number in the file.
+        segments: The segments, by their number in the file.
     """
 
     file: str
@@ -433,12 +435,12 @@ class PageBatch:
 
 @dataclass(frozen=True, slots=True)
 class LongTerm:
-    """Everything in an imported file but its pages.
+    """The facts, traits and other long-term records of an export file.
 
     Attributes:
-        file: The file's SHA-256.
-        records: In the file's order.
-        other_names: Names in the memory of pages that already existed under another name, by their name in the file.
+        file: The SHA-256 of the file.
+        records: The records, in the order of the file.
+        other_names: The stored ``page_id`` of each page that already existed with another one, by that in the file.
     """
 
     file: str
@@ -451,10 +453,10 @@ class StoreOptions:
     """The settings of a store.
 
     Attributes:
-        assistant_id: Owner of the assistant's facts.
-        short_term_capacity: Pages kept in short-term.
+        assistant_id: The assistant that owns the facts about the assistant.
+        short_term_capacity: Maximum number of short-term pages.
         session_gap_s: A longer silence starts a new session.
-        knowledge_capacity: Unarchived facts kept about the user and about the assistant, each.
+        knowledge_capacity: Maximum number of unarchived facts about the user, and about the assistant.
     """
 
     assistant_id: str
@@ -463,20 +465,20 @@ class StoreOptions:
     knowledge_capacity: int
 
     def owner(self, about: About) -> str:
-        """Return the assistant that owns such facts; empty for the user's, which all assistants share."""
+        """Return the assistant that owns facts about a side; empty for the user's facts, which all assistants share."""
         return self.assistant_id if about is About.ASSISTANT else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A user's correction of a fact or trait; attributes of the other kind are None.
+    """A user's correction of a fact or trait.
 
     Attributes:
-        text: Replacement of a fact.
-        level: New level of a trait; None leaves it unchanged.
-        reason: New reason of a trait; None leaves it unchanged.
-        is_wrong: Whether it is wrong and has no replacement.
-        is_restored: Whether to undo its last correction.
+        text: The new text of a fact.
+        level: The new level of a trait; None leaves it unchanged.
+        reason: The new reason of a trait; None leaves it unchanged.
+        is_wrong: Whether the fact or trait is wrong and has no replacement.
+        is_restored: Whether to undo the last correction of the fact or trait.
     """
 
     text: str | None = None
@@ -488,13 +490,14 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """What a correction changes.
+    """The result of a correction.
 
     Attributes:
-        id: Public id of the fact or trait.
-        before: Text that was current until then; None if none was.
-        current_id: Public id of what is current now; None if nothing is, or for a new fact in a rehearsal.
-        current: Text that is current now; None if none is.
+        id: The public id of the corrected fact or trait.
+        before: The text that was current before the correction; None without one.
+        current_id: The public id of the fact or trait that is current now; None without one, and for the new fact of a
+            dry run.
+        current: The text that is current now; None without one.
     """
 
     id: str
@@ -504,23 +507,23 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
-class WordlessPlace:
-    """Position in the search for missing summaries: continue after these numbers."""
+class SummaryCursor:
+    """A position in the list of missing summaries: the last chain and segment that were read."""
 
     chain: int = 0
     segment: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Wordless:
-    """Some of the chains and segments whose summaries were deleted with one of their pages.
+class MissingSummaries:
+    """Chains and segments whose summaries were deleted because one of their pages was forgotten.
 
     Attributes:
-        forget_epoch: The epoch when this was read.
-        end: Where to continue.
+        forget_epoch: The forget epoch when the chains and segments were read.
+        end: The position from which to continue.
     """
 
     chains: tuple[int, ...]
     segments: tuple[int, ...]
     forget_epoch: int
-    end: WordlessPlace
+    end: SummaryCursor

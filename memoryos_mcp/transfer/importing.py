@@ -73,7 +73,7 @@ class Import:
                     other_names |= {name: stored for name, stored in ids.items() if name != stored}
                 elif store is not None and not self._is_dry_run:
                     long_term = LongTerm(contents.sha256, step, other_names)
-                    self.tally.new += await store.user_data.take_in_long_term(long_term)
+                    self.tally.new += await store.user_data.import_long_term(long_term)
 
     async def import_foreign(self, reader: Reader, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> None:
         """Import a file or folder of another system.
@@ -98,7 +98,7 @@ class Import:
                 if store is not None and not self._is_dry_run:
                     for first in range(0, len(spool.facts), FACTS_PER_WRITE):
                         facts = spool.facts[first : first + FACTS_PER_WRITE]
-                        self.tally.new += await store.user_data.add_found_facts(facts, f"import:{reader.NAME}")
+                        self.tally.new += await store.user_data.import_facts(facts, f"import:{reader.NAME}")
         finally:
             spool.close()
 
@@ -107,7 +107,7 @@ class Import:
         if store is None or self._is_dry_run:
             await self._count_new(store, [(page.page_id, page.idempotency_key) for page in batch.pages])
             return {}
-        known = await store.user_data.take_in_pages(batch)
+        known = await store.user_data.import_pages(batch)
         self.tally.new["page"] += len(batch.pages) - len(known)
         return known
 
@@ -119,7 +119,7 @@ class Import:
             self.tally.new["page"] += sum(receipt.is_new for receipt in receipts)
 
     async def _count_new(self, store: Store | None, names: list[tuple[str | None, str | None]]) -> None:
-        known = 0 if store is None else await store.user_data.known_pages(names)
+        known = 0 if store is None else await store.user_data.count_existing_pages(names)
         self.tally.new["page"] += len(names) - known
 
     def _steps(self, records: Iterator[Record], file: str) -> Iterator[PageBatch | list[LongTermRecord]]:

@@ -9,7 +9,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.capabilities import Backups, MemorySummary
-from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.interface import Stores
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.text.amounts import amount
@@ -42,7 +42,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
                 copies.append(copy)
                 if copy.damaged:
                     problems.append(
-                        f"memory of {copy.user_id}: {damage_told(copy.damaged)}, also in the copy; {DAMAGE_FIX}"
+                        f"memory of {copy.user_id}: {damage_message(copy.damaged)}, also in the copy; {DAMAGE_FIX}"
                     )
     copied = [{"file": copy.place, **_described(copy)} for copy in copies]
     lines = [f"{copy.place}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, verified" for copy in copies]
@@ -117,7 +117,7 @@ def _in_words(summary: MemorySummary | None) -> str:
     if summary is None:
         return "a file that cannot be read"
     last = summary.last_added_at
-    damaged = f"; {damage_told(summary.damaged)}" if summary.damaged else ""
+    damaged = f"; {damage_message(summary.damaged)}" if summary.damaged else ""
     return (
         amount(summary.pages, "page") + (f", the last of {last.astimezone():%Y-%m-%d %H:%M}" if last else "") + damaged
     )

@@ -23,7 +23,7 @@ from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.records import PageRecord, Record
 from memoryos_mcp.model.redaction import Redaction, redact_turn
-from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import ARCHIVED
 from memoryos_mcp.text.amounts import amount
@@ -92,7 +92,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         pages = (await store.counts()).pages
         with progress_on_stderr() as show, _target(target) as write:
             report = _cancellable(lambda done: show("exporting", done, pages))
-            contents = await store.user_data.copy_out(
+            contents = await store.user_data.export_records(
                 lambda records: export_format.write(_counted(records, report), write)
             )
         damaged = await store.damaged_pages()
@@ -102,7 +102,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         listed = ", ".join(amount(count, _KINDS[kind]) for kind, count in contents.counts.items())
         note(f"exported {listed or 'an empty memory'}")
     if damaged:
-        msg = f"{damage_told(damaged)}; the export marks the damaged text; {DAMAGE_FIX}"
+        msg = f"{damage_message(damaged)}; the export marks the damaged text; {DAMAGE_FIX}"
         raise StorageError(msg)
 
 

@@ -1,7 +1,4 @@
-"""Backups of a user's file: copied while others write to it, checked, and restored.
-
-Uses connections of its own, never an open store.
-"""
+"""Backups of users' files: making, checking and restoring them, with separate connections."""
 
 import os
 import secrets
@@ -17,9 +14,9 @@ from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.storage.capabilities import MemorySummary, RestorePlan
 from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, database_files, kept_name
 from memoryos_mcp.storage.sqlite.connections import make_folders
-from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy, reading, see_to_journal
+from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy, reading, set_aside_foreign_locked
 from memoryos_mcp.storage.sqlite.file_errors import translated
-from memoryos_mcp.storage.sqlite.file_header import look_at_content
+from memoryos_mcp.storage.sqlite.file_header import check_content
 from memoryos_mcp.storage.sqlite.journals import checkpointed, forget_owner, remove_empty
 
 # SQLite pages copied per step; progress is reported after each step.
@@ -49,7 +46,7 @@ class SqliteBackups:
             msg = f"{backup} is not a backup, or is damaged {why}; nothing was changed. Choose another backup"
             raise DamagedStoreError(msg) from error
         if found.user_id != user_id:
-            problem = f"is the memory of {found.user_id}, not of {user_id}; give --user-id, or another file"
+            problem = f"is the memory of {found.user_id}, not of {user_id}; give --user-id, or choose another file"
             raise ArgumentError(argument=str(backup), problem=problem)
         target = database_file(self._data_folder, user_id)
         if not target.exists():
@@ -72,58 +69,58 @@ class SqliteBackups:
 
 
 def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, is_in_use: bool) -> MemorySummary:
-    """Copy the present state of a user's file, even while others write to it, and check the copy.
+    """Copy a user's file in its current state, and check the copy; see `Backups.make`.
 
-    Args:
-        source: The file.
-        target: The copy, which appears only once it is complete; an existing file is replaced.
-        tell: Called with the number of SQLite pages copied so far and the number of all pages.
-        is_in_use: Whether others may write to the file.
+    ``is_in_use`` is whether other processes may write to the file meanwhile.
+    """
+    try:
+        with unfinished_copy(target) as unfinished:
+            with translated(source):
+                set_aside_foreign_locked(source)
+            with translated(source), reading(source, is_in_use=is_in_use) as reader:
+                check_content(reader, source)
+                copy_pages(reader, unfinished, target, tell)
+            found = replace(check_copy(unfinished), place=str(target))
+            with translated(target):
+                sync(unfinished)
+                unfinished.replace(target)
+                _sync_folder(target.parent)
+    finally:
+        remove_empty(source)
+    return found
+
+
+@contextmanager
+def unfinished_copy(target: Path) -> Iterator[Path]:
+    """Yield an empty file beside a target, accessible for this account only; remove it afterwards if it still exists.
 
     Raises:
-        DamagedStoreError: The file is damaged or not ours.
-        NewerStoreError: A newer version wrote it.
-        StorageError: It cannot be read, or the copy cannot be written.
+        StorageError: The file cannot be created.
     """
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with translated(target):
             os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with translated(source):
-            see_to_journal(source)
-        with translated(source), reading(source, is_in_use=is_in_use) as reader:
-            look_at_content(reader, source)
-            copy_pages(reader, unfinished, target, tell)
-        found = replace(check_copy(unfinished), place=str(target))
-        with translated(target):
-            sync(unfinished)
-            unfinished.replace(target)
-            _sync_folder(target.parent)
+        yield unfinished
     finally:
         for suffix in ("", *_SIDE_FILES):
             unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
-        remove_empty(source)
-    return found
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
-    """Replace a user's file with a checked copy; the old file with its journal's content is kept beside it.
+    """Move a checked copy to a user's file, and the previous file with its journal's content to ``kept``.
 
-    The replacement is atomic: a process that opens the memory finds the old file or the new one.
-
-    Args:
-        copy: On the same file system as the target; it is moved.
-        target: The user's file; it may be missing.
-        kept: New path of the old file.
+    This is atomic: a process that opens the memory gets the previous file or the new one. All three paths are on the
+    same file system.
 
     Raises:
         StorageError: Another process has the file open, or the folder cannot be written; nothing was changed.
     """
     with translated(target):
         if target.exists():
-            see_to_journal(target)
-            with _held(target):
-                # SQLite would apply a journal left in place to the new file.
+            set_aside_foreign_locked(target)
+            with _locked(target):
+                # SQLite would apply a remaining journal to the new file.
                 for suffix in _SIDE_FILES:
                     with suppress(FileNotFoundError):
                         target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
@@ -136,11 +133,11 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """Write a file's journal to it and lock the file against other processes; a damaged file is left as it is.
+def _locked(path: Path) -> Iterator[None]:
+    """Write a file's journal to it, and lock the file against other processes; do neither if the file is damaged.
 
     Raises:
-        StorageError: Another process has it open.
+        StorageError: Another process has the file open.
     """
     connection = apsw.Connection(str(path))
     with closing(connection):
@@ -157,18 +154,14 @@ def _held(path: Path) -> Iterator[None]:
             )
             raise StorageError(msg) from error
         except (apsw.CorruptError, apsw.NotADBError):
-            connection.close()  # it is unusable and needs no lock to be moved away
+            connection.close()  # a damaged file needs no lock
         yield
 
 
 def copy_pages(
     reader: apsw.Connection, unfinished: Path, target: Path, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> None:
-    """Copy SQLite's pages to an unfinished file; errors name the target.
-
-    Raises:
-        StorageError: The copy cannot be written.
-    """
+    """Copy SQLite's pages to an unfinished file; errors name the file ``target``."""
     with translated(target), closing(apsw.Connection(str(unfinished))) as writer:
         writer.pragma("synchronous", "off")  # the complete file is synced later
         with writer.backup("main", reader, "main") as copying:
@@ -179,7 +172,7 @@ def copy_pages(
 
 
 def sync(path: Path) -> None:
-    """Flush a file to disk, so that it survives a crash of the machine."""
+    """Flush a file to disk."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -188,7 +181,7 @@ def sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush a folder's renames to disk, if the system supports it."""
+    """Flush the renames in a folder to disk, if the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

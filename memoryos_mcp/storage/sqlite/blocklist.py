@@ -1,6 +1,7 @@
-"""Refusals: facts and traits that must not be learned again from existing pages.
+"""Blocklist of facts and traits that must not be learned again from existing pages.
 
-Only digests are stored, with a salt for each file: they recognise a refused fact or trait without revealing it.
+Only salted digests are stored: they recognise a refused fact or trait without revealing it. Each file has its own salt.
+The caller opens the transaction.
 """
 
 import hashlib
@@ -16,42 +17,42 @@ _SALT_BYTES = 16
 
 
 def refuse_fact(connection: apsw.Connection, about: str, owner: str, text: str, until_seq: int) -> None:
-    """Prevent a fact from being learned again from pages up to ``until_seq``, inside the caller's transaction.
+    """Prevent a fact from being learned again from pages up to ``until_seq``.
 
-    ``owner`` is the assistant's id for facts about the assistant, else empty.
+    ``owner`` is the assistant's id for a fact about the assistant, and empty for a fact about the user.
     """
     _refuse(connection, _fact_digest(connection, about, owner, text), until_seq)
 
 
 def refuse_trait(connection: apsw.Connection, dimension: str, until_seq: int) -> None:
-    """Prevent a trait from being learned again from pages up to ``until_seq``, inside the caller's transaction."""
+    """Prevent a trait from being learned again from pages up to ``until_seq``."""
     _refuse(connection, _trait_digest(connection, dimension), until_seq)
 
 
 def allow_fact(connection: apsw.Connection, about: str, owner: str, text: str) -> None:
-    """Allow a fact to be learned again, inside the caller's transaction."""
+    """Allow a fact to be learned again."""
     connection.execute("DELETE FROM refused WHERE digest = ?", (_fact_digest(connection, about, owner, text),))
 
 
 def allow_trait(connection: apsw.Connection, dimension: str) -> None:
-    """Allow a trait to be learned again, inside the caller's transaction."""
+    """Allow a trait to be learned again."""
     connection.execute("DELETE FROM refused WHERE digest = ?", (_trait_digest(connection, dimension),))
 
 
 def is_refused_fact(
     connection: apsw.Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]
 ) -> bool:
-    """Return whether a fact was refused for all of these pages; newer pages may teach a refused fact."""
+    """Return whether a fact must not be learned from these pages: none is newer than its refusal."""
     return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
 
 
 def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
-    """Return whether a trait was refused for all of these pages."""
+    """Return whether a trait must not be learned from these pages: none is newer than its refusal."""
     return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
 
 
 def drop_needless(connection: apsw.Connection) -> None:
-    """Delete refusals that apply to no remaining page."""
+    """Delete the digests that apply to none of the remaining pages."""
     connection.execute("DELETE FROM refused WHERE until_seq < coalesce((SELECT min(seq) FROM pages), until_seq + 1)")
 
 
@@ -73,9 +74,9 @@ def _is_refused(connection: apsw.Connection, digest: bytes, evidence_seqs: Seque
 
 
 def _fact_digest(connection: apsw.Connection, about: str, owner: str, text: str) -> bytes:
-    # Stems, so that an inflected form gives the same digest.
-    told = " ".join(map(stem, words(text))) or text.casefold()
-    return _digest(connection, "fact", about, owner, told)
+    # Of stems, so that an inflected form has the same digest.
+    stems = " ".join(map(stem, words(text))) or text.casefold()
+    return _digest(connection, "fact", about, owner, stems)
 
 
 def _trait_digest(connection: apsw.Connection, dimension: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Checkpoints: a journal that has grown is written to its file."""
+"""Checkpoints: they write a journal that has grown to its file."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -7,12 +7,12 @@ import apsw
 
 from memoryos_mcp.storage.sqlite.journals import checkpointed
 
-# A journal is checkpointed after it has grown by this number of SQLite pages.
+# How many SQLite pages are added to a journal between two checkpoints.
 CHECKPOINT_PAGES = 1_000
 
 
 class Checkpoints:
-    """The checkpoints of the writing connection of a file."""
+    """The checkpoints of a file's writing connection."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -24,8 +24,8 @@ class Checkpoints:
         writer.set_wal_hook(self._count_journal)
 
     def write_if_due(self, writer: apsw.Connection) -> None:
-        """Write a journal that has grown to its file; if that fails, try again once it has grown further."""
-        if self._journal_pages < self._checkpointed_pages:  # SQLite has restarted it
+        """Write a journal that has grown to its file; after a failure, try again once it has grown further."""
+        if self._journal_pages < self._checkpointed_pages:  # SQLite has started the journal again
             self._checkpointed_pages = 0
         if self._journal_pages - self._checkpointed_pages >= CHECKPOINT_PAGES:
             with suppress(apsw.Error, OSError), checkpointed(self._path, waits=False):

@@ -1,4 +1,4 @@
-"""Connections to a user's file, set up for this program, and the file's creation."""
+"""Configuration of connections to a user's file, and creation of the file."""
 
 import os
 import stat
@@ -14,20 +14,16 @@ from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.sqlite.file_errors import BUSY_TIMEOUT_MS
 from memoryos_mcp.storage.sqlite.journals import journals_of
 
-# Below this, several connections to one WAL file could corrupt it, and FTS5 had no secure-delete.
+# Earlier versions could corrupt a WAL file with several connections, and their FTS5 has no secure-delete.
 SQLITE_AT_LEAST = (3, 51, 3)
-# Each connection's cache of the file. More RAM would be spent five times for each open user, and would help little:
-# queries share few SQLite pages, and a change by another connection empties the cache.
+# Size of the cache of each connection. There are up to five connections for each open user, and a larger cache helps
+# little: queries share few SQLite pages, and a change by another connection empties the cache.
 CACHE_KIB = 256
 WAL_RETRY_S = 0.01
 
 
 def require_version() -> None:
-    """Refuse a SQLite library that is too old.
-
-    Raises:
-        StorageError: It is older than `SQLITE_AT_LEAST`.
-    """
+    """Raise `StorageError` if the SQLite library is older than `SQLITE_AT_LEAST`."""
     if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < SQLITE_AT_LEAST:
         needed = ".".join(map(str, SQLITE_AT_LEAST))
         msg = f"SQLite {apsw.sqlite_lib_version()} is older than {needed}; reinstall the apsw package"
@@ -35,8 +31,8 @@ def require_version() -> None:
 
 
 def set_up(connection: apsw.Connection) -> None:
-    """Set up a connection that was just opened to a user's file."""
-    # Until the file is known to be ours, closing the connection must not write the journal to it.
+    """Configure a new connection to a user's file."""
+    # Closing the connection must not write the journal to the file before the file was checked.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     distrust(connection)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -50,7 +46,7 @@ def set_up(connection: apsw.Connection) -> None:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Commit what the block changes, or roll it back after an error."""
+    """Commit the changes of the block, or roll them back after an error."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -69,22 +65,29 @@ def distrust(connection: apsw.Connection) -> None:
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
 
 
+def connect_to_read(path: Path, *, is_in_use: bool) -> apsw.Connection:
+    """Return a reading connection. If the file is not in use and has no journal, it creates and locks no files."""
+    is_immutable = not is_in_use and not journals_of(path)[0].exists()
+    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_immutable else ''}"
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
 def leave_journal(connections: Iterable[apsw.Connection]) -> None:
-    """Configure connections to leave the journal as it is when they close."""
+    """Configure connections not to write the journal to the file when they close."""
     for connection in connections:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 def make_folders(path: Path) -> None:
-    """Create the two folders of a user's file if missing, for this account only."""
+    """Create the two folders of a user's file if missing, accessible for this account only."""
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def make_private(path: Path) -> None:
-    """Create the file and its two folders if missing, for this account only; SQLite would use the umask.
+    """Create the file and its two folders if missing, accessible for this account only; SQLite would use the umask.
 
-    An empty file with a mark beside it is from a process killed during creation. One without has lost its content.
+    A mark is created beside a new file, until its tables exist. An empty file without the mark has lost its content.
     """
     make_folders(path)
     if not path.exists():
@@ -94,7 +97,7 @@ def make_private(path: Path) -> None:
 
 
 def make_journals_writable(path: Path) -> None:
-    """Restore write permission on journals made while the file had none: SQLite copies the file's permissions."""
+    """Make journals writable again that were created while the file was not; SQLite copies the file's permissions."""
     if path.stat().st_mode & stat.S_IWUSR:
         for journal in journals_of(path):
             with suppress(OSError):
@@ -105,7 +108,7 @@ def make_journals_writable(path: Path) -> None:
 def use_wal(connection: apsw.Connection) -> None:
     """Switch a new file to write-ahead logging; wait for other processes that do so at the same time.
 
-    SQLite does not call its busy handler for this switch, so the wait is done here.
+    The wait is here because SQLite does not call its busy handler for this.
     """
     give_up_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:

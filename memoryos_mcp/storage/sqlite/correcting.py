@@ -1,7 +1,7 @@
-"""The user's corrections of facts and traits, each in one transaction; wrong values stay as history.
+"""The user's corrections of facts and traits; wrong values become history.
 
-A correction overrides the pages that exist when it is made; later pages may change the fact or trait again. A mistaken
-correction can be undone, the last one first.
+A correction overrides the pages that exist when it is made; later pages may change the fact or trait again. Corrections
+of the same fact or trait are undone in reverse order.
 """
 
 from dataclasses import dataclass, replace
@@ -9,13 +9,20 @@ from dataclasses import dataclass, replace
 import apsw
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.ids import Kind, MemoryId, fold_dimension, not_there, numbered_id, trait_id
+from memoryos_mcp.model.ids import Kind, MemoryId, not_there, numbered_id, trait_id
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.storage.sqlite.blocklist import allow_fact, allow_trait, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sqlite.forget_plans import has_fact
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, drop_facts, to_history
-from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rehearsed
+from memoryos_mcp.storage.sqlite.longterm import (
+    IS_VALID,
+    add_to_history,
+    delete_trait,
+    drop_facts,
+    find_dimension,
+    set_trait,
+)
+from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rolled_back
 from memoryos_mcp.storage.sqlite.vector_table import note_change
 from memoryos_mcp.storage.values import Corrected, Correction
 
@@ -27,9 +34,9 @@ class Correcting:
     """Corrects one user's memory inside the caller's transaction.
 
     Attributes:
-        assistant_id: The assistant whose facts can be corrected besides the user's.
-        now_us: The present, microseconds.
-        offset_s: UTC offset of the user's zone.
+        assistant_id: The assistant whose facts can be corrected in addition to the user's.
+        now_us: The current time, in microseconds since 1970.
+        offset_s: The UTC offset of the user's time zone, in seconds.
     """
 
     connection: apsw.Connection
@@ -41,22 +48,24 @@ class Correcting:
         """Carry out a checked correction of a fact or trait.
 
         Raises:
-            ArgumentError: The memory is missing, not current, or already says the same.
+            ArgumentError: The fact or trait is missing, is not current, or already says the same.
         """
         if what.kind is Kind.FACT:
             if correction.is_restored:
                 return self._restore_fact(what.number)
             return self._correct_fact(what.number, correction.text)
-        dimension = _known_dimension(self.connection, what.name, with_history=correction.is_restored)
+        dimension = find_dimension(self.connection, what.name, with_history=correction.is_restored)
+        if dimension is None:
+            raise not_there([what], "id")
         if correction.is_restored:
             return self._restore_trait(dimension)
         if correction.is_wrong:
             return self._drop_trait(dimension)
         return self._correct_trait(dimension, correction.level, correction.reason)
 
-    def rehearse(self, what: MemoryId, correction: Correction) -> Corrected:
+    def dry_run(self, what: MemoryId, correction: Correction) -> Corrected:
         """Return what `correct` would return, without changing anything."""
-        corrected = rehearsed(self.connection, lambda: self.correct(what, correction))
+        corrected = rolled_back(self.connection, lambda: self.correct(what, correction))
         sql = "SELECT EXISTS (SELECT 1 FROM facts WHERE 'k' || fact = ?)"
         is_new = what.kind is Kind.FACT and not self.connection.execute(sql, (corrected.current_id,)).get
         return replace(corrected, current_id=None) if is_new else corrected
@@ -64,16 +73,16 @@ class Correcting:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _correct_fact(self, fact: int, text: str | None) -> Corrected:
-        """End a wrong fact. Its replacement has no pages as evidence, only the user's word."""
+        """End a wrong fact, and add its replacement as a fact stated by the user, without evidence."""
         connection = self.connection
-        about, owner, slot, wrong, heir, holds, _ = self._fact(fact)
-        if not holds:
-            instead = f"; correct {_fact_id(heir)}, which took its place" if heir else ""
-            raise ArgumentError(argument="id", problem=f"{_fact_id(fact)} holds no more{instead}")
+        about, owner, slot, wrong, successor, is_valid, _ = self._fact(fact)
+        if not is_valid:
+            instead = f"; correct {_fact_id(successor)}, which replaced it" if successor else ""
+            raise ArgumentError(argument="id", problem=f"{_fact_id(fact)} is no longer valid{instead}")
         if text is not None and folded(text) == folded(wrong):
-            raise ArgumentError(argument="text", problem="says the same as the fact does; give what is right")
+            raise ArgumentError(argument="text", problem="says the same as the current fact; give the right text")
         until_seq = newest_seq(connection)
-        connection.execute(  # pages may be dated up to a day ahead
+        connection.execute(  # a fact may begin up to a day in the future, like its page
             "UPDATE facts SET valid_from_us = min(valid_from_us, ?1), valid_until_us = ?1, ended_by = ?, ended_seq = ? "
             "WHERE fact = ?",
             (self.now_us, LEARNED_BY_USER, until_seq, fact),
@@ -89,33 +98,33 @@ class Correcting:
         """Undo the user's correction of a fact, and withdraw its replacement."""
         connection, name = self.connection, _fact_id(fact)
         if not has_fact(connection, fact):
-            problem = f"{name} is not there, and what was forgotten does not come back"
+            problem = f"{name} does not exist; forgotten facts cannot be restored"
             raise _cannot_restore(problem)
-        about, owner, slot, text, heir, _, is_corrected = self._fact(fact)
+        about, owner, slot, text, successor, _, is_corrected = self._fact(fact)
         if not is_corrected:
             raise _cannot_restore(self._why_not_corrected(fact))
-        before = None if heir is None else self._given_instead(name, heir)
+        before = None if successor is None else self._replacement(name, successor)
         corrected_us = connection.execute("SELECT valid_until_us FROM facts WHERE fact = ?", (fact,)).get
         other = connection.execute(
-            f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND fact IS NOT ? "  # noqa: S608 - constant
+            f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND fact IS NOT ? "  # noqa: S608 - constant
             "AND (folded = ? OR slot = ? AND is_archived = 0 AND confirmed_us > ?) LIMIT 1",
-            (self.now_us, about, owner, heir, folded(text), slot, corrected_us),
+            (self.now_us, about, owner, successor, folded(text), slot, corrected_us),
         ).get
         if other is not None:
-            problem = f"{_fact_id(other)} has taken the place of {name} since; correct that one"
+            problem = f"{_fact_id(other)} has replaced {name} since; correct {_fact_id(other)}"
             raise _cannot_restore(problem)
         connection.execute(
             "UPDATE facts SET valid_until_us = stated_until_us, ended_by = NULL, ended_seq = NULL, "
             "superseded_by = NULL, valid_from_us = CASE WHEN valid_from_us < valid_until_us THEN valid_from_us "
-            # The fact was dated ahead, and the correction had moved its beginning.
+            # The fact was to begin in the future, and the correction has moved its beginning.
             "ELSE max(valid_from_us, coalesce((SELECT min(occurred_us) FROM fact_evidence JOIN pages USING (seq) "
             "WHERE fact = ?1), 0)) END WHERE fact = ?1",
             (fact,),
         )
         allow_fact(connection, about, owner, text)
         note_change(connection, "fact", fact)
-        if heir is not None:
-            self._withdraw(heir, fact, slot, corrected_us)
+        if successor is not None:
+            self._withdraw(successor, fact, slot, corrected_us)
         is_current = self._fact(fact)[5]  # its stated end may have passed
         return Corrected(name, before, name, text) if is_current else Corrected(name, before)
 
@@ -124,79 +133,84 @@ class Correcting:
         wrong = self.connection.execute(sql, (fact,)).get
         if wrong is None:
             return f"{_fact_id(fact)} was not corrected"
-        return f"{_fact_id(fact)} was given instead of {_fact_id(wrong)}; restore {_fact_id(wrong)}"
+        return f"{_fact_id(fact)} is the replacement of {_fact_id(wrong)}; restore {_fact_id(wrong)}"
 
-    def _given_instead(self, name: str, heir: int) -> str | None:
-        """Return the user's replacement of a fact, if it is current.
+    def _replacement(self, name: str, successor: int) -> str | None:
+        """Return the text of the user's replacement of a fact; None if it is not current.
 
         Raises:
             ArgumentError: The replacement was itself corrected or superseded.
         """
-        _, _, _, text, newer, is_current, is_corrected = self._fact(heir)
+        _, _, _, text, newer, is_current, is_corrected = self._fact(successor)
         if is_corrected:
-            problem = f"{_fact_id(heir)}, given instead of {name}, was corrected too; restore {_fact_id(heir)} first"
+            replacement = _fact_id(successor)
+            problem = f"{replacement}, the replacement of {name}, was corrected too; restore {replacement} first"
             raise _cannot_restore(problem)
         if newer is not None:
-            problem = f"{_fact_id(newer)} has taken the place of {name} since; correct that one"
+            problem = f"{_fact_id(newer)} has replaced {name} since; correct {_fact_id(newer)}"
             raise _cannot_restore(problem)
         return text if is_current else None
 
-    def _withdraw(self, heir: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw the replacement of a fact, unless it was known before or also replaces another fact."""
+    def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
+        """Withdraw the replacement of a fact, unless it existed before or also replaces another fact."""
         connection = self.connection
         row = connection.execute(
             "SELECT valid_from_us, EXISTS (SELECT 1 FROM fact_evidence WHERE fact = ?1) FROM facts WHERE fact = ?1",
-            (heir,),
+            (successor,),
         ).fetchone()
         elsewhere = connection.execute(
             "SELECT valid_until_us, slot FROM facts WHERE superseded_by = ? AND ended_by IS NOT NULL "
             "ORDER BY valid_until_us LIMIT 1",
-            (heir,),
+            (successor,),
         ).fetchone()
-        assert row is not None  # noqa: S101 - for the type checker: it is an heir
+        assert row is not None  # noqa: S101 - for the type checker: another row refers to it
         since_us, has_evidence = row
         if elsewhere is not None:
             if since_us == corrected_us:
-                connection.execute("UPDATE facts SET valid_from_us = ?, slot = ? WHERE fact = ?", (*elsewhere, heir))
+                connection.execute(
+                    "UPDATE facts SET valid_from_us = ?, slot = ? WHERE fact = ?", (*elsewhere, successor)
+                )
         elif since_us != corrected_us:
             connection.execute(
                 "UPDATE facts SET slot = nullif(slot, ?2), learned_by = coalesce((SELECT pages.read_by "
                 "FROM fact_evidence JOIN pages USING (seq) WHERE fact = ?1 ORDER BY seq DESC LIMIT 1), learned_by) "
                 "WHERE fact = ?1",
-                (heir, slot),
+                (successor, slot),
             )
         elif has_evidence:
             connection.execute(
-                "UPDATE facts SET valid_until_us = ?, superseded_by = ? WHERE fact = ?", (self.now_us, fact, heir)
+                "UPDATE facts SET valid_until_us = ?, superseded_by = ? WHERE fact = ?", (self.now_us, fact, successor)
             )
         else:
-            drop_facts(connection, [heir])
-        note_change(connection, "fact", heir)
+            drop_facts(connection, [successor])
+        note_change(connection, "fact", successor)
 
     def _fact(self, fact: int) -> tuple[str, str, str | None, str, int | None, bool, bool]:
         """Return a fact's about, owner, slot, text, successor, whether it is current, and whether it was corrected."""
         sql = (
-            f"SELECT about, assistant_id, slot, text, superseded_by, {IN_FORCE}, ended_by IS NOT NULL FROM facts "  # noqa: S608 - constant
+            f"SELECT about, assistant_id, slot, text, superseded_by, {IS_VALID}, ended_by IS NOT NULL FROM facts "  # noqa: S608 - constant
             "WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
         )
         row = self.connection.execute(sql, (self.now_us, fact, self.assistant_id)).fetchone()
         if row is None:
             raise not_there([MemoryId(Kind.FACT, number=fact)], "id")
-        about, owner, slot, text, heir, holds, is_corrected = row
-        return about, owner, slot, text, heir, bool(holds), bool(is_corrected)
+        about, owner, slot, text, successor, is_valid, is_corrected = row
+        return about, owner, slot, text, successor, bool(is_valid), bool(is_corrected)
 
     # Traits --------------------------------------------------------------------------------------------------------
 
     def _correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> Corrected:
-        """Set a trait to the user's value; learning no longer changes it."""
+        """Set a trait to the user's value, which learning does not change."""
         connection = self.connection
         old_level, old_reason, learner = self._trait(dimension)
         new_level = old_level if level is None else level.value
         unsaid = old_reason if new_level == old_level else REASON_WITHOUT_WORDS
         new_reason = unsaid if reason is None else reason
         if (new_level, new_reason, LEARNED_BY_USER) == (old_level, old_reason, learner):
-            raise ArgumentError(argument="level", problem="says what the trait says already; give what is right")
-        to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
+            raise ArgumentError(
+                argument="level", problem="says the same as the current trait; give another level or reason"
+            )
+        add_to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
         connection.execute(
             "UPDATE traits SET level = ?, reason = ?, updated_us = ?, learned_by = ? WHERE dimension = ?",
             (new_level, new_reason, self.now_us, LEARNED_BY_USER, dimension),
@@ -206,18 +220,16 @@ class Correcting:
         return Corrected(name, f"{old_level} - {old_reason}", name, f"{new_level} - {new_reason}")
 
     def _drop_trait(self, dimension: str) -> Corrected:
-        """Remove a wrong trait from the profile; its value stays as history."""
+        """Remove a wrong trait from the profile; its value becomes history."""
         connection = self.connection
         level, reason, _ = self._trait(dimension)
-        to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
+        add_to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
         refuse_trait(connection, dimension, newest_seq(connection))
-        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
-        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
-        note_change(connection, "profile", 0)
+        delete_trait(connection, dimension)
         return Corrected(trait_id(dimension), f"{level} - {reason}")
 
     def _restore_trait(self, dimension: str) -> Corrected:
-        """Restore a trait to its value before the user's last correction, with the evidence that still exists."""
+        """Restore the value of a trait before the user's last correction, with its evidence that still exists."""
         connection, name = self.connection, trait_id(dimension)
         current = connection.execute(
             "SELECT level || ' - ' || reason, learned_by FROM traits WHERE dimension = ?", (dimension,)
@@ -231,15 +243,10 @@ class Correcting:
             problem = f"{name} was not corrected, or its history was forgotten"
             raise _cannot_restore(problem)
         if current is not None and current[1] != LEARNED_BY_USER:
-            problem = f"{name} was learned again since; correct it by level or reason"
+            problem = f"{name} was learned again since; correct its level or reason"
             raise _cannot_restore(problem)
         _, past, level, reason, held_from_us, learner, evidence = row
-        connection.execute(
-            "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
-            "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
-            (dimension, level, reason, held_from_us, learner),
-        )
+        set_trait(connection, dimension, level, reason, held_from_us, learner)
         connection.execute(
             "INSERT INTO trait_evidence (dimension, seq) SELECT ?, seq FROM pages "
             "WHERE seq IN (SELECT value FROM json_each(?)) ON CONFLICT DO NOTHING",
@@ -269,7 +276,7 @@ def _user_fact(
 ) -> int:
     """Return the number of the current fact with this text, marked as the user's; create it if missing."""
     about, owner, slot = place
-    sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
+    sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     known = connection.execute(sql, (now_us, about, owner, folded(text))).get
     if known is None:
         connection.execute(
@@ -286,16 +293,3 @@ def _user_fact(
         )
     note_change(connection, "fact", known)
     return int(known)
-
-
-def _known_dimension(connection: apsw.Connection, dimension: str, *, with_history: bool) -> str:
-    """Return a dimension as it is stored.
-
-    Raises:
-        ArgumentError: No trait has it, nor with ``with_history`` any former trait.
-    """
-    past = " UNION SELECT dimension FROM trait_history" if with_history else ""
-    for (known,) in connection.execute(f"SELECT dimension FROM traits{past}"):  # noqa: S608 - constant
-        if fold_dimension(known) == fold_dimension(dimension):
-            return str(known)
-    raise not_there([MemoryId(Kind.TRAIT, name=dimension)], "id")

@@ -1,4 +1,4 @@
-"""Counts of what a user's file contains."""
+"""Counts of a user's pages, facts and other items, and of pending work."""
 
 from typing import Any
 
@@ -7,43 +7,43 @@ import apsw
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.stats import Counts
 from memoryos_mcp.storage.sqlite import retention
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
+from memoryos_mcp.storage.sqlite.longterm import IS_VALID
 from memoryos_mcp.storage.sqlite.mapping import from_us
 from memoryos_mcp.storage.values import Pending
 
 
-def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
-    """Return how much each tier contains, with the facts about one assistant."""
+def count_memory(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
+    """Return the counts of a memory, with only one assistant's facts."""
 
     def number(sql: str, *parameters: Any) -> int:
         return int(connection.execute(sql, parameters).get or 0)
 
-    in_force = f"SELECT count(*) FROM facts WHERE {IN_FORCE} AND is_archived = 0 AND about = ?"  # noqa: S608 - constant
+    valid = f"SELECT count(*) FROM facts WHERE {IS_VALID} AND is_archived = 0 AND about = ?"  # noqa: S608 - constant
     pages = number("SELECT count(*) FROM pages")
     short_term = number("SELECT count(*) FROM pages WHERE tier = 'short_term'")
-    before_it = pending(connection, space)
+    work = pending(connection, space)
     return Counts(
         pages=pages,
         short_term=short_term,
-        backlog=before_it.backlog,
+        backlog=work.backlog,
         degraded=number("SELECT count(*) FROM pages WHERE is_degraded = 1"),
         attempts=number("SELECT max(attempts) FROM pages WHERE tier = 'backlog'"),
-        mid_term=pages - short_term - before_it.backlog,
-        unembedded=before_it.unembedded if space else pages,
+        mid_term=pages - short_term - work.backlog,
+        unembedded=work.unembedded if space else pages,
         segments=number("SELECT count(*) FROM segments WHERE is_archived = 0"),
         archived_segments=number("SELECT count(*) FROM segments WHERE is_archived = 1"),
         chains=number("SELECT count(*) FROM chains"),
         traits=number("SELECT count(*) FROM traits"),
-        user_facts=number(in_force, now_us, About.USER),
-        assistant_facts=number(in_force + " AND assistant_id = ?", now_us, About.ASSISTANT, assistant_id),
-        superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IN_FORCE}", now_us),  # noqa: S608 - constant
-        oldest_backlog_at=before_it.oldest_backlog_at,
+        user_facts=number(valid, now_us, About.USER),
+        assistant_facts=number(valid + " AND assistant_id = ?", now_us, About.ASSISTANT, assistant_id),
+        superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IS_VALID}", now_us),  # noqa: S608 - constant
+        oldest_backlog_at=work.oldest_backlog_at,
         retention_waits_until=retention.waits_until(connection),
     )
 
 
 def unembedded(connection: apsw.Connection, space: int) -> int:
-    """Return how many pages do not yet have vectors in a space; 0 without a space."""
+    """Return the number of pages without vectors in a space; 0 without a space."""
     sql = (
         "SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?)"
     )
@@ -51,16 +51,14 @@ def unembedded(connection: apsw.Connection, space: int) -> int:
 
 
 def pending(connection: apsw.Connection, space: int) -> Pending:
-    """Return the pending background work; reads only indexes and two pages' rows."""
+    """Return the pending background work; reads only indexes and two rows of pages."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
-    newest_seq, newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone() or (
-        0,
-        None,
-    )
+    newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
+    newest_seq, newest_us = (0, None) if newest is None else newest
     return Pending(
         backlog=int(connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get),
         oldest_backlog_at=None if oldest is None else from_us(oldest),
         unembedded=unembedded(connection, space),
         newest_seq=newest_seq,
-        last_added_at=None if newest is None else from_us(newest),
+        last_added_at=None if newest_us is None else from_us(newest_us),
     )

@@ -1,10 +1,10 @@
-"""One user's file, shared between tasks: its blocking work runs in threads, one change at a time."""
+"""Asynchronous access to a user's file: blocking work runs in threads, one change at a time."""
 
 import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
@@ -12,22 +12,20 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite import vacuum
 from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.connections import transaction
-from memoryos_mcp.storage.sqlite.file_errors import why_unwritten
+from memoryos_mcp.storage.sqlite.file_errors import write_failure_reason
 from memoryos_mcp.storage.sqlite.integrity import check_slowly, find_damaged_pages
 from memoryos_mcp.storage.sqlite.open_file import OpenFile
-from memoryos_mcp.storage.sqlite.places import unwritable
+from memoryos_mcp.storage.sqlite.places import unwritable_reason
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 READERS = 4
 
 
 class Database:
-    """A user's file with one writing and up to `READERS` reading connections. Safe to share between tasks.
-
-    A reading connection is made only when the others are in use: a server of many users opens most files for one call.
-    """
+    """A user's file with one writing and up to `READERS` reading connections. Safe to share between tasks."""
 
     def __init__(self, file: OpenFile, threads: StoreThreads, checks: Checks) -> None:
         self._file = file
@@ -42,28 +40,21 @@ class Database:
     async def open(
         cls, path: Path, user_id: str, threads: StoreThreads, checks: Checks, *, only_reads: bool = False
     ) -> "Database":
-        """Open a user's file; create it with its folder, or migrate it to the current version, if needed.
-
-        With ``only_reads`` the file must exist, and every change is refused once it has the current version.
-
-        Raises:
-            DamagedStoreError: The file is broken or not ours; it was left untouched.
-            NewerStoreError: A newer version wrote it; it was left untouched.
-            StorageError: It could not be opened, created or migrated.
-        """
+        """Open a user's file; create or migrate it first if needed. See `Stores.open` for the errors."""
         file = OpenFile(path, checks, only_reads=only_reads)
         await threads.run(lambda: file.open(user_id))
         return cls(file, threads, checks)
 
     @property
     def only_reads_because(self) -> str | None:
-        """Why a file opened for writing can only be read, such as a full or read-only disk; None if it can be written.
+        """See `Store.only_reads_because`.
 
-        Either the file was opened so, or the last write failed and nothing indicates that the next would succeed.
+        There is a reason if the file could only be opened for reading, or if the last write failed and the cause still
+        exists.
         """
         if self._file.only_readable is not None:
             return self._file.only_readable.reason
-        if self._unwritten is not None and self._is_unwritable and unwritable(self._file.path) is None:
+        if self._unwritten is not None and self._is_unwritable and unwritable_reason(self._file.path) is None:
             self._unwritten = None
         return self._unwritten
 
@@ -73,75 +64,67 @@ class Database:
         return self._file.path
 
     def is_in_place(self) -> bool:
-        """Return whether the open file is still the one to use; if not, close it and open it again.
-
-        It is not if it was replaced or removed, or if it was opened only for reading and can now be written.
-        """
+        """See `Store.is_in_place`."""
         return self._file.is_in_place()
 
-    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
-        """Return the result of a query, run in a thread on one consistent state of the file."""
-        return await self._with_reader(lambda reader: _in_one_state(reader, query))
+    async def read(self, query: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call ``query`` with a connection and the arguments, in a thread and in one transaction."""
+
+        def run(reader: apsw.Connection) -> T:
+            reader.execute("BEGIN")
+            try:
+                return query(reader, *args, **kwargs)
+            finally:
+                if reader.in_transaction:
+                    reader.execute("ROLLBACK")
+
+        return await self._with_reader(run)
 
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement; a single statement always reads one consistent state."""
+        """Return the rows of one statement, which needs no transaction."""
         return await self._with_reader(lambda reader: reader.execute(sql, parameters).fetchall())
 
-    async def write(self, change: Callable[[apsw.Connection], T]) -> T:
-        """Run a change in a thread as one transaction; on return all of it is on disk, on an error nothing."""
+    async def write(self, change: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call ``change`` with a connection and the arguments, in a thread and in one transaction.
+
+        On return all of the change is on disk; after an error nothing.
+        """
         if self._file.only_readable is not None:
             raise StorageError(self._file.only_readable.reason)
         async with self._write_lock:
-            return await self._threads.run(lambda: self._write(change))
+            return await self._threads.run(lambda: self._write(lambda writer: change(writer, *args, **kwargs)))
 
     async def verify(self) -> tuple[str, ...]:
-        """Read the whole file at low priority; if it is damaged, refuse every later use of it.
-
-        A file that was read recently is not read again.
-
-        Returns:
-            Names of the pages damaged on disk; the others can be used.
-
-        Raises:
-            DamagedStoreError: The file is damaged.
-        """
-        given_up, path = threading.Event(), self._file.path
-        if not self._checks.hold(path):
-            await self._threads.run(lambda: self._verify(given_up), on_cancelled=given_up.set)
+        """Check the whole file at low priority, unless it was checked recently; see `Store.verify`."""
+        cancelled, path = threading.Event(), self._file.path
+        if not self._checks.is_recent(path):
+            await self._threads.run(lambda: self._verify(cancelled), on_cancelled=cancelled.set)
         damaged = self._checks.damaged_pages(path)
         if damaged is None:
-            damaged = await self._threads.run(lambda: self._verify_pages(given_up), on_cancelled=given_up.set)
+            damaged = await self._threads.run(lambda: self._verify_pages(cancelled), on_cancelled=cancelled.set)
         return damaged
 
-    async def scrub(self) -> bool:
-        """Rewrite the file and empty its journal, so that no deleted content is left in either.
-
-        Returns:
-            False if another process is reading or writing; deleted content may then be left.
-        """
+    async def purge(self) -> bool:
+        """Remove deleted content from the file and its journal; return False if another process uses them."""
         async with self._write_lock:
             self._file.opened()
-            # Our readers can continue during the rewrite; only emptying the journal requires that none is reading.
-            return await self._threads.run(self._rewrite) and await self._alone(self._empty_journal)
+            # Our connections may read while the file is rewritten, but not while its journal is emptied.
+            return await self._threads.run(self._rewrite) and await self._without_readers(self._empty_journal)
 
     async def keep_lost(self) -> None:
-        """If the file was replaced or removed, save its content as a copy in the same folder, before it is closed.
-
-        Raises:
-            StorageError: There is not enough space; keep the file open until there is.
-        """
+        """See `Store.keep_lost`; the copy is in the same folder."""
         async with self._write_lock:
             if self._file.writer is not None:
-                await self._alone(self._file.keep_lost)
+                await self._without_readers(self._file.keep_lost)
 
     async def close(self) -> None:
-        """Wait for running calls and close the connections; the file is then complete without its side files."""
+        """Wait for running calls, and close the connections; the file is then complete without a journal."""
         async with self._write_lock:
             if self._file.writer is not None:
-                await self._alone(self._file.close)
+                await self._without_readers(self._file.close)
 
-    async def _alone(self, work: Callable[[], T]) -> T:
-        """Run work in a thread while none of our connections reads; the caller ensures that none writes."""
+    async def _without_readers(self, work: Callable[[], T]) -> T:
+        """Run work in a thread while no reading connection is in use; the caller has the write lock."""
         taken = 0
         try:
             while taken < READERS:
@@ -164,25 +147,25 @@ class Database:
                     result = change(writer)
                     self._file.refuse_if_lost()
             except apsw.Error as error:
-                self._unwritten = why_unwritten(error, self._file.path) or self._unwritten
-                self._is_unwritable = unwritable(self._file.path) is not None
+                self._unwritten = write_failure_reason(error, self._file.path) or self._unwritten
+                self._is_unwritable = unwritable_reason(self._file.path) is not None
                 raise
             self._unwritten = None
-            self._file.refuse_if_lost()  # the copy of the lost file will contain this change
+            self._file.refuse_if_lost()  # raised after the commit, so that `keep_lost` saves this change
             self._file.checkpoints.write_if_due(writer)
             return result
 
-    def _verify(self, given_up: threading.Event) -> None:
+    def _verify(self, cancelled: threading.Event) -> None:
         with self._file.translated():
-            if check_slowly(self._file.connect, given_up):
-                self._checks.note(self._file.path)
+            if check_slowly(self._file.connect, cancelled):
+                self._checks.record(self._file.path)
 
-    def _verify_pages(self, given_up: threading.Event) -> tuple[str, ...]:
+    def _verify_pages(self, cancelled: threading.Event) -> tuple[str, ...]:
         with self._file.translated():
-            damaged = find_damaged_pages(self._file.connect, given_up)
+            damaged = find_damaged_pages(self._file.connect, cancelled)
         if damaged is None:
             return ()
-        self._checks.note_pages(self._file.path, damaged)
+        self._checks.record_damaged_pages(self._file.path, damaged)
         return damaged
 
     def _rewrite(self) -> bool:
@@ -192,12 +175,3 @@ class Database:
     def _empty_journal(self) -> bool:
         with self._file.translated():
             return vacuum.empty_journal(self._file.path, self._file.connect)
-
-
-def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:
-    reader.execute("BEGIN")
-    try:
-        return query(reader)
-    finally:
-        if reader.in_transaction:
-            reader.execute("ROLLBACK")

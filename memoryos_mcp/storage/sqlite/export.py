@@ -1,4 +1,4 @@
-"""Export: a whole memory as a stream of records, whatever its size."""
+"""Export of a memory as a stream of records, which needs little RAM for any size."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ from memoryos_mcp.storage.sqlite.retention import WATCHED_KEY
 
 DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
 
-# Chains and segments are numbered by their first page, not by their rows, so that an imported memory exports the same
+# Chains and segments are numbered in the order of their first pages, so that an export after an import has the same
 # numbers.
 _CHAINS = (
     "SELECT chain, summary FROM chains JOIN (SELECT chain, min(seq) AS first FROM pages WHERE chain IS NOT NULL "
@@ -65,7 +65,7 @@ _REFUSED = (
 
 
 def records(connection: apsw.Connection) -> Iterator[Record]:
-    """Yield everything that cannot be derived again, in the order of the export file."""
+    """Yield the records of a memory in the order of the export file; vectors and indexes are left out."""
     chains = _numbered(connection, "SELECT chain", _CHAINS)
     segments = _numbered(connection, "SELECT segment", _SEGMENTS)
     for chain, summary in connection.execute(_CHAINS):
@@ -85,7 +85,7 @@ def records(connection: apsw.Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, int]:
-    """Return the position, from 1, of each row of a query by its number."""
+    """Return the position, from 1, of each row of a query, by its key."""
     rows = connection.execute(f"{select} FROM ({sql})")
     return {row[0]: place for place, row in enumerate(rows, start=1)}
 
@@ -129,7 +129,7 @@ def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) 
 
 
 def _salvaged(side: bytes) -> str:
-    """Return what is left of a damaged page's side, with a mark: the export may be the user's only copy."""
+    """Return the text of a damaged page with a mark; the export may be the user's only copy."""
     return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
 
 

@@ -1,4 +1,4 @@
-"""A whole file read for damage, through a connection of its own: a user's memory that is not open here, or a backup."""
+"""Checks of a whole file for damage: of a backup, or of a memory that this process has not opened."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -11,22 +11,22 @@ from memoryos_mcp.storage.capabilities import MemorySummary
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import retention
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
-from memoryos_mcp.storage.sqlite.connections import distrust, require_version
+from memoryos_mcp.storage.sqlite.connections import connect_to_read, distrust, require_version
 from memoryos_mcp.storage.sqlite.file_errors import translated
-from memoryos_mcp.storage.sqlite.file_header import look_at_content, look_at_header
+from memoryos_mcp.storage.sqlite.file_header import check_content, check_header
 from memoryos_mcp.storage.sqlite.integrity import integrity_check, read_texts
-from memoryos_mcp.storage.sqlite.journals import folder_held, set_aside_foreign
+from memoryos_mcp.storage.sqlite.journals import locked_folder, set_aside_foreign
 from memoryos_mcp.storage.sqlite.mapping import from_us
 
 BUSY_TIMEOUT_MS = 2_000
 
 
 def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
-    """Read a user's file with all its texts; see `Stores.examine`."""
+    """Check a user's file with all its texts; see `Stores.examine`."""
     require_version()
     path = database_file(data_folder, user_id)
     try:
-        look_at_header(path)
+        check_header(path)
         if not path.exists() or not path.stat().st_size:
             return None
     except OSError as error:
@@ -39,22 +39,24 @@ def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
 
 
 def check_copy(path: Path) -> MemorySummary:
-    """Check a whole file for damage and return what it contains; changes nothing.
+    """Check a whole file for damage, and return its summary; the file is not changed.
 
     Raises:
-        DamagedStoreError: It is damaged or not ours.
-        NewerStoreError: A newer version wrote it.
+        DamagedStoreError: The file is damaged, or another program made it.
+        NewerStoreError: A newer version made it.
         StorageError: It cannot be read.
     """
     with translated(path):
         if not path.is_file() or path.stat().st_size == 0:
-            state = "empty" if path.is_file() else "a folder; name a file in it" if path.is_dir() else "not there"
-            msg = f"{path} is not a backup: it is {state}"
+            state = "is a folder; name a file in it" if path.is_dir() else "does not exist"
+            if path.is_file():
+                state = "is empty"
+            msg = f"{path} is not a backup: it {state}"
             raise StorageError(msg)
-        look_at_header(path)
-        see_to_journal(path)
+        check_header(path)
+        set_aside_foreign_locked(path)
         with reading(path, is_in_use=False) as reader:
-            if look_at_content(reader, path) == 0:
+            if check_content(reader, path) == 0:
                 msg = f"{path} is not a backup: it is empty"
                 raise StorageError(msg)
             integrity_check(reader)
@@ -66,18 +68,16 @@ def check_copy(path: Path) -> MemorySummary:
     return MemorySummary(str(path), user_id, pages, last_added_at, waits_until, damaged)
 
 
-def see_to_journal(path: Path) -> None:
-    """Move away a journal beside a file that belongs to another file."""
-    with folder_held(path.parent):
+def set_aside_foreign_locked(path: Path) -> None:
+    """Lock the folder, and rename a journal that does not belong to the file beside it."""
+    with locked_folder(path.parent):
         set_aside_foreign(path)
 
 
 @contextmanager
 def reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
-    """Yield a connection that reads one state of a file; if it is not in use, no side files are created."""
-    is_at_rest = not is_in_use and not path.with_name(path.name + "-wal").exists()
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
-    with closing(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:
+    """Yield a connection that reads one state of a file; see `connect_to_read`."""
+    with closing(connect_to_read(path, is_in_use=is_in_use)) as connection:
         distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         connection.execute("BEGIN")

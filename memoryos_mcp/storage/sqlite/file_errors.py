@@ -1,4 +1,4 @@
-"""Translation of errors of SQLite and the system into ours, with advice on what to do."""
+"""Translation of errors of SQLite and the operating system into `StorageError`, with advice."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ import apsw
 
 from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
 from memoryos_mcp.storage.sqlite import schema
-from memoryos_mcp.storage.sqlite.places import lost, read_only, unwritable
+from memoryos_mcp.storage.sqlite.places import lost_message, read_only_message, unwritable_reason
 
 # How long a connection waits for another process.
 BUSY_TIMEOUT_MS = 30_000
@@ -21,11 +21,11 @@ _READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Translate errors of SQLite and the system about a file into ours.
+    """Translate errors of SQLite and the operating system about a file.
 
     Raises:
         DamagedStoreError: SQLite finds the file malformed.
-        StorageError: It could not be read or written, or another process held it for too long.
+        StorageError: The file could not be read or written, or another process locked it for too long.
     """
     try:
         yield
@@ -34,29 +34,29 @@ def translated(path: Path) -> Iterator[None]:
     except apsw.Error as error:
         raise StorageError(_advice(error, path)) from error
     except UnicodeDecodeError:  # not chained, as it contains the text
-        msg = f"{path} holds a text that is damaged on disk; put back a backup: memoryos-mcp restore FILE"
+        msg = f"{path} contains a text that is damaged on disk; restore a backup: memoryos-mcp restore FILE"
         raise StorageError(msg) from None
     except OSError as error:
         raise StorageError(_system_advice(error, path)) from error
 
 
 def damaged(path: Path, what: str) -> DamagedStoreError:
-    """Return the error for a file that is damaged or not ours; ``what`` is the evidence."""
+    """Return the error for a file that is damaged or was made by another program; ``what`` is the reason."""
     return DamagedStoreError(
-        f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away to start anew"
+        f"{path} is damaged ({what}); it was left untouched. Restore a backup, or move the file away to start again"
     )
 
 
 def newer(path: Path, found: int) -> NewerStoreError:
-    """Return the error for a file that a newer version wrote; ``found`` is its version."""
+    """Return the error for a file that a newer version made; ``found`` is the file's version."""
     return NewerStoreError(
-        f"{path} has version {found}, this program knows up to {schema.CURRENT_VERSION}; it was left untouched. "
+        f"{path} has version {found}, but this program supports up to {schema.CURRENT_VERSION}; it was left untouched. "
         "Upgrade memoryos-mcp-server"
     )
 
 
-def why_unwritten(error: apsw.Error, path: Path) -> str | None:
-    """Return why a change could not be written, if the disk or its permissions are at fault; else None."""
+def write_failure_reason(error: apsw.Error, path: Path) -> str | None:
+    """Return the message if a change was not written because of the disk or its permissions; else None."""
     is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
     if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):
         return None
@@ -71,13 +71,16 @@ def _is_lost(error: apsw.Error, path: Path) -> bool:
 def _advice(error: apsw.Error, path: Path) -> str:
     folder = path.parent
     if _is_lost(error, path):
-        return lost(path)
-    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.IOError) and (reason := unwritable(path)):
+        return lost_message(path)
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.IOError) and (
+        reason := unwritable_reason(path)
+    ):
         return reason
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
-        return f"{path} could not be read; check the disk and put back a backup if it is failing"
+        return f"{path} could not be read; check the disk, and restore a backup if the disk is failing"
     if isinstance(error, apsw.FullError | apsw.IOError):
-        return f"no space to write in {folder} (disk full or a size limit); nothing was stored. Free space, try again"
+        cause = "disk full or a size limit"
+        return f"no space to write in {folder} ({cause}); nothing was stored. Free some space and try again"
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return f"{path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; nothing was stored. Try again"
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
@@ -87,9 +90,9 @@ def _advice(error: apsw.Error, path: Path) -> str:
 
 def _system_advice(error: OSError, path: Path) -> str:
     if error.errno == errno.EROFS:
-        return read_only(path.parent)
+        return read_only_message(path.parent)
     if error.errno in {errno.EACCES, errno.EPERM}:
         return f"{path.parent} cannot be written; make the folder and its files writable for this user"
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-        return f"no space to write in {path.parent}; free space, try again"
+        return f"no space to write in {path.parent}; free some space and try again"
     return f"{path} could not be opened: {os.strerror(error.errno) if error.errno else type(error).__name__}"

@@ -1,4 +1,4 @@
-"""Checks of a file before it is used: whether it is ours, and its version."""
+"""Checks of a file before its use: that this program made it, and its version."""
 
 import re
 from contextlib import closing
@@ -13,17 +13,17 @@ from memoryos_mcp.storage.sqlite.file_errors import damaged, newer
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
-# Statistics of SQLite's ANALYZE; they do not change query results.
+# Tables of SQLite's ANALYZE; they do not change query results.
 _STATISTICS = frozenset({("table", f"sqlite_stat{number}") for number in (1, 3, 4)})
-# SQLite creates these itself; the statements depend on its version.
+# Tables that SQLite creates itself; their statements depend on its version.
 _SHADOW_TABLES = re.compile(r"page_words_\w+")
-# SQLite quotes renamed names, and otherwise keeps a statement as written.
+# SQLite adds quotes to renamed names, and otherwise does not change statements.
 _QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
 _NAME_MAX_CHARS = 60
 
 
-def look_at_header(path: Path) -> None:
-    """Refuse a file that its first bytes show to be damaged, foreign or newer, without opening it as a database."""
+def check_header(path: Path) -> None:
+    """Refuse a file whose first bytes show that it is damaged, foreign or newer, without opening it as a database."""
     if not path.exists():
         return
     size = path.stat().st_size
@@ -31,7 +31,7 @@ def look_at_header(path: Path) -> None:
         wal = path.with_name(path.name + "-wal")
         if wal.exists() and wal.stat().st_size > 0:
             raise damaged(path, "it is empty although its journal is not")
-        # The mark is removed once the file has its tables, so the size is checked again after the mark.
+        # Another process may have created the tables and removed the mark meanwhile, so the size is checked again.
         if not beginning_mark(path).exists() and path.stat().st_size == 0:
             raise damaged(path, "it is empty")
         return
@@ -44,8 +44,8 @@ def look_at_header(path: Path) -> None:
         raise newer(path, found)
 
 
-def look_at_content(connection: apsw.Connection, path: Path) -> int:
-    """Return the file's version, or refuse a database that another program or a newer version made."""
+def check_content(connection: apsw.Connection, path: Path) -> int:
+    """Return the file's version; refuse a database that is damaged, or made by another program or a newer version."""
     found = schema.version(connection)
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
     is_ours = connection.pragma("application_id") == schema.APPLICATION_ID
@@ -54,7 +54,7 @@ def look_at_content(connection: apsw.Connection, path: Path) -> int:
     if not is_ours and not (is_empty and found == 0):
         raise damaged(path, "another program made it")
     if is_ours and (is_empty or found == 0):
-        raise damaged(path, "its tables are gone")
+        raise damaged(path, "its tables are missing")
     if is_ours and (foreign := _foreign(_schema(connection), our_schema(found))):
         raise damaged(path, foreign)
     return found
@@ -68,25 +68,25 @@ def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
 
 @cache
 def our_schema(version: int) -> dict[tuple[str, str], str]:
-    """Return the schema that the migrations create in an empty file; takes some milliseconds, once per version."""
+    """Return the schema that the migrations create; the first call for a version takes some milliseconds."""
     with closing(apsw.Connection(":memory:")) as connection:
         schema.migrate(connection, "", version)
         return _schema(connection)
 
 
 def _foreign(found: dict[tuple[str, str], str], ours: dict[tuple[str, str], str]) -> str | None:
-    """Return a description of the first difference between a file's schema and ours; None without one."""
+    """Return a description of the first difference between a file's schema and ours; None if they are equal."""
     if found == ours:
         return None
     for kind, name in sorted(found.keys() | ours.keys()):
         shown = f"{kind} {name[:_NAME_MAX_CHARS]!r}"
         if (kind, name) not in ours:
-            return f"its {shown} is not of this program"
+            return f"its {shown} is not part of the schema"
         if (kind, name) not in found:
             return f"its {shown} is missing"
         is_of_sqlite = _SHADOW_TABLES.fullmatch(name) is not None
         if not is_of_sqlite and _plain(found[kind, name]) != _plain(ours[kind, name]):
-            return f"its {shown} is not as this program makes it"
+            return f"its {shown} differs from the schema"
     return None
 
 

@@ -1,7 +1,4 @@
-"""Plans and receipts of forgetting: building, storing and reading them.
-
-Nothing here changes a memory; the deletion itself is in `forgetting`.
-"""
+"""Plans and receipts of forgetting: building, storing and reading them. The deletion itself is in `forgetting`."""
 
 import json
 from collections.abc import Sequence
@@ -12,27 +9,18 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.model.forgotten import SAMPLE_CHARS, ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
-from memoryos_mcp.model.ids import Kind, MemoryId, fold_dimension, not_there
+from memoryos_mcp.model.ids import Kind, MemoryId, not_there
+from memoryos_mcp.storage.sqlite.longterm import find_dimension
 from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, all_rows, from_us, newest_seq, numbers, to_page
 
 SAMPLES = 10
 
 
-# Finding ------------------------------------------------------------------------------------------------------------
-
-
-def pages_named(connection: apsw.Connection, page_id: str) -> list[int]:
-    """Return the ``seq`` of the page with a public id, if there is one."""
-    return numbers(connection, "SELECT seq FROM pages WHERE page_id = ?", page_id)
-
-
-def pages_of(connection: apsw.Connection, kind: str, number: int) -> list[int]:
-    """Return the pages of a ``segment`` or ``chain``."""
-    return numbers(connection, f"SELECT seq FROM pages WHERE {kind} = ?", number)  # noqa: S608 - one of two names
+# Building plans -----------------------------------------------------------------------------------------------------
 
 
 def pages_between(connection: apsw.Connection, from_us: int | None, before_us: int | None) -> list[int]:
-    """Return the pages said at or after ``from_us`` and before ``before_us``; None is unlimited."""
+    """Return the pages said at ``from_us`` or later and before ``before_us``; None is unlimited."""
     sql = "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, 1 << 62)"
     return numbers(connection, f"{sql} ORDER BY seq", from_us, before_us)
 
@@ -47,14 +35,8 @@ def has_trait(connection: apsw.Connection, dimension: str) -> bool:
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM traits WHERE dimension = ?)", (dimension,)).get)
 
 
-def trait_named(connection: apsw.Connection, name: str) -> str | None:
-    """Return the dimension with a name, ignoring its spelling; None if there is no such trait."""
-    known = (row[0] for row in connection.execute("SELECT dimension FROM traits"))
-    return next((dimension for dimension in known if fold_dimension(dimension) == fold_dimension(name)), None)
-
-
 def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
-    """Return the plan that forgets some memories.
+    """Return the plan that forgets the given memories.
 
     Raises:
         ArgumentError: A memory does not exist.
@@ -66,7 +48,7 @@ def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
     for each in ids:
         if each.kind is Kind.FACT and has_fact(connection, each.number):
             facts.add(each.number)
-        elif each.kind is Kind.TRAIT and (dimension := trait_named(connection, each.name)):
+        elif each.kind is Kind.TRAIT and (dimension := find_dimension(connection, each.name)):
             traits.add(dimension)
         elif found := _pages(connection, each):
             seqs.update(found)
@@ -80,15 +62,15 @@ def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
 def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
     match named.kind:
         case Kind.SEGMENT | Kind.CHAIN:
-            return pages_of(connection, named.kind, named.number)
+            return numbers(connection, f"SELECT seq FROM pages WHERE {named.kind} = ?", named.number)  # noqa: S608 - literals
         case Kind.PAGE:
-            return pages_named(connection, named.name)
+            return numbers(connection, "SELECT seq FROM pages WHERE page_id = ?", named.name)
         case _:
             return []
 
 
 def everything(connection: apsw.Connection) -> ForgetPlan:
-    """Return the plan that forgets everything there is now."""
+    """Return the plan that forgets all current memories."""
     newest = newest_seq(connection)
     return ForgetPlan(
         runs=((1, newest),) if newest else (),
@@ -99,7 +81,7 @@ def everything(connection: apsw.Connection) -> ForgetPlan:
 
 
 def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
-    """Return the beginnings of some memories of a plan: named facts and traits, then the first pages."""
+    """Return the beginnings of up to `SAMPLES` memories of a plan: its facts and traits, then its first pages."""
     found: list[tuple[Any, ...]] = []
     if plan.refuses:
         sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
@@ -117,23 +99,23 @@ def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
 # Storing plans and receipts ----------------------------------------------------------------------------------------
 
 
-def keep_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
-    """Store a plan until it is confirmed or expires; delete expired plans."""
+def store_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
+    """Store a plan under a handle, and delete expired plans."""
     connection.execute("DELETE FROM forget_plans WHERE expires_us <= ?", (now_us,))
     connection.execute(
         "INSERT INTO forget_plans (handle, expires_us, plan) VALUES (?, ?, ?)", (handle, expires_us, plan.to_json())
     )
 
 
-def kept_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
+def stored_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
     """Return the plan stored under a handle; None if it is missing or expired."""
     sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
-    kept = connection.execute(sql, (handle, now_us)).get
-    return None if kept is None else ForgetPlan.from_json(kept)
+    plan = connection.execute(sql, (handle, now_us)).get
+    return None if plan is None else ForgetPlan.from_json(plan)
 
 
-def keep_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
-    """Store the receipt of a completed plan; delete the plan, and other plans that name deleted traits."""
+def store_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
+    """Store the receipt of a completed plan; delete the plan, and other plans that contain deleted traits."""
     connection.execute(
         "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
         "WHERE value NOT IN (SELECT dimension FROM traits))",
@@ -160,13 +142,11 @@ def forget_epoch(connection: apsw.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
 
 
-def unscrubbed(connection: apsw.Connection) -> list[str]:
-    """Return the names of receipts whose forgotten content may still be in the files."""
+def unpurged(connection: apsw.Connection) -> list[str]:
+    """Return the names of the receipts whose forgotten content may not yet be overwritten."""
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
 
-def mark_scrubbed(connection: apsw.Connection, scrubbed: Sequence[str]) -> None:
-    """Mark receipts whose forgotten content is gone from the files."""
-    connection.executemany(
-        "UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(receipt,) for receipt in scrubbed]
-    )
+def mark_purged(connection: apsw.Connection, names: Sequence[str]) -> None:
+    """Mark receipts whose forgotten content was overwritten in the files."""
+    connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

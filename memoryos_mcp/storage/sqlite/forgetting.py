@@ -1,12 +1,12 @@
-"""Forgetting: deletes pages, facts and traits with everything derived from them, inside the caller's transaction.
+"""Forgetting: deletes pages, facts and traits with everything derived from them. The caller opens the transaction.
 
-Text derived from several pages may quote each of them. When one of the pages is deleted, such text is deleted too, and
-its replacement is derived from the remaining pages.
+Text that was derived from several pages may quote each of them. It is deleted together with any of these pages, and
+later derived again from the remaining ones.
 """
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
@@ -19,16 +19,16 @@ from memoryos_mcp.storage.sqlite.forget_plans import (
     forget_epoch,
     has_fact,
     has_trait,
-    keep_receipt,
-    kept_plan,
     receipts,
+    store_receipt,
+    stored_plan,
 )
-from memoryos_mcp.storage.sqlite.longterm import drop_facts
-from memoryos_mcp.storage.sqlite.mapping import all_rows, newest_seq, numbers, rehearsed
+from memoryos_mcp.storage.sqlite.longterm import delete_trait, drop_facts
+from memoryos_mcp.storage.sqlite.mapping import all_rows, newest_seq, numbers, rolled_back
 from memoryos_mcp.storage.sqlite.midterm import recount
 from memoryos_mcp.storage.sqlite.term_stats import has_word, unindex_names
 from memoryos_mcp.storage.sqlite.vector_table import SEQ_BITS, drop_segment_vectors, note_change, page_kind
-from memoryos_mcp.storage.values import Wordless, WordlessPlace
+from memoryos_mcp.storage.values import MissingSummaries, SummaryCursor
 from memoryos_mcp.text.terms import words
 
 # Replaces a reason that may quote a deleted page.
@@ -36,7 +36,8 @@ REASON_LOST = "Seen in the pages that are left."
 
 _WORD = re.compile(r"[^\W_]+")
 _GOING = "(SELECT seq FROM temp.going)"
-# Texts that were derived from pages and may quote them, each after its key.
+# Queries for the texts that were derived from pages and may quote them; the first column is the key. Facts without
+# evidence and those of the user quote no pages.
 _FACTS = (
     f"SELECT fact, text FROM facts WHERE learned_by <> '{LEARNED_BY_USER}' "  # noqa: S608 - constant
     "AND fact IN (SELECT fact FROM fact_evidence)"
@@ -46,46 +47,48 @@ _CHAINS = "SELECT chain, summary FROM chains"
 _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
 
 
-def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
+def dry_run(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     """Return what a plan would forget, without changing anything."""
-    return rehearsed(connection, lambda: _carry_out(connection, plan))
+    return rolled_back(connection, lambda: _carry_out(connection, plan))
 
 
 def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
-    """Carry out a stored plan once and return its receipt, also when repeated; None if there is no such plan."""
+    """Carry out the plan stored under a handle; see `UserData.forget`."""
     known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
     if known:
         return known[0]
-    plan = kept_plan(connection, handle, now_us)
+    plan = stored_plan(connection, handle, now_us)
     return None if plan is None else forget(connection, plan, handle, now_us)
 
 
 def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
-    """Carry out a plan and store the receipt; results computed from earlier reads are refused afterwards."""
+    """Carry out a plan and store its receipt; background writes based on earlier reads then fail."""
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
-    return keep_receipt(connection, receipt, counts, now_us)
+    return store_receipt(connection, receipt, counts, now_us)
 
 
 # Missing summaries --------------------------------------------------------------------------------------------------
 
 
-def wordless(connection: apsw.Connection, place: WordlessPlace, limit: int) -> Wordless:
-    """Return chains and segments without a summary, at most ``limit`` of each kind."""
+def missing_summaries(connection: apsw.Connection, after: SummaryCursor, limit: int) -> MissingSummaries:
+    """Return the next chains and segments without a summary, at most ``limit`` of each."""
     sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
-    chains = numbers(connection, sql, place.chain, limit)
+    chains = numbers(connection, sql, after.chain, limit)
     sql = "SELECT segment FROM segments WHERE summariser = '' AND segment > ? ORDER BY segment LIMIT ?"
-    segments = numbers(connection, sql, place.segment, limit)
-    return Wordless(
+    segments = numbers(connection, sql, after.segment, limit)
+    return MissingSummaries(
         chains=tuple(chains),
         segments=tuple(segments),
         forget_epoch=forget_epoch(connection),
-        end=WordlessPlace(max(chains, default=place.chain), max(segments, default=place.segment)),
+        end=SummaryCursor(max(chains, default=after.chain), max(segments, default=after.segment)),
     )
 
 
-def give_words(connection: apsw.Connection, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
-    """Set missing summaries, chains first; return False if something else was forgotten since they were found."""
+def set_summaries(
+    connection: apsw.Connection, found: MissingSummaries, digests: Sequence[Digest], summariser: str
+) -> bool:
+    """Set missing summaries; see `UserData.set_summaries`."""
     if forget_epoch(connection) != found.forget_epoch:
         return False
     for number, digest in zip(found.chains, digests, strict=False):
@@ -104,28 +107,32 @@ def give_words(connection: apsw.Connection, found: Wordless, digests: Sequence[D
 
 def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     newest = newest_seq(connection)
-    pages = _take(connection, plan)
+    pages = _list_pages(connection, plan)
     segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE segment > 0 AND seq IN {_GOING}")  # noqa: S608
     chains = numbers(connection, f"SELECT DISTINCT chain FROM pages WHERE chain > 0 AND seq IN {_GOING}")  # noqa: S608
     if plan.refuses:
         _refuse(connection, plan, newest)
-    facts = sorted({*_existing_facts(connection, plan), *_facts_that_rest_on(connection)})
-    traits = sorted({*_existing_traits(connection, plan), *_traits_that_rest_on(connection)})
+    named_facts = {fact for fact in plan.facts if has_fact(connection, fact)}
+    facts = sorted({*named_facts, *_facts_without_evidence(connection)})
+    named_traits = {dimension for dimension in plan.traits if has_trait(connection, dimension)}
+    traits = sorted({*named_traits, *_traits_without_evidence(connection)})
     changed = {row[0] for row in all_rows(connection, f"SELECT dimension FROM trait_evidence WHERE seq IN {_GOING}")}  # noqa: S608
-    again = _confirming(connection, set(facts) - set(plan.facts if plan.refuses else ()))
+    again = _remaining_evidence(connection, set(facts) - set(plan.facts if plan.refuses else ()))
     said = _drop_pages(connection)
     _drop_facts(connection, facts, plan)
-    _drop_traits(connection, traits)
-    _clear_words(connection, chains, segments)
+    _delete_traits(connection, traits)
+    _clear_summaries(connection, chains, segments)
     if said:
-        # Other texts may quote the pages too: a redo has moved them, or an LLM has quoted a page that it did not name.
-        lost = _lost(connection, said)
-        others = _facts_with(connection, lost)
-        again |= _confirming(connection, others)
+        # Other texts may quote the pages too: of an earlier chain or segment, or by an LLM that did not cite the page.
+        lost = _lost_words(connection, said)
+        others = _keys_with(connection, _FACTS, lost)
+        again |= _remaining_evidence(connection, others)
         _drop_facts(connection, others, plan)
         facts += others
-        changed |= _traits_with(connection, lost)
-        segments += _clear_words_with(connection, lost)
+        changed |= set(_keys_with(connection, _REASONS, lost))
+        quoting_segments = _keys_with(connection, _SEGMENTS, lost)
+        _clear_summaries(connection, _keys_with(connection, _CHAINS, lost), quoting_segments)
+        segments += quoting_segments
     _clear_reasons(connection, changed)
     _read_again(connection, again)
     drop_needless(connection)
@@ -138,8 +145,8 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     )
 
 
-def _take(connection: apsw.Connection, plan: ForgetPlan) -> int:
-    """List the pages to be deleted in a temporary table, and return how many there are."""
+def _list_pages(connection: apsw.Connection, plan: ForgetPlan) -> int:
+    """Fill a temporary table with the pages to be deleted, and return their number."""
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY); DELETE FROM temp.going")
     connection.executemany("INSERT INTO temp.going SELECT seq FROM pages WHERE seq BETWEEN ? AND ?", plan.runs)
     return int(connection.execute("SELECT count(*) FROM temp.going").get)
@@ -155,16 +162,8 @@ def _refuse(connection: apsw.Connection, plan: ForgetPlan, newest: int) -> None:
         refuse_trait(connection, dimension, newest)
 
 
-def _existing_facts(connection: apsw.Connection, plan: ForgetPlan) -> list[int]:
-    return [fact for fact in plan.facts if has_fact(connection, fact)]
-
-
-def _existing_traits(connection: apsw.Connection, plan: ForgetPlan) -> list[str]:
-    return [dimension for dimension in plan.traits if has_trait(connection, dimension)]
-
-
-def _facts_that_rest_on(connection: apsw.Connection) -> list[int]:
-    """Return the facts that no remaining page states; facts stated by the user need no page."""
+def _facts_without_evidence(connection: apsw.Connection) -> list[int]:
+    """Return the facts that no remaining page states, except those of the user, which need no page."""
     return numbers(
         connection,
         f"SELECT DISTINCT fact FROM fact_evidence AS e JOIN facts USING (fact) WHERE seq IN {_GOING} "  # noqa: S608
@@ -174,7 +173,7 @@ def _facts_that_rest_on(connection: apsw.Connection) -> list[int]:
     )
 
 
-def _traits_that_rest_on(connection: apsw.Connection) -> list[str]:
+def _traits_without_evidence(connection: apsw.Connection) -> list[str]:
     rows = all_rows(
         connection,
         f"SELECT DISTINCT dimension FROM trait_evidence AS e JOIN traits USING (dimension) WHERE seq IN {_GOING} "  # noqa: S608
@@ -185,17 +184,17 @@ def _traits_that_rest_on(connection: apsw.Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _confirming(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
+def _remaining_evidence(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
     """Return the remaining pages that are evidence of facts to be deleted."""
     sql = f"SELECT seq FROM fact_evidence WHERE fact = ? AND seq NOT IN {_GOING}"  # noqa: S608 - constant
     return {seq for fact in facts for seq in numbers(connection, sql, fact)}
 
 
 def _drop_pages(connection: apsw.Connection) -> set[str]:
-    """Delete the pages with their index entries and vectors; return their words, or none if no page is left."""
+    """Delete the pages with their index entries and vectors; return their words, or an empty set if no page remains."""
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
-        # As bytes: a page damaged on disk may not be valid text, and must be deleted as well.
+        # As bytes, because the text of a damaged page may not be valid UTF-8.
         sql = f"SELECT CAST(user_input AS BLOB), CAST(agent_response AS BLOB) FROM pages WHERE seq IN {_GOING}"  # noqa: S608
         for sides in connection.execute(sql):
             said.update(*(_words(side.decode(errors="replace")) for side in sides))
@@ -221,22 +220,20 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
 
 
 def _drop_facts(connection: apsw.Connection, facts: Sequence[int], plan: ForgetPlan) -> None:
-    # A fact that the user forgets does not restore the fact that it superseded.
+    # Forgetting a fact by its id does not restore the facts that it superseded.
     for fact in plan.facts if plan.refuses else ():
         connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
     drop_facts(connection, facts)
 
 
-def _drop_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
+def _delete_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
     for dimension in traits:
-        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
-        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
+        delete_trait(connection, dimension)
         connection.execute("DELETE FROM trait_history WHERE dimension = ?", (dimension,))
-        note_change(connection, "profile", 0)
 
 
 def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
-    """Clear reasons and history of traits, which may quote deleted pages, and the history of deleted traits."""
+    """Clear the reasons and history of traits, which may quote deleted pages, and the history of deleted traits."""
     for dimension in dimensions:
         connection.execute(
             "UPDATE traits SET reason = ? WHERE dimension = ? AND learned_by <> ?",
@@ -247,8 +244,8 @@ def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
     connection.execute("DELETE FROM trait_history WHERE dimension NOT IN (SELECT dimension FROM traits)")
 
 
-def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
-    """Delete empty chains and segments; the others lose their summaries and vectors."""
+def _clear_summaries(connection: apsw.Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
+    """Delete the empty ones of these chains and segments, and the summaries and vectors of the others."""
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
         connection.execute(
@@ -266,8 +263,8 @@ def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: S
         note_change(connection, "segment", number)
 
 
-def _lost(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
-    """Return the words of deleted pages that still occur in derived text, but in no remaining page."""
+def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
+    """Return the words of deleted pages that occur in derived text, but not in any remaining page."""
     derived: set[str] = set()
     for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):
         for _, *texts in connection.execute(sql):
@@ -275,30 +272,10 @@ def _lost(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
     return frozenset(word for word in said & derived if not has_word(connection, word))
 
 
-def _facts_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
-    """Return the facts with a lost word; facts without pages and the user's own are left out."""
-    rows = all_rows(connection, _FACTS)
-    return [fact for fact, text in rows if not lost.isdisjoint(_words(text))]
-
-
-def _traits_with(connection: apsw.Connection, lost: frozenset[str]) -> set[str]:
-    """Return the traits with a lost word in their reason or history."""
-    rows = all_rows(connection, _REASONS)
-    return {dimension for dimension, reason in rows if not lost.isdisjoint(_words(reason))}
-
-
-def _clear_words_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
-    """Clear the summaries of chains and segments that contain a lost word, and return the segments."""
-    chains = [row[0] for row in _texts_with(connection, _CHAINS, lost)]
-    segments = [row[0] for row in _texts_with(connection, _SEGMENTS, lost)]
-    _clear_words(connection, chains, segments)
-    return segments
-
-
-def _texts_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> Iterator[tuple[Any, ...]]:
-    for row in all_rows(connection, sql):
-        if not lost.isdisjoint(_words(" ".join(row[1:]))):
-            yield row
+def _keys_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> list[Any]:
+    """Return the keys of the rows of a query for texts that contain a lost word."""
+    rows = all_rows(connection, sql)
+    return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 
 
 def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
@@ -315,6 +292,6 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, lower-cased; plain letters give the same words whatever else is in the text."""
+    """Return the words of a text, lower-cased; letters of other scripts in the text do not change the ASCII words."""
     plain = _WORD.findall(text.lower())
     return plain if text.isascii() else [*plain, *words(text)]

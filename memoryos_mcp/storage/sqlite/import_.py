@@ -1,4 +1,4 @@
-"""Import of a memory's records: each is added once, even if the import is repeated."""
+"""Import of a memory's records: each record is added once, even if the import is repeated."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ from memoryos_mcp.model.records import (
     RefusedRecord,
     TraitRecord,
 )
-from memoryos_mcp.storage.sqlite import midterm
+from memoryos_mcp.storage.sqlite import longterm, midterm
 from memoryos_mcp.storage.sqlite.mapping import folded, offset_s, to_us
 from memoryos_mcp.storage.sqlite.page_table import insert_page
 from memoryos_mcp.storage.sqlite.vector_table import note_change
@@ -25,25 +25,25 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
-    """Return the id of the page with this id or this idempotency key, None if there is none."""
+    """Return the id of the page with this id or this idempotency key; None if there is no such page."""
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
     return None if found is None else str(found[0])
 
 
 def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
-    """Add missing pages with their chains and segments; return the ids of existing pages by their ids in the file."""
+    """Add missing pages with their chains and segments; see `UserData.import_pages`."""
     known: dict[str, str] = {}
     segments: set[int] = set()
     sessions_before = _sessions_before(connection, batch.file)
     for page in batch.pages:
-        there = known_page(connection, page.page_id, page.idempotency_key)
-        if there is not None:
-            known[page.page_id] = there
+        existing = known_page(connection, page.page_id, page.idempotency_key)
+        if existing is not None:
+            known[page.page_id] = existing
             continue
         chain = None if page.chain is None else _chain(connection, batch, page.chain)
         segment = None if page.segment is None else _segment(connection, batch, page.segment)
-        insert_page(connection, page.page_id, page.turn, _others(page, chain, segment, sessions_before))
+        insert_page(connection, page.page_id, page.turn, _other_columns(page, chain, segment, sessions_before))
         segments |= set() if segment is None else {segment}
     for segment in sorted(segments):
         midterm.recount(connection, segment)
@@ -52,26 +52,28 @@ def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
 
 
 def _sessions_before(connection: apsw.Connection, file: str) -> int:
-    """Return how many sessions the memory had before the import; the file's sessions are numbered from there."""
-    before = _made(connection, file, "session", 0)
+    """Return the number of sessions before the import, after which the file's sessions are numbered."""
+    before = _imported(connection, file, "session", 0)
     if before is None:
         before = int(connection.execute("SELECT coalesce(max(session), 0) FROM pages").get)
-        _note_made(connection, file, "session", 0, before)
+        _set_imported(connection, file, "session", 0, before)
     return before
 
 
 def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    made = _made(connection, batch.file, "chain", number)
-    if made is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (made,)).get is None:
+    """Return the stored chain with a number in the file; create it if missing."""
+    chain = _imported(connection, batch.file, "chain", number)
+    if chain is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (chain,)).get is None:
         connection.execute("INSERT INTO chains (summary) VALUES (?)", (batch.chains[number].summary,))
-        made = connection.last_insert_rowid()
-        _note_made(connection, batch.file, "chain", number, made)
-    return made
+        chain = connection.last_insert_rowid()
+        _set_imported(connection, batch.file, "chain", number, chain)
+    return chain
 
 
 def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    made = _made(connection, batch.file, "segment", number)
-    if made is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (made,)).get is None:
+    """Return the stored segment with a number in the file; create it if missing."""
+    segment = _imported(connection, batch.file, "segment", number)
+    if segment is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (segment,)).get is None:
         record = batch.segments[number]
         connection.execute(
             "INSERT INTO segments (n_visit, l_interaction, last_visit_us, is_archived, is_due, summariser, keywords, "
@@ -87,24 +89,25 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
                 record.summary,
             ),
         )
-        made = connection.last_insert_rowid()
-        _note_made(connection, batch.file, "segment", number, made)
-    return made
+        segment = connection.last_insert_rowid()
+        _set_imported(connection, batch.file, "segment", number, segment)
+    return segment
 
 
-def _made(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
+def _imported(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
+    """Return the row to which an earlier part of the import has mapped a number in the file."""
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
-    made: int | None = connection.execute(sql, (file, kind, number)).get
-    return made
+    row: int | None = connection.execute(sql, (file, kind, number)).get
+    return row
 
 
-def _note_made(connection: apsw.Connection, file: str, kind: str, number: int, row: int) -> None:
+def _set_imported(connection: apsw.Connection, file: str, kind: str, number: int, row: int) -> None:
     sql = "INSERT OR REPLACE INTO imports (file, kind, number, row) VALUES (?, ?, ?, ?)"
     connection.execute(sql, (file, kind, number, row))
 
 
-def _others(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
-    """Return the columns of a page besides its turn."""
+def _other_columns(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
+    """Return the columns of a page, except those of its turn."""
     return {
         "session": sessions_before + page.session,
         "tier": page.tier,
@@ -120,7 +123,7 @@ def _others(page: PageRecord, chain: int | None, segment: int | None, sessions_b
 
 
 def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[str]:
-    """Add missing records other than pages, finish the import, and return how many are new, by kind."""
+    """Add missing records other than pages, and finish the import; return the number of new records by kind."""
     adding = _Adding(connection, long_term)
     new = Counter[str](record.kind for record in long_term.records if adding.add(record))
     adding.link_superseded()
@@ -156,8 +159,8 @@ class _Adding:
         """Link the added facts to the facts that superseded them."""
         for record in self._long_term.records:
             if isinstance(record, FactRecord) and record.superseded_by is not None and record.fact in self._new_facts:
-                heir = self._facts[record.superseded_by]
-                self._change("UPDATE facts SET superseded_by = ? WHERE fact = ?", heir, self._facts[record.fact])
+                successor = self._facts[record.superseded_by]
+                self._change("UPDATE facts SET superseded_by = ? WHERE fact = ?", successor, self._facts[record.fact])
 
     def _add_fact(self, record: FactRecord) -> bool:
         words = folded(record.text)
@@ -212,29 +215,21 @@ class _Adding:
         return self._connection.last_insert_rowid()
 
     def _add_trait(self, record: TraitRecord) -> bool:
-        """Set a trait, unless there is a newer one or the user's own; the losing value becomes history."""
+        """Set a trait, unless the current one is newer or stated by the user; the other value becomes history."""
         sql = "SELECT level, reason, updated_us, learned_by FROM traits WHERE dimension = ?"
-        there = self._connection.execute(sql, (record.dimension,)).fetchone()
+        current = self._connection.execute(sql, (record.dimension,)).fetchone()
         updated_us = to_us(record.updated_at)
-        rank = (record.learned_by == LEARNED_BY_USER, updated_us)
-        if there is not None and (there[3] == LEARNED_BY_USER, there[2]) >= rank:
-            if there[:3] != (record.level, record.reason, updated_us):
-                self._keep_as_past(record.dimension, record.level, record.reason, updated_us, there[2])
-            is_new = False
-        else:
-            if there is not None:
-                self._keep_as_past(record.dimension, there[0], there[1], there[2], updated_us)
-            self._change(
-                "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
-                "ON CONFLICT DO UPDATE SET level = excluded.level, reason = excluded.reason, "
-                "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
-                record.dimension,
-                record.level,
-                record.reason,
-                updated_us,
-                record.learned_by,
-            )
-            is_new = True
+        dimension, level, reason, learner = record.dimension, record.level, record.reason, record.learned_by
+        is_new = True
+        if current is not None:
+            old_level, old_reason, old_us, old_learner = current
+            is_new = (old_learner == LEARNED_BY_USER, old_us) < (learner == LEARNED_BY_USER, updated_us)
+            if is_new:
+                self._add_to_history(dimension, old_level, old_reason, old_us, updated_us)
+            elif (old_level, old_reason, old_us) != (level, reason, updated_us):
+                self._add_to_history(dimension, level, reason, updated_us, old_us)
+        if is_new:
+            longterm.set_trait(self._connection, dimension, level, reason, updated_us, learner)
         for seq in self._seqs(record.evidence):
             self._change("INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING", record.dimension, seq)
         note_change(self._connection, "profile", 0)
@@ -242,7 +237,7 @@ class _Adding:
 
     def _add_past_trait(self, record: PastTraitRecord) -> bool:
         from_us, until_us = to_us(record.held_from), to_us(record.held_until)
-        is_new = self._keep_as_past(record.dimension, record.level, record.reason, from_us, until_us)
+        is_new = self._add_to_history(record.dimension, record.level, record.reason, from_us, until_us)
         if is_new:
             self._change(
                 "UPDATE trait_history SET ended_by = ?, learned_by = ?, evidence = ? WHERE rowid = ?",
@@ -259,7 +254,7 @@ class _Adding:
         return is_new
 
     def _add_refused(self, record: RefusedRecord) -> bool:
-        """Add a digest, unless it has another salt and so would match nothing here."""
+        """Add a digest, unless the salts differ: it would then match nothing."""
         until = 0 if record.until is None else self._seq(record.until) or 0
         return self._is_salted_alike and self._change(
             "INSERT INTO refused (digest, until_seq) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until_seq = ?2 "
@@ -268,7 +263,7 @@ class _Adding:
             until,
         )
 
-    def _keep_as_past(self, dimension: str, level: str, reason: str, from_us: int, until_us: int) -> bool:
+    def _add_to_history(self, dimension: str, level: str, reason: str, from_us: int, until_us: int) -> bool:
         return self._change(
             "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us) "
             "SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM trait_history WHERE dimension = ?1 "
@@ -281,7 +276,7 @@ class _Adding:
         )
 
     def _seqs(self, pages: Sequence[str]) -> list[int]:
-        """Return the ``seq`` of pages; pages that were skipped are left out."""
+        """Return the ``seq`` of pages; pages that were not imported are left out."""
         return [seq for page in pages if (seq := self._seq(page)) is not None]
 
     def _seq(self, page: str) -> int | None:

@@ -1,10 +1,10 @@
-"""Inspection: reads one memory with its evidence and history."""
+"""Inspection: reads single memories with their evidence and history."""
 
 from typing import Any
 
 import apsw
 
-from memoryos_mcp.model.ids import Kind, MemoryId, fold_dimension
+from memoryos_mcp.model.ids import Kind, MemoryId
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.model.views import (
@@ -17,7 +17,7 @@ from memoryos_mcp.model.views import (
     State,
     TraitView,
 )
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, read_traits
+from memoryos_mcp.storage.sqlite.longterm import IS_VALID, find_dimension, read_traits
 from memoryos_mcp.storage.sqlite.mapping import (
     FACT_COLUMNS,
     PAGE_COLUMNS,
@@ -29,14 +29,14 @@ from memoryos_mcp.storage.sqlite.mapping import (
     to_segment,
 )
 
-PAGES_NAMED = 20
-HISTORY_SHOWN = 20
+MAX_PAGES = 20
+MAX_HISTORY = 20
 
 
 def look(
     connection: apsw.Connection, what: MemoryId, *, space: int, assistant_id: str, now_us: int
 ) -> MemoryView | None:
-    """Return a memory with what belongs to it, None if it is missing or a fact about another assistant."""
+    """Return a memory with its evidence and history; None if it is missing, or is another assistant's fact."""
     match what.kind:
         case Kind.PAGE:
             return _page(connection, what.name)
@@ -70,7 +70,7 @@ def _neighbour(connection: apsw.Connection, where: str, chain: int | None, seq: 
 
 def _newest_pages(connection: apsw.Connection, column: str, number: int) -> list[str]:
     sql = f"SELECT page_id FROM pages WHERE {column} = ? ORDER BY seq DESC LIMIT ?"  # noqa: S608 - a literal
-    return [page_id for (page_id,) in connection.execute(sql, (number, PAGES_NAMED))]
+    return [page_id for (page_id,) in connection.execute(sql, (number, MAX_PAGES))]
 
 
 def _segment(connection: apsw.Connection, number: int, space: int) -> SegmentView | None:
@@ -95,43 +95,39 @@ def _chain(connection: apsw.Connection, number: int) -> ChainView | None:
 
 def _fact(connection: apsw.Connection, number: int, space: int, assistant_id: str, now_us: int) -> FactView | None:
     sql = (
-        f"SELECT {IN_FORCE.replace('?', '?4')}, superseded_by, "  # noqa: S608 - constants
+        f"SELECT {IS_VALID.replace('?', '?4')}, superseded_by, "  # noqa: S608 - constants
         f"{FACT_COLUMNS} FROM facts WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
     )
     row = connection.execute(sql, (space, number, assistant_id, now_us)).fetchone()
     if row is None:
         return None
-    holds, heir, *columns = row
+    is_valid, successor, *columns = row
     superseded = all_rows(
         connection,
         f"SELECT {FACT_COLUMNS} FROM facts WHERE superseded_by = ?2 ORDER BY fact DESC LIMIT ?3",  # noqa: S608
         space,
         number,
-        HISTORY_SHOWN,
+        MAX_HISTORY,
     )
-    after = all_rows(connection, f"SELECT {FACT_COLUMNS} FROM facts WHERE fact = ?2", space, heir)  # noqa: S608
+    after = all_rows(connection, f"SELECT {FACT_COLUMNS} FROM facts WHERE fact = ?2", space, successor)  # noqa: S608
     fact = to_fact(tuple(columns))
-    held = State.ARCHIVED if fact.is_archived else State.CURRENT
+    valid_state = State.ARCHIVED if fact.is_archived else State.CURRENT
     return FactView(
         fact=fact,
-        state=held if holds else State.SUPERSEDED,
+        state=valid_state if is_valid else State.SUPERSEDED,
         superseded=list(map(to_fact, superseded)),
         superseded_by=to_fact(after[0]) if after else None,
     )
 
 
 def _trait(connection: apsw.Connection, name: str) -> TraitView | None:
-    asked = fold_dimension(name)
-    known = [
-        row[0] for row in connection.execute("SELECT dimension FROM traits UNION SELECT dimension FROM trait_history")
-    ]
-    dimension = next((each for each in known if fold_dimension(each) == asked), None)
+    dimension = find_dimension(connection, name, with_history=True)
     if dimension is None:
         return None
     history: list[tuple[Any, ...]] = connection.execute(
         "SELECT level, reason, held_from_us, held_until_us, ended_by IS NOT NULL FROM trait_history "
         "WHERE dimension = ? ORDER BY rowid DESC LIMIT ?",
-        (dimension, HISTORY_SHOWN),
+        (dimension, MAX_HISTORY),
     ).fetchall()
     return TraitView(
         dimension=dimension,

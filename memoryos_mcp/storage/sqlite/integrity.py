@@ -13,27 +13,25 @@ from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.checksums import SUMMED, damaged_pages
 from memoryos_mcp.storage.sqlite.file_header import our_schema
 
-# A check at low priority pauses regularly to leave the disk and the CPU core to queries: after this number of SQLite
-# steps, for this multiple of the time they took.
+# A check at low priority pauses after this number of SQLite steps, for this multiple of the time that they took, to
+# leave the disk and the CPU to queries.
 STEPS_BETWEEN_RESTS = 1_000
 RESTS_PER_WORK = 4.0
 LONGEST_REST_S = 1.0
 
-# A table's condition as this program writes them, with at most one level of inner parentheses.
+# A CHECK condition in the schema, with at most one level of inner parentheses.
 _CONDITION = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 
 
 def integrity_check(connection: apsw.Connection) -> None:
-    """Check the whole file for damage, and each index against its table; takes some milliseconds per megabyte.
-
-    The file must have our schema.
+    """Check a file with our schema for damage, and its indexes against its tables; some milliseconds per megabyte.
 
     Raises:
         apsw.CorruptError: The file is damaged.
     """
     if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         raise apsw.CorruptError
-    if connection.readonly("main"):  # SQLite then skips the tables' conditions
+    if connection.readonly("main"):  # then SQLite does not check the conditions of tables
         for table, condition in _conditions(schema.version(connection)):
             if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
                 raise apsw.CorruptError
@@ -57,22 +55,22 @@ def read_texts(connection: apsw.Connection) -> None:
 
 
 def _conditions(version: int) -> list[tuple[str, str]]:
-    """Return the table conditions of a version, as pairs of table name and condition."""
+    """Return the CHECK conditions in the schema of a version, as pairs of table and condition."""
     statements = {name: sql for (kind, name), sql in our_schema(version).items() if kind == "table"}
     return [(name, condition) for name, sql in statements.items() for condition in _CONDITION.findall(sql)]
 
 
-def check_slowly(connect: Callable[[], apsw.Connection], given_up: threading.Event) -> bool:
-    """Check a file that may be in use, at low priority; return False if it was given up.
+def check_slowly(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> bool:
+    """Check a file that may be in use, at low priority; return False if the check was cancelled.
 
-    It uses a separate connection, as FTS5 may compare the file with a connection's outdated cache. Damage must be found
-    a second time, under a write lock, to be reported.
+    The check uses a new connection, because FTS5 may compare the file with the outdated cache of another one. If it
+    finds damage, it is repeated under a write lock, and only damage that is found again is reported.
 
     Raises:
         apsw.CorruptError: The file is damaged.
     """
     with closing(connect()) as connection:
-        _go_easy(connection, given_up)
+        _go_easy(connection, cancelled)
         try:
             integrity_check(connection)
         except apsw.InterruptError:
@@ -87,24 +85,24 @@ def check_slowly(connect: Callable[[], apsw.Connection], given_up: threading.Eve
     return True
 
 
-def find_damaged_pages(connect: Callable[[], apsw.Connection], given_up: threading.Event) -> tuple[str, ...] | None:
-    """Return the pages damaged on disk, read at low priority; None if it was given up."""
+def find_damaged_pages(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> tuple[str, ...] | None:
+    """Read all pages at low priority, and return the damaged ones; None if the check was cancelled."""
     with closing(connect()) as connection:
-        _go_easy(connection, given_up)
+        _go_easy(connection, cancelled)
         try:
             return damaged_pages(connection)
         except apsw.InterruptError:
             return None
 
 
-def _go_easy(connection: apsw.Connection, given_up: threading.Event) -> None:
-    """Make a connection pause between its steps, and stop once ``given_up`` is set."""
+def _go_easy(connection: apsw.Connection, cancelled: threading.Event) -> None:
+    """Make a connection pause regularly, and stop once ``cancelled`` is set."""
     rested_at = time.monotonic()
 
     def rest() -> bool:
         nonlocal rested_at
-        is_given_up = given_up.wait(min(LONGEST_REST_S, RESTS_PER_WORK * (time.monotonic() - rested_at)))
+        is_cancelled = cancelled.wait(min(LONGEST_REST_S, RESTS_PER_WORK * (time.monotonic() - rested_at)))
         rested_at = time.monotonic()
-        return is_given_up
+        return is_cancelled
 
     connection.set_progress_handler(rest, STEPS_BETWEEN_RESTS)

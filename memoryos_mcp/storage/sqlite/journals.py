@@ -1,9 +1,8 @@
-"""Notes on which file a journal belongs to.
+"""Notes about which file a journal belongs to.
 
 A sync client or a manual restore may replace a memory's file and leave the previous file's journal beside it. SQLite
-would apply that journal to the new file and so corrupt it. A note beside the journal therefore identifies its file and
-the state in which that file was left. The inode is not enough: a new file often reuses it, and an overwritten file
-keeps it.
+would apply that journal to the new file and so corrupt it. A note beside the journal therefore identifies its file by
+inode, size and time. The inode alone is not enough: a new file often has the same one, and so does an overwritten file.
 """
 
 import errno
@@ -21,7 +20,7 @@ from memoryos_mcp.storage.paths import kept_name
 
 try:
     import fcntl
-except ImportError:  # Windows, where no open file can be replaced
+except ImportError:  # Windows, where open files cannot be replaced
     fcntl = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
@@ -32,12 +31,12 @@ _SUFFIXES = ("-wal", "-shm")
 _OWNER_SUFFIX = "-wal-owner"
 _IDENTITY_WORDS = 4
 _BEING_WRITTEN = "writing"
-# Notes have a fixed length, so that one write replaces the previous note.
+# The fixed length of a note, so that one write replaces the previous note.
 _NOTE_CHARS = 200
-# The beginning of a file written without a WAL journal, such as a backup; in WAL files bytes 18 and 19 are 2.
+# The beginning of a file that was not written with a WAL, such as a backup. Bytes 18 and 19 of a file with a WAL are 2.
 _WITHOUT_JOURNAL = re.compile(rb"SQLite format 3\x00..\x01\x01|\Z", re.DOTALL)
 _BEGINNING_BYTES = 20
-# File systems round times down, by 2 s at most.
+# The most by which file systems round times down.
 _ROUNDED_NS = 2_000_000_000
 # Start and length of the byte range on which SQLite locks an open file.
 _SHARED_LOCKS = (510, 0x4000_0002)
@@ -50,7 +49,7 @@ def journals_of(path: Path) -> list[Path]:
 
 
 def has_journal(path: Path) -> bool:
-    """Return whether there is a journal beside a file, and it is not empty."""
+    """Return whether a file has a journal that is not empty."""
     try:
         return journals_of(path)[0].stat().st_size > 0
     except (FileNotFoundError, NotADirectoryError):
@@ -67,29 +66,32 @@ def identity(path: Path) -> Identity | None:
 
 
 @contextmanager
-def folder_held(folder: Path, *, waits: bool = True) -> Iterator[bool]:
-    """Lock a folder: other processes cannot open, close or checkpoint its memory.
+def locked_folder(folder: Path, *, waits: bool = True) -> Iterator[bool]:
+    """Lock a folder, so that no other process opens, closes or checkpoints its memory.
 
-    The lock ends with the process. Yields False if the disk does not support locks; then nothing is locked.
+    Yield whether the folder is locked; some disks do not support locks. The lock ends with the process.
 
     Raises:
-        BlockingIOError: Another process holds the lock, and ``waits`` is false.
+        BlockingIOError: Another process has the lock, and ``waits`` is false.
     """
-    descriptor, is_held = None, False
+    descriptor, is_locked = None, False
     try:
         with suppress(OSError):
             if fcntl is not None:
                 descriptor = os.open(folder, os.O_RDONLY)
         if descriptor is not None:
-            is_held = _lock(descriptor, waits=waits)
-        yield is_held
+            is_locked = _lock(descriptor, waits=waits)
+        yield is_locked
     finally:
         if descriptor is not None:
             os.close(descriptor)
 
 
 def is_in_use(path: Path) -> bool:
-    """Return whether another process has a file open in SQLite; if this process had, it would lose its locks."""
+    """Return whether another process has a file open in SQLite.
+
+    If this process has the file open, do not call this: it would lose SQLite's locks.
+    """
     if fcntl is None:
         return False
     try:
@@ -106,27 +108,27 @@ def is_in_use(path: Path) -> bool:
 
 
 def set_aside_foreign(path: Path) -> None:
-    """Move away a journal that belongs to another file than the one beside it.
+    """Rename a journal that does not belong to the file beside it.
 
     Raises:
-        OSError: It cannot be moved.
+        OSError: The journal cannot be renamed.
     """
     if not is_foreign(path):
         return
     journal, index = journals_of(path)
-    kept = path.with_name(f"{kept_name(datetime.now(UTC))}-wal")
+    saved = path.with_name(f"{kept_name(datetime.now(UTC))}-wal")
     index.unlink(missing_ok=True)
-    journal.rename(kept)
+    journal.rename(saved)
     _owner_file(path).unlink(missing_ok=True)
-    logger.warning("%s was replaced; the journal of the previous file was not applied and is kept as %s", path, kept)
+    logger.warning("%s was replaced; the journal of the previous file was not applied and is saved as %s", path, saved)
 
 
 def is_foreign(path: Path) -> bool:
-    """Return whether the journal beside a file belongs to another file; in doubt it does not.
+    """Return whether the journal beside a file belongs to another file; in doubt return False.
 
-    It does if the note names the journal, but another file. It also does if the file was overwritten: the file is not
-    as the note says it was left, or was written without a journal. A file in use was not overwritten. If the note
-    names neither, a file was put there with its journal, as by copying a folder.
+    The journal is foreign in two cases. Either the note names this journal and another file. Or the file was
+    overwritten: it differs from the state in the note, or was not written with a WAL, and no process has it open. If
+    the note names another journal, the file and its journal were copied together, for instance with their folder.
 
     Raises:
         OSError: The file cannot be read.
@@ -138,17 +140,15 @@ def is_foreign(path: Path) -> bool:
     is_noted = note is not None and note.journal == journal
     if note is not None and is_noted and note.file != file:
         return True
-    is_another = _is_without_journal(path) or (note is not None and is_noted and not note.is_as_left(path))
-    return is_another and not is_in_use(path)
+    is_overwritten = _is_without_journal(path) or (note is not None and is_noted and not note.may_be_unchanged(path))
+    return is_overwritten and not is_in_use(path)
 
 
 def note_owner(path: Path, *, is_alone: bool) -> None:
-    """Note that the journal beside an open file is its own; if the disk is full, nothing is noted.
+    """Note that the journal beside an open file belongs to it; if the disk is full, nothing is noted.
 
-    Args:
-        path: The file.
-        is_alone: Whether the caller holds the folder and found the file not in use. Otherwise a process of an earlier
-            version may have the file open; it would write the file without a note.
+    ``is_alone`` is whether the caller has locked the folder, and no other process has the file open. Otherwise the
+    state of the file is not noted, because a process of an earlier version may change it without a note.
     """
     file, journal = identity(path), identity(journals_of(path)[0])
     if file is None or journal is None:
@@ -162,7 +162,7 @@ def note_owner(path: Path, *, is_alone: bool) -> None:
 
 
 def note_previous_owner(path: Path, file: Identity | None) -> None:
-    """Note that the journal beside a file belongs to the previous file, so that it is set aside."""
+    """Note that the journal beside a file belongs to the previous file, so that the next process sets it aside."""
     journal = identity(journals_of(path)[0])
     if file is not None and journal is not None:
         with suppress(OSError):
@@ -171,37 +171,37 @@ def note_previous_owner(path: Path, file: Identity | None) -> None:
 
 @contextmanager
 def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
-    """Note that SQLite is about to write a journal to its file, and afterwards how the file was left.
+    """Note that the block writes a journal to its file, and afterwards note the new state of the file.
 
-    If the process is killed between the two, the first note remains and the journal is applied again.
+    If the process is killed in between, the first note remains, and SQLite applies the journal again.
 
     Raises:
-        BlockingIOError: Another process holds the folder, and ``waits`` is false.
-        OSError: The note cannot be written; the checkpoint must not be done.
+        BlockingIOError: Another process has locked the folder, and ``waits`` is false.
+        OSError: The note cannot be written; the block was not run.
     """
-    with folder_held(path.parent, waits=waits) as is_held:
+    with locked_folder(path.parent, waits=waits) as is_locked:
         _note_writing(path)
         try:
             yield
         finally:
-            if is_held:
+            if is_locked:
                 _note_written(path)
             forget_owner(path)
 
 
 def remove_empty(path: Path) -> None:
-    """Remove an empty journal beside a file that is not open anywhere, and a note without a journal."""
+    """Remove an empty journal beside a file that no process has open, and a note without a journal."""
     journal, index = journals_of(path)
-    with folder_held(path.parent) as is_held, suppress(OSError):
+    with locked_folder(path.parent) as is_locked, suppress(OSError):
         is_empty = identity(path) is not None and identity(journal) is not None and not has_journal(path)
-        if is_empty and (fcntl is None or (is_held and not is_in_use(path))):  # Windows refuses to remove open files
+        if is_empty and (fcntl is None or (is_locked and not is_in_use(path))):  # Windows does not remove open files
             journal.unlink()
             index.unlink(missing_ok=True)
         forget_owner(path)
 
 
 def forget_owner(path: Path) -> None:
-    """Remove the note if there is no journal."""
+    """Remove the note about a journal that does not exist."""
     with suppress(OSError):
         if identity(journals_of(path)[0]) is None:
             _owner_file(path).unlink(missing_ok=True)
@@ -209,16 +209,16 @@ def forget_owner(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """A note: which file a journal belongs to.
+    """A note about which file a journal belongs to.
 
     Attributes:
-        left: How the file was left: its size, its time in nanoseconds and the machine's boot id. It is `writing` during
-            a checkpoint, and empty if unknown, as in notes of earlier versions.
+        state: The file's size, its time in nanoseconds and the machine's boot id; ``writing`` during a checkpoint, and
+            empty if unknown, as in notes of earlier versions.
     """
 
     file: Identity
     journal: Identity
-    left: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
@@ -234,40 +234,36 @@ class _Note:
 
     @classmethod
     def now(cls, path: Path, file: Identity, journal: Identity) -> Self:
-        """Return a note of the file's present state."""
-        found = path.stat()
-        return cls(file, journal, (str(found.st_size), str(found.st_mtime_ns), _boot()))
+        """Return a note with the file's current state."""
+        status = path.stat()
+        return cls(file, journal, (str(status.st_size), str(status.st_mtime_ns), _boot()))
 
-    def is_as_left(self, path: Path) -> bool:
-        """Return whether a file may be as it was left.
+    def may_be_unchanged(self, path: Path) -> bool:
+        """Return whether a file may still be in the noted state.
 
-        After a machine crash the time on disk may be earlier. A later time means that the file is a copy; if the
-        journal or the note is even later, they were copied with it.
+        After a crash of the machine the time on disk may be earlier. A later time means that the file is a copy; if the
+        journal or the note has an even later time, they were copied with it.
         """
-        if len(self.left) < 2 or not all(word.isdecimal() for word in self.left[:2]):
+        if len(self.state) < 2 or not all(word.isdecimal() for word in self.state[:2]):
             return True
-        found = path.stat()
-        size, time_ns = map(int, self.left[:2])
-        if size != found.st_size:
+        status = path.stat()
+        size, time_ns = map(int, self.state[:2])
+        if size != status.st_size:
             return False
-        if found.st_mtime_ns > time_ns:
+        if status.st_mtime_ns > time_ns:
             beside = (journals_of(path)[0], _owner_file(path))
-            return max(each.stat().st_mtime_ns for each in beside) > found.st_mtime_ns
-        is_same_boot = self.left[2:] == (_boot(),) != ("?",)
-        return time_ns - found.st_mtime_ns <= _ROUNDED_NS or not is_same_boot
+            return max(each.stat().st_mtime_ns for each in beside) > status.st_mtime_ns
+        is_same_boot = self.state[2:] == (_boot(),) != ("?",)
+        return time_ns - status.st_mtime_ns <= _ROUNDED_NS or not is_same_boot
 
     def write(self, path: Path) -> None:
-        """Write the note, for this account only; overwriting a previous one needs no disk space.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Write the note, readable for this account only; overwriting a note needs no disk space."""
         flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(_owner_file(path), flags, 0o600)
         try:
-            text = " ".join([*map(str, self.file + self.journal), *self.left])
+            text = " ".join([*map(str, self.file + self.journal), *self.state])
             os.write(descriptor, text.ljust(_NOTE_CHARS).encode("ascii"))
-            if self.left == (_BEING_WRITTEN,):
+            if self.state == (_BEING_WRITTEN,):
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -275,7 +271,7 @@ class _Note:
 
 def _note_writing(path: Path) -> None:
     note = _Note.read(path)
-    if note is None or not note.left or not _is_of_now(note, path) or not has_journal(path):
+    if note is None or not note.state or not _is_current(note, path) or not has_journal(path):
         return
     try:
         _Note(note.file, note.journal, (_BEING_WRITTEN,)).write(path)
@@ -286,11 +282,11 @@ def _note_writing(path: Path) -> None:
 def _note_written(path: Path) -> None:
     with suppress(OSError):
         note = _Note.read(path)
-        if note is not None and note.left == (_BEING_WRITTEN,) and _is_of_now(note, path):
+        if note is not None and note.state == (_BEING_WRITTEN,) and _is_current(note, path):
             _Note.now(path, note.file, note.journal).write(path)
 
 
-def _is_of_now(note: _Note, path: Path) -> bool:
+def _is_current(note: _Note, path: Path) -> bool:
     return (note.file, note.journal) == (identity(path), identity(journals_of(path)[0]))
 
 
@@ -310,7 +306,7 @@ def _is_without_journal(path: Path) -> bool:
 
 
 def _boot() -> str:
-    """Return the machine's boot id; ``?`` if there is none."""
+    """Return the machine's boot id; ``?`` if it has none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip() or "?"
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Storing what was learned from pages: profile, knowledge, and the marks on the pages, in one transaction."""
+"""Stores the traits and facts learned from pages, and marks the pages as read."""
 
 import apsw
 
@@ -6,8 +6,8 @@ from memoryos_mcp.storage.sqlite import longterm, midterm
 from memoryos_mcp.storage.values import Learning, StoreOptions
 
 
-def keep(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
-    """Store lessons; False, with nothing written, if profile or knowledge has changed since they were computed."""
+def store_learning(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
+    """Store lessons; return False, with nothing written, if the profile or facts have changed since."""
     if not longterm.is_current(connection, learning, options.owner, now_us):
         return False
     longterm.set_traits(connection, learning, now_us)

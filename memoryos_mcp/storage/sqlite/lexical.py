@@ -1,4 +1,4 @@
-"""Keyword search over pages with SQLite's FTS5, at a cost that does not grow with the most common word."""
+"""Keyword search over pages with FTS5, whose cost is limited even for common words."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -11,9 +11,9 @@ from memoryos_mcp.storage.sqlite.term_stats import index_names, phrase
 from memoryos_mcp.storage.values import WordHit, WordMatches
 from memoryos_mcp.text.terms import index_text
 
-# Postings read per query, rarest words first; ranking them costs about half a microsecond each.
+# Number of postings (pairs of word and page) read for a query, rarest words first. Each takes half a microsecond.
 POSTING_BUDGET = 10_000
-# If all words exceed the budget: how many of them are searched together, and how many of their postings are read.
+# If even the rarest word exceeds the budget: how many words are searched, and how many of their postings are read.
 COMMON_WORDS = 4
 COMMON_BUDGET = 200_000
 
@@ -28,7 +28,7 @@ def index_page(connection: apsw.Connection, seq: int, user_input: str, agent_res
 
 
 def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return at most ``limit`` pages that contain any of the words in ``counts``, best first."""
+    """Return at most ``limit`` pages that contain any of the words, best first; see `Index.search_words`."""
     words = within_budget(counts)
     if not words:
         return _search_common(connection, counts, limit)
@@ -41,7 +41,7 @@ def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -
 
 
 def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-    """Return which pages contain which words, by side; reads every posting of the words within the budget."""
+    """Return which pages contain which words; see `Index.word_matches`."""
     words = within_budget(counts)
     places = {seq: place for place, seq in enumerate(seqs)}
     found = np.zeros((2, len(seqs), len(words)), dtype=np.bool_)
@@ -55,12 +55,12 @@ def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequen
 
 
 def optimise(connection: apsw.Connection) -> None:
-    """Merge the parts of the word index into one without the words of deleted pages."""
+    """Merge the segments of the word index, which removes the words of deleted pages."""
     connection.execute("INSERT INTO page_words (page_words) VALUES ('optimize')")
 
 
 def within_budget(counts: Mapping[str, int]) -> list[str]:
-    """Return the words that fit the posting budget, rarest first; words without pages are left out."""
+    """Return the rarest words whose postings fit the budget; words without pages are left out."""
     chosen: list[str] = []
     left = POSTING_BUDGET
     for count, word in sorted((count, word) for word, count in counts.items() if count):
@@ -72,14 +72,14 @@ def within_budget(counts: Mapping[str, int]) -> list[str]:
 
 
 def any_of(words: Sequence[str]) -> str:
-    """Return the FTS5 query for pages that contain any of at least one word."""
+    """Return the FTS5 query for pages that contain any of the words; there must be at least one."""
     return " OR ".join(map(phrase, words))
 
 
 def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return the pages that contain the most words if all words are common; of equal pages the newest first.
+    """Return the pages that contain the most of the words, newest first among equal ones.
 
-    BM25 would read every posting of every word, which takes tens of milliseconds in a large memory.
+    This is for words that are all common: BM25 would read all their postings, in tens of milliseconds.
     """
     words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
     newest = newest_seq(connection)

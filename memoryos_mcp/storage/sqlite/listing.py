@@ -1,4 +1,4 @@
-"""Listing: memories in batches, newest first. Memories added meanwhile belong before the first batch."""
+"""Lists of memories in batches, newest first. Memories that are added meanwhile are not in later batches."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,16 +10,16 @@ import apsw
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.model.pages import BEGINNING_CHARS
 from memoryos_mcp.model.views import ListEntry, ListRequest, Place, State
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
+from memoryos_mcp.storage.sqlite.longterm import IS_VALID
 from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, to_us
 
 
-def listed(
+def list_memories(
     connection: apsw.Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
 ) -> list[ListEntry]:
-    """Return the next memories, newest first; traits are sorted by dimension, because their time changes.
+    """Return the next memories; see `UserData.listed`. Traits are sorted by dimension, because their time changes.
 
-    ``place`` is where to continue; None starts at the beginning. ``owner`` is the assistant whose facts are listed.
+    ``owner`` is the assistant whose facts are listed in addition to the user's.
     """
     filters = {
         "tier": request.tier,
@@ -42,7 +42,7 @@ def listed(
 
 
 def _segments(connection: apsw.Connection, topic: int | str | None) -> str | None:
-    """Return the segments of a topic as JSON; None without a topic."""
+    """Return the segments of a topic as a JSON list; None if no topic is given."""
     if topic is None:
         return None
     if isinstance(topic, int):
@@ -52,27 +52,27 @@ def _segments(connection: apsw.Connection, topic: int | str | None) -> str | Non
 
 
 _OF_TOPIC = "IN (SELECT value FROM json_each(:segments))"
-_HOLDS = IN_FORCE.replace("?", ":now_us")
+_VALID_NOW = IS_VALID.replace("?", ":now_us")
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """The query for one kind.
+    """The query for one kind of memory.
 
     Attributes:
-        conditions: By filter name; the conditions of unset filters are left out, so that SQLite can use an index.
+        conditions: The conditions by the name of their filter; those of unset filters are left out of the statement.
     """
 
     select: str
     order: str
     conditions: Mapping[str, str]
-    to_listed: Callable[[tuple[Any, ...]], ListEntry]
+    to_entry: Callable[[tuple[Any, ...]], ListEntry]
 
     def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[ListEntry]:
         """Return the memories that match the filters, at most ``limit``."""
-        asked = [condition for name, condition in self.conditions.items() if filters[name] is not None]
-        sql = f"{self.select} WHERE {' AND '.join(asked) or 'true'} ORDER BY {self.order} LIMIT :limit"
-        return [self.to_listed(row) for row in connection.execute(sql, filters)]
+        conditions = [condition for name, condition in self.conditions.items() if filters[name] is not None]
+        sql = f"{self.select} WHERE {' AND '.join(conditions) or 'true'} ORDER BY {self.order} LIMIT :limit"
+        return [self.to_entry(row) for row in connection.execute(sql, filters)]
 
 
 def _page(row: tuple[Any, ...]) -> ListEntry:
@@ -130,7 +130,7 @@ _QUERIES = {
         _segment,
     ),
     Kind.FACT: _Query(
-        f"WITH stated AS (SELECT *, iif({_HOLDS}, iif(is_archived, 'archived', 'current'), 'superseded') AS state "  # noqa: S608 - constant
+        f"WITH stated AS (SELECT *, iif({_VALID_NOW}, iif(is_archived, 'archived', 'current'), 'superseded') AS state "  # noqa: S608 - constant
         "FROM facts WHERE about = 'user' OR assistant_id = :owner) "
         "SELECT fact, substr(text, 1, :chars), state, valid_from_us, utc_offset_s FROM stated",
         "fact DESC",

@@ -1,4 +1,4 @@
-"""Writes to the long-term memory, traits and facts, each inside a transaction of the caller."""
+"""Reads and writes of the long-term memory: traits and facts. The caller opens the transaction."""
 
 import json
 from collections import Counter
@@ -7,19 +7,20 @@ from types import MappingProxyType
 
 import apsw
 
+from memoryos_mcp.model.ids import fold_dimension
 from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, CorrectedFact, KnowledgeChange
-from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.storage.sqlite.blocklist import is_refused_fact, is_refused_trait
 from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, from_us, numbers, offset_s, to_us
 from memoryos_mcp.storage.sqlite.vector_table import note_change
 from memoryos_mcp.storage.values import ARCHIVED, Learning
 
-WISHES_KEPT = 50
-# Parameter: the present, microseconds.
-IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
-# True for facts that would be in force at ?4, microseconds, without the facts ?5, a JSON list.
+MAX_WISHES = 50
+# Whether a fact is valid; the parameter is the current time in microseconds.
+IS_VALID = "(valid_until_us IS NULL OR valid_until_us > ?)"
+# Whether a fact would be valid at ?4, in microseconds, if the facts in the JSON list ?5 did not exist.
 _LEFT_OUT = "(SELECT value FROM json_each(?5))"
-WOULD_HOLD = (
+WOULD_BE_VALID = (
     f"fact NOT IN {_LEFT_OUT} AND (valid_until_us IS NULL OR valid_until_us > ?4 OR (superseded_by IN {_LEFT_OUT} "
     "AND ended_by IS NULL AND (stated_until_us IS NULL OR stated_until_us > ?4)))"
 )
@@ -45,11 +46,22 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
     ]
 
 
-def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
-    """Return whether the state from which the lessons were computed is still current.
+def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool = False) -> str | None:
+    """Return the dimension of a trait, ignoring case and spaces; None if there is no such trait.
 
-    Their traits are unchanged, the facts they name are in force, the user has corrected nothing since, and no older
-    fact has the slot of a new one without being superseded by it.
+    With ``with_history``, previous traits count as well.
+    """
+    history = " UNION SELECT dimension FROM trait_history" if with_history else ""
+    rows = all_rows(connection, f"SELECT dimension FROM traits{history}")  # noqa: S608 - constant
+    dimensions = [str(row[0]) for row in rows]
+    return next((each for each in dimensions if fold_dimension(each) == fold_dimension(name)), None)
+
+
+def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
+    """Return whether lessons are still based on the current memory.
+
+    They are not if one of their traits has changed, one of their facts is no longer valid, the user has made a
+    correction since, or a new fact does not supersede every older fact with its slot.
     """
     lessons = learning.lessons
     if corrected_facts(connection) != list(learning.corrections):
@@ -63,30 +75,30 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
     later = []
     if learning.replaces is not None:
         later = learned_later(connection, learning.replaces, min(learning.pages))
-    holding = connection.execute(
-        f"SELECT count(*) FROM facts WHERE fact IN (SELECT value FROM json_each(?1)) AND {WOULD_HOLD}",  # noqa: S608
+    valid = connection.execute(
+        f"SELECT count(*) FROM facts WHERE fact IN (SELECT value FROM json_each(?1)) AND {WOULD_BE_VALID}",  # noqa: S608
         (json.dumps(sorted(needed)), None, None, now_us, json.dumps(later)),
     ).get
-    if holding != len(needed):
+    if valid != len(needed):
         return False
     added = [change for change in lessons.knowledge if isinstance(change, AddFact) and change.slot is not None]
-    return all(_is_alone(connection, change, owner(change.about), now_us, later) for change in added)
+    return all(_supersedes_all(connection, change, owner(change.about), now_us, later) for change in added)
 
 
-def _is_alone(
+def _supersedes_all(
     connection: apsw.Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
 ) -> bool:
-    """Return whether a new fact supersedes every fact with its slot that was said before it."""
+    """Return whether a new fact supersedes every earlier fact with its slot."""
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
-        f"AND folded <> ?6 AND ({_LAST_SAID}, {_LAST_SEQ}) <= (?7, ?8) AND {WOULD_HOLD}"
+        f"AND folded <> ?6 AND ({_LAST_SAID}, {_LAST_SEQ}) <= (?7, ?8) AND {WOULD_BE_VALID}"
     )
-    given = (change.about, assistant_id, change.slot, now_us, json.dumps(later), folded(change.text))
-    return set(numbers(connection, sql, *given, *_said(connection, change))) <= set(change.supersedes)
+    parameters = (change.about, assistant_id, change.slot, now_us, json.dumps(later), folded(change.text))
+    return set(numbers(connection, sql, *parameters, *_last_said(connection, change))) <= set(change.supersedes)
 
 
 def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
-    """Return the facts that ``learner`` learned only from pages from ``from_seq`` on."""
+    """Return the facts of ``learner`` whose evidence is only in pages with at least this ``seq``."""
     sql = (
         "SELECT fact FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
         "AND fact IN (SELECT fact FROM fact_evidence WHERE seq >= ?2) "
@@ -95,7 +107,7 @@ def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> l
     return numbers(connection, sql, learner, from_seq)
 
 
-# When a fact's newest page was said, and the page's ``seq``; without pages, when the fact began to hold, and 0.
+# The newest time and ``seq`` of a fact's evidence; without evidence the start of its validity, and 0.
 _LAST_SAID = (
     "coalesce((SELECT max(occurred_us) FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = facts.fact), "
     "valid_from_us)"
@@ -103,8 +115,8 @@ _LAST_SAID = (
 _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = facts.fact), 0)"
 
 
-def _said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
-    """Return when a new fact's newest page was said, microseconds, and the page's ``seq``."""
+def _last_said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
+    """Return the newest time, in microseconds, and ``seq`` of a new fact's evidence."""
     sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
     said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
     return to_us(change.valid_from) if said_us is None else int(said_us), max(change.evidence, default=0)
@@ -128,9 +140,9 @@ def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
 
 
 def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Set the learned traits and keep the replaced ones as history; refused traits are skipped.
+    """Set the learned traits and add the previous ones to the history; refused traits are skipped.
 
-    A trait set by the user only gains evidence. So does another learner's trait if the fallback did the learning.
+    A trait set by the user only gets more evidence. So does another learner's trait if the learning is degraded.
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -140,7 +152,8 @@ def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> 
         if owner == "user" or (learning.is_degraded and owner not in {None, learning.learner}):
             connection.execute("UPDATE traits SET updated_us = ? WHERE dimension = ?", (now_us, change.dimension))
         else:
-            _set_trait(connection, change, learning.learner, now_us)
+            add_to_history(connection, change.dimension, now_us)
+            set_trait(connection, change.dimension, change.level, change.reason, now_us, learning.learner)
         connection.executemany(
             "INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING",
             [(change.dimension, seq) for seq in change.evidence],
@@ -149,26 +162,32 @@ def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> 
         note_change(connection, "profile", 0)
 
 
-def _set_trait(connection: apsw.Connection, change: TraitChange, learner: str, now_us: int) -> None:
-    to_history(connection, change.dimension, now_us)
+def set_trait(
+    connection: apsw.Connection, dimension: str, level: str, reason: str, updated_us: int, learner: str
+) -> None:
+    """Add a trait, or replace its value."""
     connection.execute(
         "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
         "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
-        (change.dimension, change.level, change.reason, now_us, learner),
+        (dimension, level, reason, updated_us, learner),
     )
 
 
-def change_knowledge(
-    connection: apsw.Connection,
-    learning: Learning,
-    owner: Callable[[About], str],
-    now_us: int,
-) -> None:
-    """Add, supersede and confirm facts; a fact that already exists is confirmed, never stored twice.
+def delete_trait(connection: apsw.Connection, dimension: str) -> None:
+    """Delete a trait with its evidence, but not its history."""
+    connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
+    connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
+    note_change(connection, "profile", 0)
 
-    A confirmed fact keeps its learner, unless that learner is being replaced. Refused facts are skipped. Of several new
-    facts with one slot, the last in the lessons holds.
+
+def change_knowledge(
+    connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int
+) -> None:
+    """Add, supersede and confirm facts; a fact that already exists is confirmed instead of added.
+
+    A confirmed fact keeps its learner, except a learner to be replaced. Refused facts are skipped. Of several new facts
+    with the same slot, the last one becomes valid.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -192,7 +211,7 @@ def change_knowledge(
         note_change(connection, "fact", fact)
 
 
-def add_found_facts(
+def import_facts(
     connection: apsw.Connection,
     facts: Sequence[AddFact],
     learner: str,
@@ -200,15 +219,12 @@ def add_found_facts(
     capacity: int,
     now_us: int,
 ) -> Counter[str]:
-    """Add facts that have no pages; return how many are new, and how many were archived, as `ARCHIVED`.
-
-    A fact that ever existed, even if it no longer holds, is not new.
-    """
+    """Add facts without evidence, unless they exist or have existed; see `UserData.import_facts`."""
     new = Counter[str]()
     for fact in facts:
         sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
         if connection.execute(sql, (fact.about, owner(fact.about), folded(fact.text))).get is None:
-            # It was last confirmed when it was learned, not when it was imported.
+            # The time of confirmation is when the fact was learned, not when it is imported.
             number, _ = _add_fact(connection, fact, learner, owner, to_us(fact.valid_from))
             note_change(connection, "fact", number)
             new["fact"] += 1
@@ -224,29 +240,29 @@ def _add_fact(
     now_us: int,
     added: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[int, bool]:
-    """Return the fact's number, and whether it already existed.
+    """Add a fact; return its number, and whether it already existed.
 
-    ``added`` contains the facts that the same lessons have already added, by their folded text.
+    ``added`` contains the facts that the same lessons have added before, by their folded text.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
-    begin_us, said = to_us(change.valid_from), _said(connection, change)
-    # Learners do not see archived facts, but an archived fact must not stay in force beside a new one with its slot.
+    begin_us, said = to_us(change.valid_from), _last_said(connection, change)
+    # Learners do not see archived facts, so an archived fact with the slot of the new one is superseded here.
     sql = (
-        f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
+        f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
         "AND folded <> ? AND (is_archived = 1 OR fact IN (SELECT value FROM json_each(?)))"
     )
-    given = (now_us, change.about, assistant_id, change.slot, words, json.dumps(list(added.values())))
-    unseen = numbers(connection, sql, *given)
+    parameters = (now_us, change.about, assistant_id, change.slot, words, json.dumps(list(added.values())))
+    unseen = numbers(connection, sql, *parameters)
     named = [added[folded(text)] for text in change.ends if folded(text) in added]
     supersedes = [old for old in dict.fromkeys([*change.supersedes, *unseen, *named]) if old != added.get(words)]
     connection.executemany(
-        # A fact said to hold since before the older fact began ends that one at the time it was said.
+        # The older fact ends when the new one begins or, if the new one began first, when the new one was said.
         "UPDATE facts SET valid_until_us = max(valid_from_us, min(iif(?1 >= valid_from_us, ?1, ?2), "
         "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
         [(begin_us, max(begin_us, min(said[0], now_us)), old) for old in supersedes],
     )
-    sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
+    sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
     was_there = fact is not None
     if fact is None:
@@ -279,11 +295,11 @@ def _add_fact(
 
 
 def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """End a fact where a newer one has the same slot: pages may be read in another order than they were said."""
+    """End a fact at the start of a newer one with its slot, which exists if an older page was read later."""
     sql = (
         f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
         "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "
-        f"AND fact <> ?1 AND {IN_FORCE.replace('?', '?2')} "
+        f"AND fact <> ?1 AND {IS_VALID.replace('?', '?2')} "
         "AND (last_said, last_seq) > (?3, ?4) ORDER BY last_said, last_seq LIMIT 1"
     )
     for newer, begin_us, newer_said_us, _ in all_rows(connection, sql, fact, now_us, *said):
@@ -295,21 +311,19 @@ def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, i
 
 
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
-    """Archive each owner's facts beyond the capacity, least recently confirmed first, the user's own last.
+    """Archive the facts about each side beyond the capacity, and return their number.
 
-    Wishes have a capacity of their own, as there are seldom more than a few.
-
-    Returns:
-        The number of archived facts.
+    The least recently confirmed facts are archived first, and facts stated by the user last. The capacity for wishes is
+    `MAX_WISHES`.
     """
     archived = numbers(
         connection,
         "UPDATE facts SET is_archived = 1 WHERE fact IN (SELECT fact FROM (SELECT fact, row_number() OVER "  # noqa: S608
         "(PARTITION BY about, assistant_id, kind ORDER BY learned_by = 'user' DESC, confirmed_us DESC, fact DESC) "
-        f"AS place, kind FROM facts WHERE {IN_FORCE} AND is_archived = 0) "
+        f"AS place, kind FROM facts WHERE {IS_VALID} AND is_archived = 0) "
         "WHERE place > iif(kind = 'wish', ?, ?)) RETURNING fact",
         now_us,
-        WISHES_KEPT,
+        MAX_WISHES,
         capacity,
     )
     for fact in archived:
@@ -318,7 +332,7 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
 
 
 def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Remove the replaced learner's traits if other learners have since read every page they rest on."""
+    """Delete traits of the replaced learner if other learners have read all pages that are evidence of them."""
     if learning.replaces is None or not learning.segments:
         return
     sql = (
@@ -328,18 +342,16 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
         "WHERE trait_evidence.dimension = traits.dimension AND coalesce(pages.learned_by, ?1) = ?1)"
     )
     for (dimension,) in all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages))):
-        to_history(connection, dimension, now_us)
-        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
-        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
-        note_change(connection, "profile", 0)
+        add_to_history(connection, dimension, now_us)
+        delete_trait(connection, dimension)
 
 
 def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Remove the replaced learner's facts that rest only on pages that others have read by now.
+    """Delete facts of the replaced learner if other learners have read all pages that are evidence of them.
 
-    Facts that they superseded hold again, until the lessons end them. A fact stays if the lessons contain or confirm
-    it. A wish or a fact with a slot also stays if the lessons contain nothing from its pages: a model that overlooks it
-    must not remove it. Facts that the user corrected are neither removed nor restored.
+    Facts that they superseded become valid again. A fact stays if the lessons contain or confirm it. A wish or a fact
+    with a slot also stays if the lessons contain nothing from its pages, because a model may have overlooked it. Facts
+    that the user corrected are neither deleted nor restored.
     """
     if learning.replaces is None or not learning.is_reading:
         return
@@ -351,52 +363,48 @@ def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: 
         "AND coalesce(pages.read_by, ?1) = ?1 AND seq NOT IN (SELECT value FROM json_each(?2)))"
     )
     knowledge = learning.lessons.knowledge
-    told_of = {seq for change in knowledge for seq in change.evidence}
+    mentioned_pages = {seq for change in knowledge for seq in change.evidence}
     confirmed = {change.fact for change in knowledge if isinstance(change, ConfirmFact)}
-    told = {(c.about, owner(c.about), folded(c.text)) for c in knowledge if isinstance(c, AddFact)}
-    going, revising = [], []
+    learned = {(c.about, owner(c.about), folded(c.text)) for c in knowledge if isinstance(c, AddFact)}
+    deleted, relearned = [], []
     rows = all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages)))
-    for fact, about, assistant_id, words, is_foremost, evidence in rows:
+    for fact, about, assistant_id, words, may_be_overlooked, evidence in rows:
         if fact in confirmed:
             continue
-        if (about, assistant_id, words) in told:
-            revising.append(fact)
-        elif not is_foremost or told_of.intersection(json.loads(evidence)):
-            going.append(fact)
-    for fact in revising:
-        _give_back(connection, fact, "[]")
-    drop_facts(connection, going)
+        if (about, assistant_id, words) in learned:
+            relearned.append(fact)
+        elif not may_be_overlooked or mentioned_pages.intersection(json.loads(evidence)):
+            deleted.append(fact)
+    for fact in relearned:
+        _restore_superseded(connection, fact, "[]")
+    drop_facts(connection, deleted)
 
 
 def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
-    """Delete facts; facts that they superseded hold again, unless they are deleted too or the user ended them."""
-    going = json.dumps(list(facts))
+    """Delete facts. The facts that they superseded become valid again, except those that the user ended."""
+    deleted = json.dumps(list(facts))
     for fact in facts:
-        _drop_fact(connection, fact, going)
+        successor = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
+        if successor is not None:
+            connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (successor, fact))
+        _restore_superseded(connection, fact, deleted)
+        connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))
+        connection.execute("DELETE FROM facts WHERE fact = ?", (fact,))
+        note_change(connection, "fact", fact)
 
 
-def _drop_fact(connection: apsw.Connection, fact: int, going: str) -> None:
-    heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
-    if heir is not None:  # its successor now also supersedes the facts that it had superseded
-        connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))
-    _give_back(connection, fact, going)
-    connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))
-    connection.execute("DELETE FROM facts WHERE fact = ?", (fact,))
-    note_change(connection, "fact", fact)
-
-
-def _give_back(connection: apsw.Connection, fact: int, going: str) -> None:
-    """Restore the facts that a fact superseded, except those in ``going`` and those that the user ended."""
+def _restore_superseded(connection: apsw.Connection, fact: int, deleted: str) -> None:
+    """Restore the facts that a fact superseded, except those in the list ``deleted`` and those that the user ended."""
     connection.execute(
-        "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # one with the same text may be in force
+        "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact with the same text may be valid
         "WHERE superseded_by = ? AND ended_by IS NULL AND fact NOT IN (SELECT value FROM json_each(?))",
-        (fact, going),
+        (fact, deleted),
     )
     connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
 
 
-def to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
-    """Add a trait's current value to the history; if the user ended it, keep its evidence, to make it restorable."""
+def add_to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
+    """Add a trait's current value to the history, with its evidence if the user ended it and may restore it."""
     connection.execute(
         "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
         "evidence) SELECT dimension, level, reason, updated_us, ?1, ?2, learned_by, iif(?2 IS NULL, '[]', "

@@ -19,9 +19,9 @@ T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-# The fields of a turn that the checksum does not cover; their columns have the same names.
+# The fields of a turn that the checksum does not include; their columns have the same names.
 _UNSUMMED = tuple(name for name in TURN_FIELDS if name not in {*checksums.SUMMED, "occurred_at"})
-# The fields among them that a column does not hold as they are.
+# Converters of these fields, if the type of the column is a different one.
 _FROM_COLUMN: Mapping[str, Callable[[Any], Any]] = {"gives_orders": bool}
 PAGE_COLUMNS = (
     "seq, session, tier, chain, (SELECT summary FROM chains WHERE chains.chain = pages.chain), segment, organised_by, "  # noqa: S608
@@ -30,18 +30,18 @@ PAGE_COLUMNS = (
 
 
 def to_us(moment: datetime) -> int:
-    """Return microseconds since 1970 UTC, exactly."""
+    """Return the microseconds since 1970 UTC, exactly."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def from_us(us: int, utc_offset_s: int = 0) -> datetime:
-    """Return the instant in the zone of the given offset."""
+    """Return the time with a UTC offset, of microseconds since 1970 UTC."""
     instant = _EPOCH + timedelta(microseconds=us)
     return instant.astimezone(timezone(timedelta(seconds=utc_offset_s))) if utc_offset_s else instant
 
 
 def any_time(us: int) -> datetime:
-    """Return the instant of a damaged page, 1970 if it is out of range."""
+    """Return the time of a page that may be damaged; 1970 if it is out of range."""
     try:
         return from_us(us)
     except OverflowError:
@@ -49,13 +49,13 @@ def any_time(us: int) -> datetime:
 
 
 def offset_s(moment: datetime) -> int:
-    """Return the UTC offset in whole seconds, 0 without a zone."""
+    """Return the UTC offset in whole seconds; 0 without a time zone."""
     offset = moment.utcoffset()
     return int(offset.total_seconds()) if offset else 0
 
 
 def to_page(row: Sequence[Any]) -> Page:
-    """Return the page of a row of `PAGE_COLUMNS`; a damaged page has `DAMAGED_TEXT` as its text."""
+    """Convert a row of `PAGE_COLUMNS`; a damaged page gets `DAMAGED_TEXT` as its text."""
     seq, session, tier, chain, summary, segment, organised_by, read_by, learned_by, stored, *turn = row
     said, unsummed = turn[: -len(_UNSUMMED)], turn[-len(_UNSUMMED) :]
     page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response = said
@@ -89,7 +89,7 @@ def _as_is(value: T) -> T:
 
 
 def turn_row(page_id: str, turn: Turn) -> dict[str, Any]:
-    """Return the columns of a page that hold its id and its turn, with the checksum, by name."""
+    """Return the id, turn and checksum of a page as columns, by name."""
     row = {name: getattr(turn, name) for name in TURN_FIELDS if name != "occurred_at"}
     row |= {"page_id": page_id, "occurred_us": to_us(turn.occurred_at), "utc_offset_s": offset_s(turn.occurred_at)}
     return row | {"checksum": checksums.checksum_of(row)}
@@ -103,7 +103,7 @@ SEGMENT_COLUMNS = (
 
 
 def to_segment(row: tuple[Any, ...]) -> Segment:
-    """Return the segment of a row of `SEGMENT_COLUMNS`, whose first parameter is the vector space."""
+    """Convert a row of `SEGMENT_COLUMNS`, whose first parameter is the vector space."""
     segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, summariser = row
     return Segment(
         segment=segment,
@@ -119,7 +119,7 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
     )
 
 
-FACT_ROWS_KEPT = 20_000
+MAX_CACHED_FACTS = 20_000
 FACT_COLUMNS = (
     "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
     "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
@@ -132,7 +132,7 @@ FACT_COLUMNS = (
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
-    """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the vector space."""
+    """Convert a row of `FACT_COLUMNS`, whose first parameter is the vector space."""
     fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
     learned_by, last_said, is_corrected = said
     last_us, last_seq = json.loads(last_said or "[null, null]")
@@ -156,18 +156,15 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
 
 
 class FactRows:
-    """A cache of facts made from rows of `FACT_COLUMNS`. Safe to share between threads.
-
-    Every batch reads thousands of facts, and few of them have changed.
-    """
+    """A cache of converted rows of `FACT_COLUMNS`, few of which change between reads. Safe to share between threads."""
 
     def __init__(self) -> None:
-        # By the fact's number: the hash of its row, and the fact.
+        # The hash of its row and the fact, by the number of the fact.
         self._known: dict[int, tuple[int, Fact]] = {}
 
     def facts(self, rows: Iterable[tuple[Any, ...]]) -> list[Fact]:
-        """Return the facts of rows, in their order."""
-        if len(self._known) > FACT_ROWS_KEPT:
+        """Convert rows of `FACT_COLUMNS`."""
+        if len(self._known) > MAX_CACHED_FACTS:
             self._known = {}
         return [self._fact(row) for row in rows]
 
@@ -180,17 +177,17 @@ class FactRows:
 
 
 def folded(text: str) -> str:
-    """Return a fact's normalised words; two facts with the same words are one."""
+    """Return the normalised words of a fact; facts with equal words are the same fact."""
     return " ".join(words(text)) or text.casefold()
 
 
 def to_blob(vector: Vector) -> bytes:
-    """Return a vector as half-precision bytes: they need half the space and change cosines by less than 0.001."""
+    """Return a vector as bytes of half precision, which changes cosines by less than 0.001."""
     return vector.astype(np.float16).tobytes()
 
 
 def to_vector(blob: bytes | None) -> Vector | None:
-    """Return the vector of `to_blob`'s bytes, float32."""
+    """Return the float32 vector for a result of `to_blob`."""
     return None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)
 
 
@@ -200,7 +197,7 @@ def all_rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tu
 
 
 def newest_seq(connection: apsw.Connection) -> int:
-    """Return the newest page's ``seq``, 0 without pages."""
+    """Return the ``seq`` of the newest page; 0 without pages."""
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
 
 
@@ -209,8 +206,8 @@ def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int
     return [row[0] for row in connection.execute(sql, parameters)]
 
 
-def rehearsed(connection: apsw.Connection, change: Callable[[], T]) -> T:
-    """Run a change inside the caller's transaction, undo it, and return its result."""
+def rolled_back(connection: apsw.Connection, change: Callable[[], T]) -> T:
+    """Run a change inside the caller's transaction, roll it back, and return its result."""
     connection.execute("SAVEPOINT rehearsal")
     try:
         return change()

@@ -1,4 +1,4 @@
-"""Writes to the mid-term memory, chains and segments, each inside a transaction of the caller."""
+"""Writes to the mid-term memory: chains and segments. The caller opens the transaction."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,14 @@ from typing import Any
 
 import apsw
 
-from memoryos_mcp.storage.sqlite.vector_table import drop_segment_vectors, note_change, set_segment_vectors
+from memoryos_mcp.storage.sqlite.vector_table import drop_segment_vectors, note_change, set_segment_vector
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
 
 _LISTED = "(SELECT value FROM json_each(?))"
 
 
 def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: int) -> None:
-    """Count retrievals of segments."""
+    """Add to the visits of segments."""
     for segment, count in visits.items():
         connection.execute(
             "UPDATE segments SET n_visit = n_visit + ?, last_visit_us = max(last_visit_us, ?) WHERE segment = ?",
@@ -24,31 +24,31 @@ def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: in
 
 
 def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: int) -> bool:
-    """File pages; return False, with nothing written, if a page's tier or degraded mark has changed since."""
+    """Put pages into chains and segments; return False, with nothing written, if the filing is outdated."""
     pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
     where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
-    there = connection.execute(f"SELECT count(*) FROM pages WHERE {where} AND seq IN {_LISTED}", (pages,)).get  # noqa: S608 - constants
-    if there != sum(len(plan.pages) for plan in filing.segments):
+    found = connection.execute(f"SELECT count(*) FROM pages WHERE {where} AND seq IN {_LISTED}", (pages,)).get  # noqa: S608 - constants
+    if found != sum(len(plan.pages) for plan in filing.segments):
         return False
-    left = _leave(connection, pages) if filing.is_redo else _Left()
+    previous = _take_out(connection, pages) if filing.is_redo else _Previous()
     for chain_plan in filing.chains:
         _extend_chain(connection, chain_plan)
     for segment_plan in filing.segments:
-        _extend_segment(connection, space, segment_plan, left, now_us)
+        _extend_segment(connection, space, segment_plan, previous, now_us)
     connection.execute(
         f"UPDATE pages SET organised_by = ?, is_degraded = ?, attempts = 0 WHERE seq IN {_LISTED}",  # noqa: S608
         (filing.organiser, filing.is_degraded, pages),
     )
-    _clear_up(connection, left)
+    _clear_up(connection, previous)
     return True
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
-    """The previous chains and segments of pages that are filed again.
+class _Previous:
+    """The previous chains and segments of moved pages.
 
     Attributes:
-        unread: ``seq`` of pages to be analysed again, because the previous organiser had also analysed them.
+        unread: ``seq`` of pages to be read for the profile again, because the previous organiser had read them.
     """
 
     chains: Sequence[int] = ()
@@ -56,8 +56,8 @@ class _Left:
     unread: frozenset[int] = frozenset()
 
 
-def _leave(connection: apsw.Connection, pages: str) -> _Left:
-    """Take pages out of their chains and segments."""
+def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
+    """Remove pages from their chains and segments."""
     sql = f"SELECT seq, chain, segment, is_analysed AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
     rows: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     connection.execute(
@@ -65,20 +65,20 @@ def _leave(connection: apsw.Connection, pages: str) -> _Left:
         f"is_analysed = is_analysed AND learned_by <> organised_by WHERE seq IN {_LISTED}",
         (pages,),
     )
-    return _Left(
+    return _Previous(
         chains=sorted({chain for _, chain, _, _ in rows if chain is not None}),
         segments=sorted({segment for _, _, segment, _ in rows if segment is not None}),
         unread=frozenset(seq for seq, _, _, is_unread in rows if is_unread),
     )
 
 
-def _clear_up(connection: apsw.Connection, left: _Left) -> None:
-    """Remove empty chains and segments; the remaining segments lose their vectors, which are computed again."""
-    for chain in left.chains:
+def _clear_up(connection: apsw.Connection, previous: _Previous) -> None:
+    """Delete empty chains and segments, and the vectors of the other segments, which are computed again."""
+    for chain in previous.chains:
         connection.execute(
             "DELETE FROM chains WHERE chain = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE chain = ?1)", (chain,)
         )
-    for segment in left.segments:
+    for segment in previous.segments:
         recount(connection, segment)
         connection.execute("DELETE FROM segments WHERE segment = ? AND page_count = 0", (segment,))
         drop_segment_vectors(connection, segment)
@@ -95,7 +95,9 @@ def _extend_chain(connection: apsw.Connection, plan: ChainPlan) -> None:
     connection.executemany("UPDATE pages SET chain = ? WHERE seq = ?", [(chain, seq) for seq in plan.pages])
 
 
-def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, left: _Left, now_us: int) -> None:
+def _extend_segment(
+    connection: apsw.Connection, space: int, plan: SegmentPlan, previous: _Previous, now_us: int
+) -> None:
     segment = plan.segment
     if segment is None:
         connection.execute(
@@ -114,19 +116,19 @@ def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, 
             plan.digest.summary,
             plan.summariser,
             json.dumps(plan.pages),
-            not left.unread.isdisjoint(plan.pages),
+            not previous.unread.isdisjoint(plan.pages),
             segment,
         ),
     )
     if plan.vector is not None:
         drop_segment_vectors(connection, segment)
-        set_segment_vectors(connection, space, {segment: plan.vector})
+        set_segment_vector(connection, space, segment, plan.vector)
     recount(connection, segment)
     note_change(connection, "segment", segment)
 
 
 def recount(connection: apsw.Connection, segment: int) -> None:
-    """Update a segment's page counts."""
+    """Update the page counts of a segment."""
     connection.execute(
         "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
         "unanalysed_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1 AND is_analysed = 0) "
@@ -136,7 +138,7 @@ def recount(connection: apsw.Connection, segment: int) -> None:
 
 
 def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> None:
-    """Remove segments from the scored mid-term memory."""
+    """Archive segments, so that they are no longer ranked."""
     for segment in segments:
         connection.execute("UPDATE segments SET is_archived = 1 WHERE segment = ?", (segment,))
         note_change(connection, "segment", segment)
@@ -148,7 +150,7 @@ def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) ->
 
 
 def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
-    """Mark pages as read for the profile; if any is new, reset the visits and interaction length of its segments."""
+    """Mark pages as read for the profile; if any was unread, reset the visits and interaction of the segments."""
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
     has_new = bool(connection.execute(sql, (pages,)).get)
@@ -158,7 +160,7 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
         "WHERE seq IN (SELECT value FROM json_each(?4))",
         (learning.learner, learning.is_degraded, learning.replaces, pages),
     )
-    # The pages may have been filed again since they were read.
+    # The pages may have been moved to other segments since they were read.
     sql = f"SELECT DISTINCT segment FROM pages WHERE segment IS NOT NULL AND seq IN {_LISTED}"  # noqa: S608
     filed_under: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     for read in sorted({*learning.segments, *(row[0] for row in filed_under)}):
@@ -173,26 +175,26 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
 
 
 def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int:
-    """Count one failed attempt on pages; return the highest count among them."""
+    """Count a failed attempt for each of some pages; return the highest count of them."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
     return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608
 
 
 def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
-    """Count one failed attempt on a segment; return how many it has had."""
+    """Count a failed attempt for a segment; return its count."""
     connection.execute("UPDATE segments SET attempts = attempts + 1 WHERE segment = ?", (segment,))
     return int(connection.execute("SELECT attempts FROM segments WHERE segment = ?", (segment,)).get or 0)
 
 
 def accept_degraded(connection: apsw.Connection, pages: Sequence[int]) -> None:
-    """Accept the fallback's result for pages."""
+    """Accept the fallback's result for degraded pages."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
 
 
 def mark_degraded(connection: apsw.Connection, worker: str) -> int:
-    """Mark everything that a worker organised or learned as to be redone; return how many pages wait for it."""
+    """Mark all pages that a worker organised or learned from as degraded; see `Work.mark_degraded`."""
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
     )

@@ -1,6 +1,6 @@
-"""A user's file with its connections: opened safely, and closed so that it is complete.
+"""A user's file and its connections: checks before opening, and complete files after closing.
 
-A file is checked before it is opened for writing. A damaged, foreign or newer file is refused and left unchanged.
+A file that is damaged, or made by another program or a newer version, is refused and left unchanged.
 """
 
 import logging
@@ -27,42 +27,42 @@ from memoryos_mcp.storage.sqlite.connections import (
     use_wal,
 )
 from memoryos_mcp.storage.sqlite.file_errors import translated
-from memoryos_mcp.storage.sqlite.file_header import look_at_content, look_at_header
+from memoryos_mcp.storage.sqlite.file_header import check_content, check_header
 from memoryos_mcp.storage.sqlite.integrity import integrity_check
 from memoryos_mcp.storage.sqlite.journals import (
     checkpointed,
-    folder_held,
     forget_owner,
     identity,
     is_in_use,
+    locked_folder,
     note_owner,
     note_previous_owner,
     remove_empty,
     set_aside_foreign,
 )
-from memoryos_mcp.storage.sqlite.places import Place, lost, unwritable
-from memoryos_mcp.storage.sqlite.rescuing import drop_if_held, fold_journal, keep_lost
+from memoryos_mcp.storage.sqlite.places import FileIdentity, lost_message, unwritable_reason
+from memoryos_mcp.storage.sqlite.rescuing import fold_journal, keep_lost, remove_if_contained
 from memoryos_mcp.storage.sqlite.unwritable_file import UnwritableFile
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# A larger file is checked in the background.
+# Larger files are checked for damage in the background.
 CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
 
 
 class OpenFile:
-    """A user's file with one writing connection and any number of reading ones. Every method blocks.
+    """A user's file with one writing connection and any number of reading connections. Every method blocks.
 
-    Any number of threads may read at once. The caller ensures that only one writes, and that nothing else is under way
-    while the file is opened, kept or closed.
+    Several threads may read at the same time. The caller ensures that only one thread writes, and that no other call
+    runs during `open`, `keep_lost` and `close`.
 
     Attributes:
         path: The file.
-        writer: The writing connection; None before the file is opened and after it is closed.
-        checkpoints: Its checkpoints.
-        only_readable: Set if the file cannot be written, and was opened only for reading.
+        writer: The writing connection; None before `open` and after `close`.
+        checkpoints: The checkpoints of the writing connection.
+        only_readable: Set if the file cannot be written at present, and so was opened for reading.
     """
 
     def __init__(self, path: Path, checks: Checks, *, only_reads: bool) -> None:
@@ -74,54 +74,46 @@ class OpenFile:
         self._checks = checks
         self._readers: list[apsw.Connection] = []
         self._damage: DamagedStoreError | None = None
-        self._place: Place | None = None
-        self._kept: Path | None = None
+        self._identity: FileIdentity | None = None
+        self._saved: Path | None = None
 
     def open(self, user_id: str) -> None:
         """Open the file; see `Database.open`."""
         require_version()
         with self.translated():
-            look_at_header(self.path)
+            check_header(self.path)
             try:
                 self._open_to_write(user_id)
             except (apsw.Error, OSError) as error:
                 self.close()
-                reason = unwritable(self.path)
+                reason = unwritable_reason(self.path)
                 if reason is None or isinstance(error, apsw.CorruptError | apsw.NotADBError):
                     raise
-                self._open_as_it_is(user_id, reason)
+                self._open_unwritable(user_id, reason)
             except BaseException:
                 self.close()
                 raise
 
     def is_in_place(self) -> bool:
-        """See `Database.is_in_place`."""
+        """Return whether this file is current; see `Store.is_in_place`."""
         try:
-            if self.only_readable is not None and not self.only_readable.is_all_there_is():
+            if self.only_readable is not None and not self.only_readable.is_up_to_date():
                 return False
-            return self._place is None or self._place.is_held()
+            return self._identity is None or self._identity.is_unchanged()
         except OSError:
-            return True  # the next use raises the error
+            return True  # the next use of the file raises the error
 
     def opened(self) -> apsw.Connection:
-        """Return the writing connection.
-
-        Raises:
-            StorageError: The file is closed.
-        """
+        """Return the writing connection; raise `StorageError` if the file is closed."""
         if self.writer is None:
             msg = "the store is closed; nothing was stored"
             raise StorageError(msg)
         return self.writer
 
     def refuse_if_lost(self) -> None:
-        """Refuse to use a file that was replaced or removed.
-
-        Raises:
-            StorageError: It was.
-        """
-        if self._place is not None:
-            self._place.refuse_if_lost()
+        """Raise `StorageError` if the file was replaced or removed."""
+        if self._identity is not None:
+            self._identity.refuse_if_lost()
 
     def connect(self) -> apsw.Connection:
         """Return a new connection; the caller closes it."""
@@ -130,11 +122,7 @@ class OpenFile:
         return connection
 
     def read(self, query: Callable[[apsw.Connection], T]) -> T:
-        """Return the result of a query on a reading connection, which is made only when the others are in use.
-
-        Raises:
-            StorageError: It could not be read.
-        """
+        """Return the result of a query on an idle reading connection, or a new one if none is idle."""
         self.opened()
         with self.translated():
             self.refuse_if_lost()
@@ -150,43 +138,43 @@ class OpenFile:
                 self._readers.append(reader)
 
     def keep_lost(self) -> None:
-        """Save the content of a file that was replaced or removed; see `Database.keep_lost`."""
-        place = self._place
-        if self._kept is not None or place is None or self.writer is None:
+        """If the file was replaced or removed, save its content as a copy; see `Store.keep_lost`."""
+        opened = self._identity
+        if self._saved is not None or opened is None or self.writer is None:
             return
-        if not place.is_held() and not place.has_lost_only_index():
+        if not opened.is_unchanged() and not opened.has_lost_only_index():
             with self.translated():
-                self._kept = keep_lost(place, self.writer)
+                self._saved = keep_lost(opened, self.writer)
 
     def close(self) -> None:
-        """Close the connections; the file is then complete without its side files."""
+        """Close the connections; the file is then complete without a journal."""
         connections = [*self._readers, *([self.writer] if self.writer else [])]
-        place, is_lost, has_whole_journal = self._place, False, False
+        opened, is_lost, has_whole_journal = self._identity, False, False
         try:
-            if place is not None and not place.is_held():
-                is_lost, has_whole_journal = True, place.has_lost_only_index()
+            if opened is not None and not opened.is_unchanged():
+                is_lost, has_whole_journal = True, opened.has_lost_only_index()
                 leave_journal(connections)  # otherwise SQLite would remove the journal of the new file
                 if not has_whole_journal:
                     self.keep_lost()
-                    self._remove_journals(place)
+                    self._remove_journals(opened)
         except (apsw.Error, OSError, StorageError) as error:
-            logger.warning("what %s held could not be kept: %s", self.path, type(error).__name__)
+            logger.warning("the previous content of %s could not be saved: %s", self.path, type(error).__name__)
         finally:
-            self._readers, self.writer, self._place = [], None, None
-            self._close_each(connections, is_opened=place is not None, is_lost=is_lost)
-        self._tidy(is_opened=place is not None)
+            self._readers, self.writer, self._identity = [], None, None
+            self._close_each(connections, is_opened=opened is not None, is_lost=is_lost)
+        self._tidy(is_opened=opened is not None)
         try:
             if has_whole_journal:
                 fold_journal(self.path)
-            if self._kept is not None:
-                drop_if_held(self._kept, self.path)
+            if self._saved is not None:
+                remove_if_contained(self._saved, self.path)
         except (apsw.Error, OSError) as error:
-            logger.warning("what %s held could not be looked at: %s", self.path, type(error).__name__)
-        self._kept = None
+            logger.warning("the previous content of %s could not be checked: %s", self.path, type(error).__name__)
+        self._saved = None
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Translate errors of SQLite and the system into ours; once damage is found, refuse all further use."""
+        """Translate errors of SQLite and the operating system; once damage is found, every later call fails."""
         if self._damage is not None:
             raise self._damage
         try:
@@ -201,63 +189,63 @@ class OpenFile:
             make_private(self.path)
             make_journals_writable(self.path)
         elif not self.path.exists() or not self.path.stat().st_size:
-            msg = f"{self.path} is {'empty' if self.path.exists() else 'not there'}; nothing was made"
+            msg = f"{self.path} {'is empty' if self.path.exists() else 'does not exist'}; nothing was created"
             raise StorageError(msg)
-        with folder_held(self.path.parent) as is_held:
+        with locked_folder(self.path.parent) as is_locked:
             set_aside_foreign(self.path)
             forget_owner(self.path)
-            is_alone = is_held and not is_in_use(self.path)
+            is_alone = is_locked and not is_in_use(self.path)
             writer, found = self._connected()
-            opened = identity(self.path)
-        if writer.readonly("main") and not self._only_reads:  # SQLite's silent fallback if there is a journal
+            before = identity(self.path)
+        if writer.readonly("main") and not self._only_reads:  # SQLite falls back to this silently if there is a journal
             raise apsw.ReadOnlyError
         self._prepare(writer, found, user_id)
         with suppress(OSError):
             beginning_mark(self.path).unlink()
         writer.pragma("query_only", self._only_reads)
-        with folder_held(self.path.parent) as is_held:  # a new file has a journal only from here on
-            if identity(self.path) != opened:
-                note_previous_owner(self.path, opened)
-                raise StorageError(lost(self.path))
-            note_owner(self.path, is_alone=is_alone and is_held)
-            self._place = Place.of(self.path)
+        with locked_folder(self.path.parent) as is_locked:  # a new file has a journal only after `_prepare`
+            if identity(self.path) != before:
+                note_previous_owner(self.path, before)
+                raise StorageError(lost_message(self.path))
+            note_owner(self.path, is_alone=is_alone and is_locked)
+            self._identity = FileIdentity.of(self.path)
         writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
-    def _open_as_it_is(self, user_id: str, reason: str) -> None:
-        """Open a file when neither it nor SQLite's journal beside it can be written.
+    def _open_unwritable(self, user_id: str, reason: str) -> None:
+        """Open a file for reading that cannot be written at present.
 
         Raises:
-            StorageError: The file does not exist yet, or has an older version.
+            StorageError: The file does not exist yet, or must be migrated.
         """
         if not self.path.exists() or not self.path.stat().st_size:
             raise StorageError(reason)
         try:
             self.only_readable = UnwritableFile(self.path, reason)
             self.writer = writer = self.connect()
-            _check_version(look_at_content(writer, self.path), self.path, reason)
+            _check_version(check_content(writer, self.path), self.path, reason)
             self._check_owner(writer, user_id)
             self._only_reads = True
             writer.pragma("query_only", True)
-            self._place = Place.of(self.path, with_journals=False)
+            self._identity = FileIdentity.of(self.path, with_journals=False)
         except BaseException:
             self.close()
             raise
-        logger.warning("a memory is only read, and nothing learned: %s", reason)
+        logger.warning("a memory can only be read, and nothing is added or learned: %s", reason)
 
     def _connected(self) -> tuple[apsw.Connection, int]:
-        """Open the writing connection, and return it with the file's version.
+        """Open the writing connection; return it and the file's version.
 
-        A restore may replace the file before the connection's first read, but not after it. Writes to the replaced file
-        would be lost, so the file is then opened again.
+        A restore may replace the file until the connection has first read it. Writes to the replaced file would be
+        lost, so the new file is then opened.
         """
         while True:
-            there = self.path.stat()
+            status = self.path.stat()
             self.writer = writer = self.connect()
             self.checkpoints.watch(writer)
             writer.execute("BEGIN")
             try:
-                found = look_at_content(writer, self.path)
-                is_in_place = os.path.samestat(there, self.path.stat())
+                found = check_content(writer, self.path)
+                is_in_place = os.path.samestat(status, self.path.stat())
             finally:
                 writer.execute("ROLLBACK")
             if is_in_place:
@@ -267,37 +255,37 @@ class OpenFile:
     def _prepare(self, connection: apsw.Connection, found: int, user_id: str) -> None:
         if found:
             self._check_owner(connection, user_id)
-        if self.path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.hold(self.path):
+        if self.path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.is_recent(self.path):
             integrity_check(connection)
-            self._checks.note(self.path)
+            self._checks.record(self.path)
         use_wal(connection)
         if found < schema.CURRENT_VERSION:
             with transaction(connection):
                 schema.migrate(connection, user_id)
             self.checkpoints.write_if_due(connection)
-        self._check_owner(connection, user_id)  # checks a new file, and makes SQLite create the journal
+        self._check_owner(connection, user_id)  # for a new file, and so that SQLite creates the journal
 
     def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
         if owner != user_id:
-            msg = f"{self.path} holds another user's memory; it was left untouched. Put it back in its own folder"
+            msg = f"{self.path} is another user's memory; it was left untouched. Move it to that user's folder"
             raise DamagedStoreError(msg)
 
     def _tidy(self, *, is_opened: bool) -> None:
         if not is_opened:
-            remove_empty(self.path)  # leaves no side files beside a refused file
+            remove_empty(self.path)
             return
-        with folder_held(self.path.parent):
+        with locked_folder(self.path.parent):
             forget_owner(self.path)
 
-    def _remove_journals(self, place: Place) -> None:
-        if self._kept is None:
-            logger.warning("%s was removed or moved with its folder; nothing of it is kept", self.path)
-        with folder_held(self.path.parent):
-            place.remove_journals()
+    def _remove_journals(self, opened: FileIdentity) -> None:
+        if self._saved is None:
+            logger.warning("%s was removed or moved with its folder; its content was not saved", self.path)
+        with locked_folder(self.path.parent):
+            opened.remove_journals()
 
     def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:
-        """Close connections; the last one of all processes writes the journal to the file."""
+        """Close connections; SQLite writes the journal to the file when the last connection of all processes closes."""
         with ExitStack() as stack:
             if self.only_readable is not None:
                 stack.callback(self.only_readable.close)
@@ -305,12 +293,12 @@ class OpenFile:
                 try:
                     stack.enter_context(checkpointed(self.path))
                 except OSError:
-                    leave_journal(connections)  # the next process to open the file writes it
+                    leave_journal(connections)  # the next process that opens the file writes the journal to it
             for connection in connections:
                 connection.close()
 
 
 def _check_version(found: int, path: Path, reason: str) -> None:
     if found < schema.CURRENT_VERSION:
-        msg = f"{path} is of an older version, and to bring it up to date it must be written: {reason}"
+        msg = f"{path} was written by an older version and cannot be migrated at present: {reason}"
         raise StorageError(msg)

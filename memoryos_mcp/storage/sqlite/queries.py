@@ -1,4 +1,4 @@
-"""SQL of the queries for pages and facts: each condition that is set becomes a part of the statement."""
+"""SQL statements for `PageQuery`, `FactQuery` and items without vectors."""
 
 import json
 from collections.abc import Callable
@@ -22,60 +22,55 @@ NO_LIMIT = -1
 
 
 def page_conditions(query: PageQuery, space: int) -> tuple[str, list[Any]]:
-    """Return what follows ``FROM pages``, and its parameters; rows of the newest pages come in reverse order."""
+    """Return the SQL after ``FROM pages``, and its parameters; with ``is_newest`` the newest page comes first."""
     done_by = None if query.done_by is None else (query.done_by, query.done_by)
-    # By condition, its parameters; None leaves it out.
+    # The parameters of each condition; None leaves the condition out.
     conditions: dict[str, tuple[Any, ...] | None] = {
-        "tier = ?": _given(query.tier),
-        "chain = ?": _given(query.chain),
-        "segment = ?": _given(query.segment),
-        "seq > ?": _given(query.after_seq),
-        "seq < ?": _given(query.before_seq),
+        "tier = ?": _parameter(query.tier),
+        "chain = ?": _parameter(query.chain),
+        "segment = ?": _parameter(query.segment),
+        "seq > ?": _parameter(query.after_seq),
+        "seq < ?": _parameter(query.before_seq),
         "seq >= (SELECT next_seq FROM spaces WHERE space = ?)": (space,) if query.is_unembedded else None,
         # The lower bound makes SQLite search the index of unread pages instead of scanning it.
         "read_by IS NULL AND seq > 0": () if query.is_unread else None,
         "is_analysed = 0": () if query.is_unanalysed else None,
         "is_degraded = 1": () if query.is_degraded else None,
-        "organised_by = ?": _given(query.organised_by),
-        "organised_by <> ?": _given(query.not_organised_by),
+        "organised_by = ?": _parameter(query.organised_by),
+        "organised_by <> ?": _parameter(query.not_organised_by),
         "tier = 'mid_term' AND (organised_by = ? OR learned_by = ?)": done_by,
     }
-    held = {condition: parameters for condition, parameters in conditions.items() if parameters is not None}
-    where = f"WHERE {' AND '.join(held)} " if held else ""
+    parts = {condition: parameters for condition, parameters in conditions.items() if parameters is not None}
+    where = f"WHERE {' AND '.join(parts)} " if parts else ""
     order = "ORDER BY seq DESC" if query.is_newest else "ORDER BY seq"
     limit = "" if query.limit is None else " LIMIT ?"
-    parameters = [*chain.from_iterable(held.values()), *([] if query.limit is None else [query.limit])]
+    parameters = [*chain.from_iterable(parts.values()), *([] if query.limit is None else [query.limit])]
     return f"{where}{order}{limit}", parameters
 
 
-def _given(value: Any) -> tuple[Any, ...] | None:
+def _parameter(value: Any) -> tuple[Any, ...] | None:
     return None if value is None else (value,)
 
 
 def fact_rows(
     connection: apsw.Connection, query: FactQuery, space: int, owner: Callable[[About], str], now_us: int
 ) -> list[tuple[Any, ...]]:
-    """Return rows of `FACT_COLUMNS`, the oldest fact first.
+    """Return rows of `FACT_COLUMNS` that match a query, the oldest fact first.
 
-    Args:
-        connection: The user's file.
-        query: Which facts.
-        space: The vector space of their vectors.
-        owner: Returns the assistant that owns the facts about a side.
-        now_us: The present, in microseconds since 1970.
+    ``owner`` returns the assistant that owns the facts about a side.
     """
     later = "[]"
     if query.without is not None:
-        holds = longterm.WOULD_HOLD
+        condition = longterm.WOULD_BE_VALID
         later = json.dumps(longterm.learned_later(connection, *query.without))
     elif query.is_past:
-        holds = f"NOT {longterm.IN_FORCE} AND ended_by IS NULL"
+        condition = f"NOT {longterm.IS_VALID} AND ended_by IS NULL"
     else:
-        holds = longterm.IN_FORCE
+        condition = longterm.IS_VALID
     archived = "" if query.with_archived or query.is_past else "AND is_archived = 0 "
     sql = (
         f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - literals of this module and constants
-        f"WHERE about = ?2 AND assistant_id = ?3 AND ({holds}) {archived}"
+        f"WHERE about = ?2 AND assistant_id = ?3 AND ({condition}) {archived}"
         "AND (?6 IS NULL OR slot IN (SELECT value FROM json_each(?6))) ORDER BY fact DESC LIMIT ?7"
     )
     slots = None if query.slots is None else json.dumps(sorted(query.slots))
@@ -87,11 +82,11 @@ def fact_rows(
 
 
 def unembedded(connection: apsw.Connection, space: int, limit: int, now_us: int) -> Unembedded:
-    """Return facts that hold and segments that are not archived, without vectors, at most ``limit`` of each."""
+    """Return facts and segments without vectors, at most ``limit`` of each; see `Knowledge.unembedded`."""
     facts = (
         f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
         "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
-        f"AND {longterm.IN_FORCE.replace('?', '?2')} ORDER BY is_archived, fact LIMIT ?3"
+        f"AND {longterm.IS_VALID.replace('?', '?2')} ORDER BY is_archived, fact LIMIT ?3"
     )
     segments = (
         f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant

@@ -1,12 +1,9 @@
 """Rescue of a memory whose file was replaced or removed while open: its content is saved as a copy in the same folder.
 
-Sync clients and people may remove a single file to replace it. If the folder is gone too, the memory was deleted or
-moved on purpose, and nothing is saved.
+If the folder was removed too, the memory was deleted or moved on purpose, and nothing is saved.
 """
 
 import logging
-import os
-import secrets
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,76 +12,70 @@ import apsw
 
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.paths import kept_copies, kept_name
-from memoryos_mcp.storage.sqlite.backup import copy_pages, sync
+from memoryos_mcp.storage.sqlite.backup import copy_pages, sync, unfinished_copy
 from memoryos_mcp.storage.sqlite.connections import distrust
 from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy
 from memoryos_mcp.storage.sqlite.journals import checkpointed, identity, journals_of
-from memoryos_mcp.storage.sqlite.places import Place
+from memoryos_mcp.storage.sqlite.places import FileIdentity
 
 logger = logging.getLogger(__name__)
 
 
-def keep_lost(place: Place, connection: apsw.Connection) -> Path | None:
-    """Copy the content of a lost file, including its journal, from a connection that still has it open.
+def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
+    """Copy a file that was replaced or removed, with its journal, from a connection that still has it open.
 
-    Returns:
-        The copy, which `drop_if_held` removes if it is not needed; None if the folder is gone.
+    Return the copy, which `remove_if_contained` removes if it is not needed; None if the folder does not exist.
 
     Raises:
-        StorageError: The copy cannot be made, for instance for lack of space; nothing is left behind.
+        StorageError: The copy cannot be made, for instance for lack of space.
     """
-    path = place.path
+    path = opened.path
     if not path.parent.exists():
         return None
-    kept = path.with_name(kept_name(datetime.now(UTC)))
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    copy = path.with_name(kept_name(datetime.now(UTC)))
+    with unfinished_copy(path) as unfinished:
         copy_pages(connection, unfinished, path)
         sync(unfinished)
-        unfinished.replace(kept)
-    finally:
-        for each in (unfinished, *journals_of(unfinished), unfinished.with_name(f"{unfinished.name}-journal")):
-            each.unlink(missing_ok=True)
-    _fold_lost_journal(place, connection)
-    return kept
+        unfinished.replace(copy)
+    _fold_lost_journal(opened, connection)
+    return copy
 
 
-def drop_if_held(kept: Path, path: Path) -> None:
-    """Remove a copy if the present file and the other copies contain all of its pages.
+def remove_if_contained(copy: Path, path: Path) -> None:
+    """Remove a copy if the current file and the other copies contain all of its pages.
 
-    Damaged files and files that are not ours do not count.
+    Damaged files, and files of other programs, do not count.
     """
-    left = _page_ids(kept)
+    left = _page_ids(copy)
     for other in (path, *kept_copies(path)):
-        if left and other != kept and _is_sound(other):
+        if left and other != copy and _is_sound(other):
             left -= _page_ids(other)
     if left:
         logger.warning(
-            "%s or its journal was replaced or removed while it was open; what it held is kept as %s", path, kept.name
+            "%s or its journal was replaced or removed while it was open; its content is saved as %s", path, copy.name
         )
     else:
-        kept.unlink(missing_ok=True)
+        copy.unlink(missing_ok=True)
 
 
 def fold_journal(path: Path) -> None:
-    """Write a journal to its file, unless another process has them open and will do so when it closes them.
+    """Write a journal to its file, unless another process has the file open; that process will write it.
 
     Raises:
-        apsw.Error: SQLite could not read or write them.
-        OSError: The note cannot be written; the next process to open the file will do it.
+        apsw.Error: SQLite could not read or write the file.
+        OSError: The note about the journal cannot be written; the next process that opens the file writes the journal.
     """
     with checkpointed(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # SQLite writes it on closing
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # SQLite writes the journal on closing
 
 
-def _fold_lost_journal(place: Place, connection: apsw.Connection) -> None:
-    """If only the journal was removed, write its content to the file, unless a new journal exists."""
-    with checkpointed(place.path):
-        journal = journals_of(place.path)[0]
-        if identity(place.path) == place.file and place.has_lost_journals() and identity(journal) is None:
+def _fold_lost_journal(opened: FileIdentity, connection: apsw.Connection) -> None:
+    """If only the journal was removed, and there is no new one, write its content to the file."""
+    with checkpointed(opened.path):
+        journal = journals_of(opened.path)[0]
+        if identity(opened.path) == opened.file and opened.has_lost_journals() and identity(journal) is None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 

@@ -1,6 +1,6 @@
-"""The tables of a user's file, as numbered migrations: number N brings a file from version N - 1 to version N.
+"""The schema of a user's file, as numbered migrations: number N brings a file from version N - 1 to version N.
 
-A released migration is never edited; a change of the tables is a new migration.
+A released migration is never edited; each change of the schema is a new migration.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from memoryos_mcp.storage.sqlite.checksums import add_checksums
 from memoryos_mcp.storage.sqlite.term_stats import index_names
 from memoryos_mcp.text.terms import index_text
 
-APPLICATION_ID = 0x6D6F7331  # "mos1": distinguishes our SQLite files from others
+APPLICATION_ID = 0x6D6F7331  # "mos1": identifies SQLite files of this program
 
-# The mark categories Mn and Mc are needed for Hindi, Thai and others: unicode61 would split words at every vowel sign.
+# Without the categories Mn and Mc, unicode61 would split words of Hindi, Thai and other languages at vowel signs.
 _FIRST = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -141,8 +141,8 @@ CREATE TABLE changes (
 ) STRICT;
 """
 
-# Who organised a page, who learned from it, and which of that the fallback did because the LLM failed; the number of
-# failed attempts; the cost of LLM calls.
+# The analysts that processed a page, and whether the fallback did so because the LLM failed; the number of failed
+# attempts; the usage of LLMs.
 _LLM = """
 ALTER TABLE pages ADD COLUMN organised_by TEXT;
 ALTER TABLE pages ADD COLUMN learned_by TEXT;
@@ -172,10 +172,10 @@ CREATE TABLE llm_usage (
 ) STRICT, WITHOUT ROWID;
 """
 
-# Data for ranking: the token codes of pages, and the names that the sides of a dialogue call each other.
+# Data for ranking: the token codes of pages, and the names that the user and the assistant call each other.
 _RANKING = """
--- One row a page, at its first window, since many small rows fill SQLite's pages badly; ``counts`` has four 16-bit
--- numbers for each window: the word pieces of what the user states and asks, and the assistant states and asks.
+-- One row for each page, because many small rows fill SQLite's pages badly. ``counts`` has four 16-bit numbers for each
+-- window: the tokens of the user's statements and questions, and of the assistant's statements and questions.
 CREATE TABLE page_tokens (
     vector_id INTEGER PRIMARY KEY REFERENCES page_vectors,
     counts BLOB NOT NULL,
@@ -190,8 +190,8 @@ CREATE TABLE names (
 ) STRICT, WITHOUT ROWID;
 """
 
-# A query reads the outlines and token codes of some hundred pages. Each kind is stored in one place, so that the cost
-# does not depend on the file's size. ``place`` is the space, and in the low 40 bits the page's ``seq``.
+# A query reads the outlines and token codes of some hundred pages. Each kind is stored contiguously, so that the cost
+# does not depend on the size of the file. ``place`` consists of the space and, in the low 40 bits, the page's ``seq``.
 _PLACES = """
 CREATE TABLE codes_of_pages (
     place INTEGER PRIMARY KEY,
@@ -209,7 +209,7 @@ CREATE INDEX pages_outline ON pages (
 """
 
 # Each model has its own vector space. The previous model's space is used until the next one is complete. All pages
-# before ``next_seq`` have vectors in the space; ``model`` contains how to load the model.
+# before ``next_seq`` have vectors in the space; ``model`` contains the settings that load the model.
 _SIDE_BY_SIDE = """
 ALTER TABLE spaces ADD COLUMN model TEXT NOT NULL DEFAULT '{"name": "all-MiniLM-L6-v2"}';
 ALTER TABLE spaces ADD COLUMN next_seq INTEGER NOT NULL DEFAULT 1;
@@ -244,25 +244,25 @@ ALTER TABLE segments DROP COLUMN space;
 ALTER TABLE segments DROP COLUMN vector;
 """
 
-# The user's control: where a page comes from, corrections, and forgetting.
+# The sources of pages, the user's corrections, and forgetting.
 _OWNED = """
 ALTER TABLE pages ADD COLUMN source TEXT NOT NULL DEFAULT 'conversation'
     CHECK (source IN ('conversation', 'tool', 'web', 'document'));
 ALTER TABLE pages ADD COLUMN gives_orders INTEGER NOT NULL DEFAULT 0;
 
--- A fact rests on the pages that state it; those that only confirm it do not keep it.
+-- A fact is deleted with the last page that states it, even if other pages confirm it.
 ALTER TABLE fact_evidence ADD COLUMN is_confirming INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE facts ADD COLUMN ended_by TEXT CHECK (ended_by = 'user'); -- a correction; NULL: a newer fact, or time
-ALTER TABLE facts ADD COLUMN ended_seq INTEGER; -- the newest page when the user corrected it
+ALTER TABLE facts ADD COLUMN ended_by TEXT CHECK (ended_by = 'user'); -- NULL: ended by a newer fact or by time
+ALTER TABLE facts ADD COLUMN ended_seq INTEGER; -- the newest page at the user's correction
 ALTER TABLE trait_history ADD COLUMN ended_by TEXT CHECK (ended_by = 'user');
 
--- Digests of what is not to be learned again from pages up to ``until_seq``.
+-- Digests of facts and traits that must not be learned again from pages up to ``until_seq``.
 CREATE TABLE refused (
     digest BLOB PRIMARY KEY,
     until_seq INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What a dry run found, by the handle that confirms it: numbers of rows, no text.
+-- The plans of dry runs, by the handle that confirms them; they contain numbers of rows, but no text.
 CREATE TABLE forget_plans (
     handle TEXT PRIMARY KEY,
     expires_us INTEGER NOT NULL,
@@ -275,7 +275,7 @@ CREATE TABLE forget_receipts (
     is_scrubbed INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- What the groups of a file became that is being taken in, so that a second attempt goes on where the first one ended.
+-- The rows of the groups of a file that is being imported, so that a repeated import continues where it ended.
 CREATE TABLE imports (
     file TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('chain', 'segment', 'session')),
@@ -285,15 +285,14 @@ CREATE TABLE imports (
 ) STRICT, WITHOUT ROWID;
 """
 
-# Without an index SQLite scans a whole table for references to each row that it deletes. A new fact is looked up among
-# all facts that ever existed.
+# Without these indexes, SQLite scans a whole table for references to each row that it deletes, and for each new fact.
 _QUICK_TO_DELETE = """
 CREATE INDEX page_vectors_pages ON page_vectors (seq);
 CREATE INDEX facts_superseded ON facts (superseded_by) WHERE superseded_by IS NOT NULL;
 CREATE INDEX facts_words ON facts (folded, about, assistant_id);
 """
 
-# The last failure of each kind of background work, so that other processes can report it as well.
+# The last failure of each kind of background work, which other processes can then report as well.
 _FAILURES = """
 CREATE TABLE failures (
     work TEXT PRIMARY KEY,
@@ -303,7 +302,7 @@ CREATE TABLE failures (
 ) STRICT, WITHOUT ROWID;
 """
 
-# When the file was last checked for pages older than the retention, and since when a second check is awaited.
+# When the file was last checked for old pages, and since when a second check is pending; see `retention`.
 _RETENTION = """
 CREATE TABLE retention (
     slot INTEGER PRIMARY KEY CHECK (slot = 1),
@@ -312,20 +311,20 @@ CREATE TABLE retention (
 ) STRICT;
 """
 
-# A trait's evidence when the user corrected it, so that the correction can be undone.
+# The evidence of a trait when the user corrected it, so that the correction can be undone.
 _RESTORABLE_TRAITS = """
 ALTER TABLE trait_history ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractive';
 ALTER TABLE trait_history ADD COLUMN evidence TEXT NOT NULL DEFAULT '[]'; -- ``seq`` of pages, JSON
 """
 
-# Each page is read once for knowledge, whatever its segment's heat; a fact can be a wish.
+# The analyst that read a page for knowledge; the kind of a fact and the times stated in it.
 _READ = """
-ALTER TABLE pages ADD COLUMN read_by TEXT; -- who read it for knowledge; NULL: nobody yet
+ALTER TABLE pages ADD COLUMN read_by TEXT; -- the analyst that read the page for knowledge; NULL: none yet
 UPDATE pages SET read_by = coalesce(learned_by, 'extractive') WHERE is_analysed = 1;
 CREATE INDEX pages_unread ON pages (seq) WHERE read_by IS NULL;
 ALTER TABLE facts ADD COLUMN kind TEXT NOT NULL DEFAULT 'statement' CHECK (kind IN ('statement', 'wish'));
-ALTER TABLE facts ADD COLUMN said_since TEXT; -- a year, a month or a day, as it was said
-ALTER TABLE facts ADD COLUMN said_until TEXT; -- stated_until_us in the same way
+ALTER TABLE facts ADD COLUMN said_since TEXT; -- a year, a month or a day, as stated
+ALTER TABLE facts ADD COLUMN said_until TEXT; -- stated_until_us as stated
 UPDATE facts SET slot = CASE slot WHEN 'lives in' THEN 'lives' WHEN 'works as' THEN 'work'
     WHEN 'works at' THEN 'employer' WHEN 'born in' THEN 'from' ELSE slot END WHERE slot IS NOT NULL;
 """
@@ -361,12 +360,12 @@ CURRENT_VERSION = len(MIGRATIONS)
 
 
 def version(connection: apsw.Connection) -> int:
-    """Return the file's version, 0 for an empty file."""
+    """Return the version of a file; 0 for an empty file."""
     return int(connection.pragma("user_version"))
 
 
 def migrate(connection: apsw.Connection, user_id: str, until: int = CURRENT_VERSION) -> None:
-    """Migrate the file to a version, by default the current one, inside the caller's write transaction."""
+    """Migrate a file to a version, inside the caller's write transaction."""
     start = version(connection)
     for number, migration in enumerate(MIGRATIONS[start:until], start=start + 1):
         if isinstance(migration, str):

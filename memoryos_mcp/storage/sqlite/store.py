@@ -38,9 +38,9 @@ from memoryos_mcp.storage.sqlite import (
     vector_spaces,
     vector_table,
 )
-from memoryos_mcp.storage.sqlite import retention as retention_looks
+from memoryos_mcp.storage.sqlite import retention as retention_checks
 from memoryos_mcp.storage.sqlite.checks import Checks
-from memoryos_mcp.storage.sqlite.counting import counted, pending
+from memoryos_mcp.storage.sqlite.counting import count_memory, pending
 from memoryos_mcp.storage.sqlite.database import READERS, Database
 from memoryos_mcp.storage.sqlite.mapping import (
     PAGE_COLUMNS,
@@ -52,7 +52,7 @@ from memoryos_mcp.storage.sqlite.mapping import (
     to_us,
 )
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.storage.sqlite.user_data import SqliteOwned
+from memoryos_mcp.storage.sqlite.user_data import SqliteUserData
 from memoryos_mcp.storage.values import (
     Accepted,
     Archived,
@@ -80,7 +80,7 @@ from memoryos_mcp.storage.values import (
 
 NO_SPACE = 0
 SECONDS_PER_DAY = 86_400
-# Below either number of pages, requested or stored, one connection is as fast as several.
+# With fewer requested pages, or in a smaller memory, one connection is as fast as several.
 PAGES_TO_SHARE = 60
 PAGES_OF_A_LARGE_MEMORY = 5_000
 OUTLINES_SQL = (
@@ -103,7 +103,7 @@ class SqliteStore:
         self._holder = secrets.token_hex(16)
         self._word_counts = term_stats.WordCounts()
         self._fact_rows = FactRows()
-        self._watch = retention_looks.Watch()
+        self._watch = retention_checks.ClockWatch()
 
     @classmethod
     async def open(
@@ -117,62 +117,37 @@ class SqliteStore:
         checks: Checks | None = None,
         only_reads: bool = False,
     ) -> "SqliteStore":
-        """Open a user's store, created if missing.
-
-        Args:
-            data_folder: Folder of all users' folders.
-            user_id: Owner of the memory.
-            options: The store's settings.
-            threads: Threads for blocking work.
-            clock: Returns the present, with a zone.
-            checks: Recent integrity checks that need not be repeated; None means none.
-            only_reads: Refuse every change; the file must exist.
-
-        Raises:
-            ArgumentError: The user id is not valid.
-            DamagedStoreError: The file is broken or not ours; it was left untouched.
-            NewerStoreError: A newer version wrote it; it was left untouched.
-            StorageError: It could not be opened.
-        """
+        """Open a user's store; see `Stores.open`. ``checks`` are recent integrity checks, which are not repeated."""
         path = database_file(data_folder, user_id)
         database = await Database.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
         try:
             store = cls(database, options, clock)
             can_write = not only_reads and database.only_reads_because is None
             if can_write and len(await store.pages(PageQuery(tier=Tier.SHORT_TERM))) > options.short_term_capacity:
-                await database.write(lambda connection: page_table.overflow(connection, options.short_term_capacity))
+                await database.write(page_table.overflow, options.short_term_capacity)
         except BaseException:
             await database.close()
             raise
         return store
 
     @property
-    def user_data(self) -> SqliteOwned:
-        return SqliteOwned(self._database, self._options, self._clock, self._space)
+    def user_data(self) -> SqliteUserData:
+        return SqliteUserData(self._database, self._options, self._clock, self._space)
 
     async def verify(self) -> tuple[str, ...]:
-        """Read the whole file and return the names of damaged pages; a damaged file is refused from then on."""
         return await self._database.verify()
 
     async def damaged_pages(self) -> tuple[str, ...]:
-        """Return the names of the pages damaged on disk; reads all pages."""
         return await self._database.read(checksums.damaged_pages)
 
     @property
     def only_reads_because(self) -> str | None:
-        """Why the file cannot be written at present; None if it can, or was opened only to read."""
         return self._database.only_reads_because
 
     def is_in_place(self) -> bool:
-        """Return whether the open file is still the one to use; takes some microseconds of disk access."""
         return self._database.is_in_place()
 
     async def keep_lost(self) -> None:
-        """Save the content of a file that was replaced or removed, before it is closed.
-
-        Raises:
-            StorageError: There is not enough space.
-        """
         await self._database.keep_lost()
 
     async def close(self) -> None:
@@ -182,17 +157,15 @@ class SqliteStore:
 
     async def in_space(self, identity: str, model: str | None = None) -> "SqliteStore":
         now_us = to_us(self._clock())
-        number = await self._database.read(lambda connection: vector_spaces.fresh(connection, identity, model, now_us))
+        number = await self._database.read(vector_spaces.find, identity, model, now_us)
         if number is None and model is not None:
-            number = await self._database.write(
-                lambda connection: vector_spaces.use(connection, identity, model, now_us)
-            )
-        seen = copy(self)
-        seen._space = NO_SPACE if number is None else number
-        return seen
+            number = await self._database.write(vector_spaces.use, identity, model, now_us)
+        store = copy(self)
+        store._space = NO_SPACE if number is None else number
+        return store
 
-    def see_as(self, other: Store) -> None:
-        assert isinstance(other, SqliteStore)  # noqa: S101 - a view of this store
+    def use_space_of(self, other: Store) -> None:
+        assert isinstance(other, SqliteStore)  # noqa: S101 - by contract from `in_space`
         self._space = other._space
 
     async def spaces(self) -> list[Space]:
@@ -200,14 +173,14 @@ class SqliteStore:
 
     async def drop_spaces(self, lease: Lease, keep: Collection[str], unused_since: datetime) -> bool:
         since_us = to_us(unused_since)
-        return await self._derive(lease, lambda connection: vector_spaces.drop_some(connection, keep, since_us))
+        return await self._write_leased(lease, lambda connection: vector_spaces.drop_some(connection, keep, since_us))
 
     # Pages ---------------------------------------------------------------------------------------------------------
 
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
         def change(connection: apsw.Connection) -> list[Receipt]:
             if forget_epoch is not None and forget_plans.forget_epoch(connection) != forget_epoch:
-                msg = "something was forgotten meanwhile that this may quote; nothing was stored"
+                msg = "memories that the page may quote were forgotten meanwhile; nothing was stored. Try again"
                 raise LeaseLostError(msg)
             added_us = to_us(self._clock())
             pages = [page_table.add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
@@ -249,7 +222,7 @@ class SqliteStore:
         return await self._database.read(query)
 
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-        return await self._database.read(lambda connection: lexical.matches(connection, counts, seqs))
+        return await self._database.read(lexical.matches, counts, seqs)
 
     async def search_words(self, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
         def read(connection: apsw.Connection) -> WordSearch:
@@ -287,21 +260,19 @@ class SqliteStore:
 
     async def unembedded(self, limit: int) -> Unembedded:
         now_us = to_us(self._clock())
-        return await self._database.read(lambda connection: queries.unembedded(connection, self._space, limit, now_us))
+        return await self._database.read(queries.unembedded, self._space, limit, now_us)
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
-        await self._database.write(lambda connection: midterm.add_visits(connection, visits, to_us(at)))
+        await self._database.write(midterm.add_visits, visits, to_us(at))
 
     # Counts, changes, vectors --------------------------------------------------------------------------------------
 
     async def counts(self) -> Counts:
         now_us = to_us(self._clock())
-        return await self._database.read(
-            lambda connection: counted(connection, self._space, self._options.assistant_id, now_us)
-        )
+        return await self._database.read(count_memory, self._space, self._options.assistant_id, now_us)
 
     async def pending(self) -> Pending:
-        return await self._database.read(lambda connection: pending(connection, self._space))
+        return await self._database.read(pending, self._space)
 
     async def snapshot(self) -> Snapshot:
         return await self._database.read(
@@ -334,10 +305,10 @@ class SqliteStore:
         space = self._space
         found = await self._shared(seqs, lambda connection, part: vector_table.code_sizes(connection, space, part))
         sizes = dict(chain.from_iterable(found))
-        held = [seq for seq in seqs if seq in sizes]
-        fitting = int(np.searchsorted(np.cumsum([sizes[seq] for seq in held]), max_bytes, side="right"))
+        encoded = [seq for seq in seqs if seq in sizes]
+        fitting = int(np.searchsorted(np.cumsum([sizes[seq] for seq in encoded]), max_bytes, side="right"))
         rows = await self._shared(
-            held[:fitting], lambda connection, part: vector_table.page_tokens(connection, space, part)
+            encoded[:fitting], lambda connection, part: vector_table.page_tokens(connection, space, part)
         )
         return vector_table.to_token_rows([*chain.from_iterable(rows)])
 
@@ -346,7 +317,7 @@ class SqliteStore:
         rows = await self._database.rows(sql, self._space, after_seq, limit)
         if len(rows) < limit:
             return vector_table.to_page_vectors(rows)
-        last = rows[-1][0]  # may be cut off: it is left to the next call, or returned alone if it fills this one
+        last = rows[-1][0]  # the last page may be cut off: it is left to the next call, or returned alone
         if rows[0][0] == last:
             return await self.page_vectors([last])
         return vector_table.to_page_vectors([row for row in rows if row[0] != last])
@@ -361,7 +332,7 @@ class SqliteStore:
 
     async def release_lease(self, lease: Lease | None = None) -> None:
         if await self._database.rows("SELECT 1 FROM lease WHERE holder = ?", self._holder):
-            await self._database.write(lambda connection: leases.release_lease(connection, self._holder, lease))
+            await self._database.write(leases.release_lease, self._holder, lease)
 
     async def commit(self, lease: Lease, step: Commit) -> bool:
         now_us = to_us(self._clock())
@@ -371,7 +342,7 @@ class SqliteStore:
                 case Filing():
                     return midterm.file_pages(connection, self._space, step, now_us)
                 case Learning():
-                    return learning.keep(connection, step, self._options, now_us)
+                    return learning.store_learning(connection, step, self._options, now_us)
                 case Vectors():
                     vector_table.set_vectors(connection, self._space, step)
                 case Archived():
@@ -380,7 +351,7 @@ class SqliteStore:
                     midterm.accept_degraded(connection, step.pages)
             return True
 
-        return await self._derive(lease, change)
+        return await self._write_leased(lease, change)
 
     async def count_attempt(self, lease: Lease, *, pages: Sequence[int] = (), segment: int | None = None) -> int:
         def change(connection: apsw.Connection) -> int:
@@ -388,16 +359,16 @@ class SqliteStore:
                 return midterm.count_segment_attempt(connection, segment)
             return midterm.count_page_attempt(connection, pages)
 
-        return await self._derive(lease, change)
+        return await self._write_leased(lease, change)
 
     async def mark_degraded(self, worker: str) -> int:
-        return await self._database.write(lambda connection: midterm.mark_degraded(connection, worker))
+        return await self._database.write(midterm.mark_degraded, worker)
 
     async def add_usage(self, entry: UsageEntry) -> None:
-        await self._database.write(lambda connection: usage.add(connection, entry))
+        await self._database.write(usage.add, entry)
 
     async def usage(self, day: str | None) -> list[UsageEntry]:
-        return await self._database.read(lambda connection: usage.of_day(connection, day))
+        return await self._database.read(usage.of_day, day)
 
     async def note_failure(self, work: str, failure: Failure) -> None:
         row = (work, failure.attempts, failure.error, to_us(failure.at))
@@ -414,22 +385,22 @@ class SqliteStore:
     ) -> ForgetReceipt | datetime | None:
         now = self._clock()
         now_us, before_us = to_us(now), to_us(now - retention)
-        seen = self._watch.look(now_us)
+        reading = self._watch.observe(now_us)
 
         def change(connection: apsw.Connection) -> ForgetReceipt | datetime | None:
             old = forget_plans.pages_between(connection, None, before_us)[:limit]
             if not old:
-                retention_looks.nothing_old(connection, now_us)
+                retention_checks.record_nothing_old(connection, now_us)
                 return None
-            if not retention_looks.may_forget(connection, before_us, now_us, seen):
-                return retention_looks.waits_until(connection)
+            if not retention_checks.may_forget(connection, before_us, now_us, reading):
+                return retention_checks.waits_until(connection)
             return forgetting.forget(connection, ForgetPlan(runs=runs(old)), receipt, now_us)
 
-        return await self._derive(lease, change)
+        return await self._write_leased(lease, change)
 
     # Helpers -------------------------------------------------------------------------------------------------------
 
-    async def _derive(self, lease: Lease, change: Callable[[apsw.Connection], T]) -> T:
+    async def _write_leased(self, lease: Lease, change: Callable[[apsw.Connection], T]) -> T:
         now_us = to_us(self._clock())
 
         def checked(connection: apsw.Connection) -> T:
@@ -439,16 +410,15 @@ class SqliteStore:
         return await self._database.write(checked)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[apsw.Connection, Sequence[int]], T]) -> list[T]:
-        """Query parts of the pages on several connections, as one reads a large file's pages from disk one by one.
+        """Query pages on several connections, because a single one would wait for each read of a large file.
 
-        Returns:
-            The results of the parts, in the order of ``seqs``.
+        Return the results for consecutive parts of ``seqs``.
         """
         is_worth_it = len(seqs) >= PAGES_TO_SHARE and max(seqs) >= PAGES_OF_A_LARGE_MEMORY
         size = -(-len(seqs) // READERS) if is_worth_it else max(1, len(seqs))
         parts = [seqs[first : first + size] for first in range(0, len(seqs), size)]
 
-        def asked(part: Sequence[int]) -> Callable[[apsw.Connection], T]:
+        def of_part(part: Sequence[int]) -> Callable[[apsw.Connection], T]:
             return lambda connection: query(connection, part)
 
-        return await asyncio.gather(*[self._database.read(asked(part)) for part in parts])
+        return await asyncio.gather(*[self._database.read(of_part(part)) for part in parts])

@@ -1,6 +1,6 @@
-"""SQLite files of all users of a deployment, one per user in the data folder.
+"""The SQLite files of a deployment, one for each user.
 
-What a command for tokens does not need is imported where it is used, because it takes long.
+Modules that take long to import are imported where they are used, because commands for tokens do not need them.
 """
 
 from collections.abc import Callable
@@ -53,9 +53,9 @@ class SqliteStores:
         )
 
     def users_with_work(self, model: str | None) -> list[str]:
-        from memoryos_mcp.storage.sqlite.pending import users_waiting
+        from memoryos_mcp.storage.sqlite.pending import users_with_work
 
-        return list(users_waiting(self._data_folder, model))
+        return list(users_with_work(self._data_folder, model))
 
     def footprint(self, user_id: str) -> "Footprint | None":
         from memoryos_mcp.storage.capabilities import Footprint

@@ -1,4 +1,4 @@
-"""Term statistics: how many pages contain a word, and the names that the sides of a dialogue call each other."""
+"""Term statistics: page counts of words, and the names that the user and the assistant call each other."""
 
 import threading
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from memoryos_mcp.text.addressees import addressed, is_called
 from memoryos_mcp.text.terms import index_forms, is_unspaced
 
 WORDS_AT_MOST = 64
-# Counting takes 30 ns a posting, so larger counts are cached and only updated.
+# Counts of at least this many pages are cached; counting takes 30 ns for each page.
 REMEMBERED_FROM = 1_000
 REMEMBERED_WORDS = 10_000
-# A word is a name if it is used as one in at least this many pages and this share of the pages that contain it.
+# A word is a name if this many pages use it to address a side, and this share of the pages that contain it.
 ADDRESSED_AT_LEAST = 3
 ADDRESSED_SHARE = 0.5
-# A name belongs to one side if the other side uses it this many times as often.
+# A name belongs to one side only if the other side uses it this many times as often.
 ONE_SIDED = 2
-# A side is displayed with the name that it is called by in this share of all pages. At least CALLS_AT_LEAST of the
-# newest pages with the word must use it as a name beyond doubt, as other words occur in the same positions.
+# A name is shown for a side if this share of all pages use it. In addition, at least CALLS_AT_LEAST of the newest
+# CALLS_READ pages with the word must clearly use it as a name, as other words occur in the same positions.
 CALLED_SHARE = 0.03
 CALLS_READ = 20
 CALLS_AT_LEAST = 2
 NAMES_TRIED = 5
-# Per side, queries for the names that it calls the other, most used first, and for its newest texts with a word.
+# Two queries for each side: the names that it calls the other side, most used first, and its newest texts with a word.
 _SAID_BY = {
     "user": (
         "SELECT name, pages FROM names WHERE called_by_user >= ?1 AND called_by_user > ?2 * called_by_agent "
@@ -46,7 +46,7 @@ _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "categories", "L
 
 
 def index_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
-    """Count the names by which the sides of a page address each other, inside the caller's transaction."""
+    """Count the names that the sides of a new page call each other, inside the caller's transaction."""
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "INSERT INTO names VALUES (?1, 1, ?2, ?3) ON CONFLICT DO UPDATE SET pages = pages + 1, "
@@ -56,7 +56,7 @@ def index_names(connection: apsw.Connection, user_input: str, agent_response: st
 
 
 def unindex_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
-    """Undo `index_names` for a page, inside the caller's transaction; names whose count falls to 0 are kept."""
+    """Undo `index_names` for a page, inside the caller's transaction; names stay even if their count is then 0."""
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "UPDATE names SET pages = pages - 1, called_by_user = called_by_user - ?2, "
@@ -72,10 +72,7 @@ def has_word(connection: apsw.Connection, word: str) -> bool:
 
 
 class WordCounts:
-    """Counts of the pages that contain a word. Counts of common words are cached and updated with new pages.
-
-    Safe to share between threads; every count is of the state that its connection reads.
-    """
+    """Page counts of words; those of common words are cached and updated. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, int]] = {}
@@ -84,7 +81,7 @@ class WordCounts:
         self._lock = threading.Lock()
 
     def keep_if(self, forget_epoch: int) -> None:
-        """Clear the cache if the forget epoch has changed; old counts may include forgotten pages."""
+        """Clear the cache if the forget epoch has changed, because the counts may include forgotten pages."""
         with self._lock:
             if forget_epoch != self._forget_epoch:
                 self._known, self._called, self._forget_epoch = {}, None, forget_epoch
@@ -92,7 +89,7 @@ class WordCounts:
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
         """Return an upper limit of the number of pages that contain a word.
 
-        The word is lower-cased, or a piece of unspaced script; ``newest`` is the last page that the connection sees.
+        The word is lower-cased, or a part of unspaced text; ``newest`` is the last page that the connection can read.
         """
         with self._lock:
             known = self._known.get(word)
@@ -111,7 +108,7 @@ class WordCounts:
         return count
 
     def called(self, connection: apsw.Connection, newest: int) -> tuple[str | None, str | None]:
-        """Return the names that the sides mostly call the user and the assistant, as written; None without one."""
+        """Return the names mostly used for the user and for the assistant, capitalised; None without a name."""
         with self._lock:
             known = self._called
         if known is None or known[0] != newest:
@@ -124,7 +121,7 @@ class WordCounts:
 def term_stats(
     connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts
 ) -> TermStats:
-    """Return the page counts of a query's words, and which of ``names`` the sides call each other by."""
+    """Return the page counts of a query's words, and which of ``names`` are names; see `Index.term_stats`."""
     newest = newest_seq(connection)
     counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
     called_user, called_agent = set(), set()
@@ -132,7 +129,7 @@ def term_stats(
         row = connection.execute("SELECT pages, called_by_user, called_by_agent FROM names WHERE name = ?", (name,))
         pages, by_user, by_agent = row.get or (0, 0, 0)
         if pages >= ADDRESSED_AT_LEAST and pages >= ADDRESSED_SHARE * counts.count(connection, name, newest):
-            # A name used by one side is the other side's; a name used by both may be either's.
+            # A name that one side uses belongs to the other side; a name that both use may belong to either.
             if by_user < ONE_SIDED * by_agent:
                 called_user.add(name)
             if by_agent < ONE_SIDED * by_user:
@@ -142,7 +139,7 @@ def term_stats(
 
 
 def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
-    """Return the name by which one side mostly calls the other."""
+    """Return the name that one side mostly uses for the other."""
     candidates_sql, texts_sql = _SAID_BY[by]
     least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
     candidates: list[tuple[Any, ...]] = connection.execute(candidates_sql, (least, ONE_SIDED, NAMES_TRIED)).fetchall()
@@ -157,7 +154,7 @@ def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Li
 
 
 def phrase(word: str) -> str:
-    """Return the FTS5 query for a word in any form that a page may contain."""
+    """Return the FTS5 query for a word in any of its indexed forms."""
     quoted = ['"{}"'.format(form.replace('"', '""')) for form in index_forms(word)]
     if _is_prefix(word):
         return f"{quoted[0]} *"
@@ -165,12 +162,12 @@ def phrase(word: str) -> str:
 
 
 def _is_prefix(word: str) -> bool:
-    """Return whether a word is one character of an unspaced script, which is searched as the prefix of its pairs."""
+    """Return whether a word is one character of an unspaced script; it matches the indexed pairs that begin with it."""
     return len(word) == 1 and is_unspaced(word)
 
 
 def _posting_count(connection: apsw.Connection, word: str) -> int:
-    """Return an upper limit of the pages that contain a word: the count of each form's rarest token, summed up."""
+    """Return an upper limit of the page count of a word: the sum, over its forms, of the rarest token's page count."""
     if _is_prefix(word):
         upper = chr(ord(word) + 1)
         sql = "SELECT coalesce(sum(doc), 0) FROM page_vocabulary WHERE term >= ? AND term < ?"

@@ -1,4 +1,4 @@
-"""Threads for blocking work on stores, shared by all users of a process."""
+"""Threads for blocking work, shared by all stores of a process."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,13 +16,10 @@ T = TypeVar("T")
 
 
 class StoreThreads:
-    """A bounded pool of threads. A caller waits for the work that it has started, even if it is cancelled meanwhile.
+    """A pool of ``count`` threads. A caller waits until its work has ended, even if the caller is cancelled meanwhile.
 
-    So no forgotten thread uses a connection, and a transaction ends before its lock is released. An executor of the
-    standard library takes two and a half times as long; the difference is a tenth of a short transaction.
-
-    Args:
-        count: Maximum number of concurrent calls.
+    A connection is therefore never used by work that nobody waits for, and a transaction ends before its lock is
+    released. A call of `ThreadPoolExecutor` takes two and a half times as long: a tenth of a short transaction.
     """
 
     def __init__(self, count: int) -> None:
@@ -38,8 +35,8 @@ class StoreThreads:
         """Run ``work`` in a thread and return its result; a cancellation takes effect once the work has ended.
 
         Args:
-            work: The work.
-            on_cancelled: Asks the work to end early; called in the event loop's thread.
+            work: The blocking work.
+            on_cancelled: Called in the event loop's thread to make the work end early.
 
         Raises:
             StorageError: The pool is closed.
@@ -74,7 +71,7 @@ class StoreThreads:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Work for a thread, and the futures on which its caller waits."""
+    """Work for a thread, and the futures that its caller awaits."""
 
     work: Callable[[], Any]
     loop: asyncio.AbstractEventLoop
@@ -82,12 +79,12 @@ class _Call:
     end: asyncio.Future[None]
 
     def run(self) -> None:
-        """Do the work, and pass the result to the caller's loop."""
+        """Do the work, and pass the result to the caller's event loop."""
         result: Any = None
         failure: BaseException | None = None
         try:
             result = self.work()
-        except StopIteration as error:  # a future cannot hold it
+        except StopIteration as error:  # a future cannot raise it
             failure = RuntimeError("work for a store ended with StopIteration")
             failure.__cause__ = error
         except BaseException as error:  # noqa: BLE001 - raised in the caller

@@ -1,8 +1,8 @@
-"""Static tokens for HTTP access, stored in one file of the data folder.
+"""Static access tokens for HTTP, stored in one file of the data folder.
 
-A token is a public id and a secret of 256 random bits; the file contains the secret's SHA-256. A slow hash would only
-protect guessable secrets, at a cost for every request. Every query reads the file again: a token that another process
-adds or revokes takes effect with the next request.
+A token consists of a public id and a secret of 256 random bits; the file contains the SHA-256 of the secret. A slow
+hash is not needed, because the secret cannot be guessed. Every call reads the file again, so that changes by other
+processes take effect at once.
 """
 
 import errno
@@ -24,9 +24,9 @@ from memoryos_mcp.model.callers import TOKEN_FORM, TOKEN_PREFIX, Scope, TokenEnt
 from memoryos_mcp.text.user_ids import user_folder_name
 
 FILE_NAME = "tokens.db"
-# Exists once a token was made. If the token file is then empty or lost, the server admits nobody.
+# A file that exists once a token was created. If the token file is then empty or missing, the server admits nobody.
 NEEDED_NAME = "tokens.needed"
-APPLICATION_ID = 0x6D6F7374  # "most": distinguishes our SQLite files from others
+APPLICATION_ID = 0x6D6F7374  # "most": identifies SQLite files of this program
 CURRENT_VERSION = 1
 BUSY_TIMEOUT_MS = 10_000
 
@@ -60,12 +60,7 @@ def token_file(data_folder: Path) -> Path:
 class TokenStore:
     """The file of static tokens. Implements `Tokens`.
 
-    The file is created with the first token, readable for this account only. From then on a mark beside the file
-    records that a token is needed: a lost or empty file is an error, not a server without tokens.
-
-    Args:
-        path: The file.
-        clock: Returns the present, with a zone.
+    The file is created with the first token, accessible for this account only, together with the mark `NEEDED_NAME`.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime]) -> None:
@@ -84,7 +79,7 @@ class TokenStore:
             raise ArgumentError(argument="scopes", problem="is empty; name at least one")
         now = self._clock()
         if expires_at is not None and expires_at <= now:
-            raise ArgumentError(argument="expires_at", problem="is past; name a time to come")
+            raise ArgumentError(argument="expires_at", problem="is in the past; give a future time")
         token_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
         self._write(
             "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, NULL)",
@@ -113,9 +108,9 @@ class TokenStore:
         if parts is None:
             return None
         rows = self._read(f"{_ENTRY}, digest FROM tokens WHERE token_id = ?", parts[1])
-        # An unknown id takes as long as a wrong secret, so that the time does not reveal which ids exist.
-        known = rows[0][-1] if rows else _NO_DIGEST
-        is_same = hmac.compare_digest(_digest(parts[2]), known)
+        # For an unknown id, the same comparison is made as for a wrong secret, so that the time does not reveal ids.
+        digest = rows[0][-1] if rows else _NO_DIGEST
+        is_same = hmac.compare_digest(_digest(parts[2]), digest)
         if not rows or not is_same:
             return None
         self._was_needed = True
@@ -126,12 +121,12 @@ class TokenStore:
         with self._translated():
             if not self._was_needed and (self._mark.exists() or self._path.exists()):
                 self._was_needed = True
-                with suppress(OSError):  # the folder cannot be written; this process remembers it anyway
+                with suppress(OSError):  # without the mark, only this process knows it
                     _make_private(self._mark)
         return self._was_needed
 
     def close(self) -> None:
-        """Release the file; a later query opens it again."""
+        """Close the file; a later call opens it again."""
         with self._lock:
             self._disconnect()
 
@@ -145,7 +140,7 @@ class TokenStore:
             return connection.execute(sql, parameters).fetchall()
 
     def _write(self, sql: str, *parameters: Any) -> int:
-        """Run a change as one transaction, after creating the tables if missing; return how many rows it changed."""
+        """Run a change in one transaction, which creates missing tables; return the number of changed rows."""
         with self._lock, self._translated():
             _make_private(self._mark)
             _make_private(self._path)
@@ -166,13 +161,13 @@ class TokenStore:
             return changed
 
     def _connected(self) -> apsw.Connection | None:
-        """Return a connection to the present file, which may have been replaced by a backup; None without one."""
+        """Return a connection to the current file, which may have been replaced by a backup; None without a file."""
         try:
             status = self._path.stat()
         except FileNotFoundError:
             self._disconnect()
             return None
-        # SQLite would keep using its cache of a file that has been emptied or overwritten since.
+        # The connection to an earlier state is closed, because SQLite would use its cache of an overwritten file.
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         if self._connection is not None and identity == self._identity:
             return self._connection
@@ -201,7 +196,7 @@ class TokenStore:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Translate errors of SQLite and the system into ours."""
+        """Translate errors of SQLite and the operating system."""
         try:
             yield
         except (apsw.CorruptError, apsw.NotADBError) as error:
@@ -213,7 +208,7 @@ class TokenStore:
             msg = f"{self._path} cannot be used; make it and its folder readable and writable for this account"
             raise StorageError(msg) from error
         except apsw.FullError as error:
-            msg = f"no space to write in {self._path.parent}; nothing was changed. Free space, try again"
+            msg = f"no space to write in {self._path.parent}; nothing was changed. Free some space and try again"
             raise StorageError(msg) from error
         except apsw.Error as error:
             msg = f"{self._path} could not be used (SQLite: {type(error).__name__}); nothing was changed"
@@ -227,7 +222,7 @@ class TokenStore:
 def _connect(path: Path) -> apsw.Connection:
     """Return a connection to an existing file.
 
-    Changes are rare, so it uses a rollback journal: the file is then complete by itself between two changes.
+    It uses a rollback journal instead of a WAL, so that the file is complete by itself between two changes.
     """
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
@@ -251,9 +246,9 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
 
     Raises:
         DamagedStoreError: Another program made the file.
-        NewerStoreError: A newer version made it.
+        NewerStoreError: A newer version made the file.
     """
-    # One statement reads one state; between several another process could create the tables.
+    # One statement, because another process could create the tables between two.
     row: tuple[Any, ...] = connection.execute(
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
         "FROM pragma_application_id, pragma_user_version"
@@ -261,19 +256,19 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
     owner, version, tables = row
     if owner == APPLICATION_ID and version > CURRENT_VERSION:
         msg = (
-            f"{path} has version {version}, this program knows up to {CURRENT_VERSION}; it was left untouched. "
+            f"{path} has version {version}, but this program supports up to {CURRENT_VERSION}; it was left untouched. "
             "Upgrade memoryos-mcp-server"
         )
         raise NewerStoreError(msg)
     if owner == APPLICATION_ID and version == CURRENT_VERSION and tables:
         return True
     if owner or version or tables:
-        raise _damaged(path, "another program made it, or its table is gone")
+        raise _damaged(path, "another program made it, or its table is missing")
     return False
 
 
 def _make_private(path: Path) -> None:
-    """Create the file and its folder if missing, for this account only; SQLite would use the umask."""
+    """Create the file and its folder if missing, accessible for this account only; SQLite would use the umask."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -293,9 +288,9 @@ def _from_us(us: int) -> datetime:
 
 def _lost(path: Path) -> DamagedStoreError:
     return DamagedStoreError(
-        f"{path} is empty or missing although tokens were made; put back a backup, or make new ones with "
-        f"`memoryos-mcp token add USER`. To go back to a server without tokens, delete {path.name} and {NEEDED_NAME}, "
-        "and start the server again"
+        f"{path} is empty or missing although tokens were created; put back a backup, or create new tokens with "
+        f"`memoryos-mcp token add USER`. To run the server without tokens, delete {path.name} and {NEEDED_NAME}, and "
+        "start the server again"
     )
 
 

@@ -1,4 +1,4 @@
-"""A file that cannot be written at present, such as on a full or read-only disk, and is read all the same."""
+"""Reading of a file that cannot be written at present, for instance on a full or read-only disk."""
 
 import shutil
 import tempfile
@@ -9,16 +9,16 @@ from urllib.parse import quote
 import apsw
 
 from memoryos_mcp.storage.sqlite.journals import has_journal, is_foreign, journals_of
-from memoryos_mcp.storage.sqlite.places import unwritable
+from memoryos_mcp.storage.sqlite.places import unwritable_reason
 
 # How often to test whether the file can be written again.
 WRITABLE_POLL_S = 1.0
 
 
 class UnwritableFile:
-    """A file that is read without writing anything beside it.
+    """A file that is read without writing to its folder.
 
-    If the journal is not empty, a copy of both is read, as SQLite reads a journal only in a writable folder.
+    If the file has a journal, a temporary copy of both is read, because SQLite reads journals only in writable folders.
 
     Raises:
         OSError: The copy cannot be made.
@@ -27,8 +27,8 @@ class UnwritableFile:
     def __init__(self, path: Path, reason: str) -> None:
         self.reason = reason
         self._path = path
-        self._state = self._state_there()
-        self._looked_at_s = time.monotonic()
+        self._state = self._current_state()
+        self._checked_at_s = time.monotonic()
         self._folder: Path | None = None
         if has_journal(path) and not is_foreign(path):
             self._folder = Path(tempfile.mkdtemp(prefix="memoryos-"))
@@ -42,23 +42,23 @@ class UnwritableFile:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
 
-    def is_all_there_is(self) -> bool:
-        """Return whether the file is unchanged since it was opened, and still cannot be written.
+    def is_up_to_date(self) -> bool:
+        """Return whether the file has not changed since it was opened, and still cannot be written.
 
         Raises:
             OSError: The file cannot be examined.
         """
-        if time.monotonic() - self._looked_at_s < WRITABLE_POLL_S:
+        if time.monotonic() - self._checked_at_s < WRITABLE_POLL_S:
             return True
-        self._looked_at_s = time.monotonic()
-        return self._state_there() == self._state and unwritable(self._path) is not None
+        self._checked_at_s = time.monotonic()
+        return self._current_state() == self._state and unwritable_reason(self._path) is not None
 
     def close(self) -> None:
         """Remove the copy, if one was made."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _state_there(self) -> list[tuple[int, int] | None]:
+    def _current_state(self) -> list[tuple[int, int] | None]:
         files = (self._path, journals_of(self._path)[0])
         states = (each.stat() if each.exists() else None for each in files)
         return [None if state is None else (state.st_mtime_ns, state.st_size) for state in states]

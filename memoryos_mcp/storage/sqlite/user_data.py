@@ -36,17 +36,17 @@ from memoryos_mcp.storage.values import (
     Corrected,
     Correction,
     LongTerm,
+    MissingSummaries,
     PageBatch,
     StoreOptions,
-    Wordless,
-    WordlessPlace,
+    SummaryCursor,
 )
 
 T = TypeVar("T")
 
 
-class SqliteOwned:
-    """The user's own operations on one SQLite file. Implements `UserData`; made by `SqliteStore`."""
+class SqliteUserData:
+    """The operations that the user requests on one SQLite file. Implements `UserData`."""
 
     def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime], space: int) -> None:
         self._database = database
@@ -69,9 +69,7 @@ class SqliteOwned:
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
         now_us, owner = to_us(self._clock()), self._options.assistant_id
-        return await self._database.read(
-            lambda connection: listing.listed(connection, request, place, limit, owner=owner, now_us=now_us)
-        )
+        return await self._database.read(listing.list_memories, request, place, limit, owner=owner, now_us=now_us)
 
     async def text_bytes(self) -> dict[Tier, int]:
         sql = "SELECT tier, sum(octet_length(user_input) + octet_length(agent_response)) FROM pages GROUP BY tier"
@@ -82,24 +80,24 @@ class SqliteOwned:
 
         def change(connection: apsw.Connection) -> Corrected:
             correcting = Correcting(connection, self._options.assistant_id, to_us(now), offset_s(now))
-            return (correcting.rehearse if is_dry_run else correcting.correct)(what, correction)
+            return (correcting.dry_run if is_dry_run else correcting.correct)(what, correction)
 
         return await self._database.write(change)
 
     # Exporting and importing ---------------------------------------------------------------------------------------
 
-    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
+    async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
         return await self._database.read(lambda connection: take(export.records(connection)))
 
-    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
+    async def count_existing_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
         return await self._database.read(
             lambda connection: sum(import_.known_page(connection, *name) is not None for name in names)
         )
 
-    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
-        return await self._database.write(lambda connection: import_.add_pages(connection, batch))
+    async def import_pages(self, batch: PageBatch) -> dict[str, str]:
+        return await self._database.write(import_.add_pages, batch)
 
-    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
+    async def import_long_term(self, long_term: LongTerm) -> Counter[str]:
         def change(connection: apsw.Connection) -> Counter[str]:
             new = import_.add_long_term(connection, long_term)
             page_table.overflow(connection, self._options.short_term_capacity)
@@ -109,13 +107,9 @@ class SqliteOwned:
 
         return await self._database.write(change)
 
-    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
+    async def import_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
         capacity, now_us = self._options.knowledge_capacity, to_us(self._clock())
-        return await self._database.write(
-            lambda connection: longterm.add_found_facts(
-                connection, facts, learner, self._options.owner, capacity, now_us
-            )
-        )
+        return await self._database.write(longterm.import_facts, facts, learner, self._options.owner, capacity, now_us)
 
     # Forgetting ----------------------------------------------------------------------------------------------------
 
@@ -126,25 +120,25 @@ class SqliteOwned:
 
     async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
         after_us, before_us = (None if moment is None else to_us(moment) for moment in (after, before))
-        return await self._database.read(lambda connection: forget_plans.pages_between(connection, after_us, before_us))
+        return await self._database.read(forget_plans.pages_between, after_us, before_us)
 
-    async def kept_plan(self, handle: str) -> ForgetPlan | None:
+    async def stored_plan(self, handle: str) -> ForgetPlan | None:
         now_us = to_us(self._clock())
-        return await self._database.read(lambda connection: forget_plans.kept_plan(connection, handle, now_us))
+        return await self._database.read(forget_plans.stored_plan, handle, now_us)
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime
     ) -> tuple[ForgetCounts, list[Sample]]:
         def change(connection: apsw.Connection) -> tuple[ForgetCounts, list[Sample]]:
-            counts = forgetting.rehearse(connection, plan)
-            forget_plans.keep_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
+            counts = forgetting.dry_run(connection, plan)
+            forget_plans.store_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
             return counts, forget_plans.samples(connection, plan)
 
         return await self._database.write(change)
 
     async def forget(self, handle: str) -> ForgetReceipt | None:
         now_us = to_us(self._clock())
-        return await self._database.write(lambda connection: forgetting.confirm(connection, handle, now_us))
+        return await self._database.write(forgetting.confirm, handle, now_us)
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
         return await self._database.read(forget_plans.receipts)
@@ -164,21 +158,19 @@ class SqliteOwned:
             raise StorageError(msg) from error
 
     async def unpurged(self) -> list[str]:
-        return await self._database.read(forget_plans.unscrubbed)
+        return await self._database.read(forget_plans.unpurged)
 
-    async def wordless(self, place: WordlessPlace, limit: int) -> Wordless:
-        return await self._database.read(lambda connection: forgetting.wordless(connection, place, limit))
+    async def missing_summaries(self, after: SummaryCursor, limit: int) -> MissingSummaries:
+        return await self._database.read(forgetting.missing_summaries, after, limit)
 
-    async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
-        return await self._database.write(
-            lambda connection: forgetting.give_words(connection, found, digests, summariser)
-        )
+    async def set_summaries(self, missing: MissingSummaries, digests: Sequence[Digest], summariser: str) -> bool:
+        return await self._database.write(forgetting.set_summaries, missing, digests, summariser)
 
     async def purge(self) -> bool:
         receipts = await self.unpurged()
-        # All at once, like the rewrite of the file: in portions it would never finish while pages are added.
+        # The index is merged in one step: in several it would never finish while pages are added.
         await self._database.write(lexical.optimise)
-        if not await self._database.scrub():
+        if not await self._database.purge():
             return False
-        await self._database.write(lambda connection: forget_plans.mark_scrubbed(connection, receipts))
+        await self._database.write(forget_plans.mark_purged, receipts)
         return True

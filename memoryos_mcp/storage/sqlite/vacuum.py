@@ -1,7 +1,7 @@
 """Removal of deleted content from a file and its journal.
 
-With secure_delete SQLite overwrites deleted content, but not the copies of it that moved rows have left in unused parts
-of its pages. Only a rewritten file has no such copies.
+With secure_delete, SQLite overwrites deleted content, but not the copies that rows leave behind when they are moved.
+Only rewriting the file removes such copies.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ import apsw
 
 from memoryos_mcp.storage.sqlite.journals import checkpointed
 
-# How long to wait for other processes, and their writes for this one; it is tried again later.
-SCRUB_BUSY_TIMEOUT_MS = 1_000
+# How long to wait for other processes; the caller tries again later.
+PURGE_BUSY_TIMEOUT_MS = 1_000
 VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
 
 
@@ -30,7 +30,7 @@ def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 
 
 def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
-    """Empty the journal of a file; return False if another process prevents it. None of our connections may read."""
+    """Empty the journal of a file; return False if another process prevents it. No connection of ours may read."""
 
     def empty(connection: apsw.Connection) -> bool:
         with checkpointed(path):
@@ -42,7 +42,7 @@ def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 
 def _patiently(connect: Callable[[], apsw.Connection], work: Callable[[apsw.Connection], bool]) -> bool:
     with closing(connect()) as connection:
-        connection.set_busy_timeout(SCRUB_BUSY_TIMEOUT_MS)
+        connection.set_busy_timeout(PURGE_BUSY_TIMEOUT_MS)
         try:
             return work(connection)
         except (apsw.BusyError, apsw.LockedError):

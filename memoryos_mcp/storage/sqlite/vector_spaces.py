@@ -1,4 +1,4 @@
-"""Vector spaces: the models whose vectors a file contains, and their progress."""
+"""Vector spaces: one for each model whose vectors a file contains."""
 
 import json
 from collections.abc import Collection
@@ -11,14 +11,14 @@ from memoryos_mcp.storage.sqlite.mapping import from_us
 from memoryos_mcp.storage.sqlite.vector_table import place
 from memoryos_mcp.storage.values import Space
 
-# The use of a space is recorded at most this often.
+# The least time between two records of the use of a space.
 USED_EVERY_US = 86_400 * 1_000_000
-# Pages whose vectors are deleted in one transaction.
+# Number of pages whose vectors are deleted in one transaction.
 PAGES_DROPPED = 500
 
 
-def fresh(connection: apsw.Connection, identity: str, model: str | None, now_us: int) -> int | None:
-    """Return a space's number if its use need not be recorded, or, without a model, is not to be; else None."""
+def find(connection: apsw.Connection, identity: str, model: str | None, now_us: int) -> int | None:
+    """Return the number of a space; None if it is missing, or if there is a model and the use must be recorded."""
     if model is None:
         known: int | None = connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get
         return known
@@ -31,7 +31,7 @@ def fresh(connection: apsw.Connection, identity: str, model: str | None, now_us:
 
 
 def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int:
-    """Record the use of a space, created if missing, and return its number."""
+    """Create a space if missing, record its use, and return its number."""
     connection.execute(
         "INSERT INTO spaces (identity, model, used_us) VALUES (?, ?, ?) "
         "ON CONFLICT (identity) DO UPDATE SET model = excluded.model, used_us = excluded.used_us",
@@ -41,7 +41,7 @@ def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> 
 
 
 def all_of(connection: apsw.Connection) -> list[Space]:
-    """Return the spaces, the last used first."""
+    """Return the spaces, the most recently used first."""
     rows: list[tuple[Any, ...]] = connection.execute(
         "SELECT space, identity, model, used_us FROM spaces ORDER BY used_us DESC, space DESC"
     ).fetchall()
@@ -52,7 +52,7 @@ def all_of(connection: apsw.Connection) -> list[Space]:
 
 
 def drop_some(connection: apsw.Connection, keep: Collection[str], since_us: int) -> bool:
-    """Delete some of the vectors in unused spaces; return whether more are left."""
+    """Delete a limited number of vectors in unused spaces; return whether there may be more."""
     sql = "SELECT space FROM spaces WHERE used_us < ? AND identity NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
     space = connection.execute(sql, (since_us, json.dumps([*keep]))).get
     if space is None:

@@ -1,4 +1,4 @@
-"""The rows of vectors and token codes, and the change sequence from which other processes learn of them."""
+"""The tables of vectors and token codes, and the change sequence, by which other processes find changed rows."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ from memoryos_mcp.storage.sqlite.mapping import to_blob
 from memoryos_mcp.storage.values import PageVectors, TokenRows, Vectors
 
 _COUNT = np.dtype("<u2")
-# ``place`` of a page's token codes: the space, and in the low bits the page.
+# The key ``place`` of a page's token codes consists of the space and, in the low bits, the page.
 SEQ_BITS = 40
 SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
 def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
-    """Add a changed row at the end of the change sequence, which every process reads."""
+    """Add a changed row to the end of the change sequence, which every process reads."""
     connection.execute("INSERT INTO changes (kind, row) VALUES (?, ?)", (kind, row))
 
 
 def page_kind(space: int) -> str:
-    """Return the kind, in the change sequence, of a change of a page's vectors in a space."""
+    """Return the kind of change, in the change sequence, for a page's vectors in a space."""
     return f"page/{space}"
 
 
@@ -32,8 +32,11 @@ def set_vectors(connection: apsw.Connection, space: int, vectors: Vectors) -> No
     """Set vectors of pages, facts and segments in a space."""
     if vectors.pages:
         set_page_vectors(connection, space, vectors.pages)
-    set_fact_vectors(connection, space, vectors.facts)
-    set_segment_vectors(connection, space, vectors.segments)
+    for fact, vector in vectors.facts.items():
+        connection.execute("INSERT OR REPLACE INTO fact_vectors VALUES (?, ?, ?)", (fact, space, to_blob(vector)))
+        note_change(connection, "fact", fact)
+    for segment, vector in vectors.segments.items():
+        set_segment_vector(connection, space, segment, vector)
 
 
 def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:
@@ -54,7 +57,7 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
                 (at, counts.tobytes(), b"".join([rows.tobytes() for rows, _ in codes])),
             )
         note_change(connection, page_kind(space), seq)
-    # Pages are embedded in order, except those that are embedded again.
+    # Pages before ``next_seq`` have vectors; pages are embedded in order, except those that are embedded again.
     connection.execute(
         "UPDATE spaces SET next_seq = coalesce((SELECT min(seq) FROM pages WHERE seq >= next_seq AND NOT EXISTS "
         "(SELECT 1 FROM page_vectors AS v WHERE v.space = spaces.space AND v.seq = pages.seq)), "
@@ -63,18 +66,10 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
     )
 
 
-def set_fact_vectors(connection: apsw.Connection, space: int, vectors: Mapping[int, Vector]) -> None:
-    """Set the vectors of facts in a space."""
-    for fact, vector in vectors.items():
-        connection.execute("INSERT OR REPLACE INTO fact_vectors VALUES (?, ?, ?)", (fact, space, to_blob(vector)))
-        note_change(connection, "fact", fact)
-
-
-def set_segment_vectors(connection: apsw.Connection, space: int, vectors: Mapping[int, Vector]) -> None:
-    """Set the vectors of segments in a space."""
-    for segment, vector in vectors.items():
-        connection.execute("INSERT OR REPLACE INTO segment_vectors VALUES (?, ?, ?)", (segment, space, to_blob(vector)))
-        note_change(connection, "segment", segment)
+def set_segment_vector(connection: apsw.Connection, space: int, segment: int, vector: Vector) -> None:
+    """Set the vector of a segment in a space."""
+    connection.execute("INSERT OR REPLACE INTO segment_vectors VALUES (?, ?, ?)", (segment, space, to_blob(vector)))
+    note_change(connection, "segment", segment)
 
 
 def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
@@ -83,23 +78,23 @@ def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
 
 
 def code_sizes(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return the sizes of pages' token codes, as rows of page and bytes; pages without any are left out."""
+    """Return rows of page and size of its token codes in bytes; pages without token codes are left out."""
     sql = "SELECT place & ?2, octet_length(codes) FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
     return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
 
 
 def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return the token codes of pages in the order of ``seqs``, as rows of page, counts and codes."""
-    # The list is the outer loop, so that the rows are in its order.
+    """Return rows of page, counts and token codes, in the order of ``seqs``."""
+    # CROSS JOIN makes the list the outer loop, so that the rows are in its order.
     sql = (
-        "SELECT t.place & ?2, t.counts, t.codes FROM json_each(?1) AS asked CROSS JOIN page_tokens AS t "
-        "ON t.place = asked.value"
+        "SELECT t.place & ?2, t.counts, t.codes FROM json_each(?1) AS list CROSS JOIN page_tokens AS t "
+        "ON t.place = list.value"
     )
     return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
 
 
 def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
-    """Return the token codes of rows of `page_tokens`."""
+    """Convert rows of `page_tokens`."""
     counts = np.frombuffer(b"".join([counts for _, counts, _ in rows]), dtype=_COUNT).reshape(-1, 4).astype(np.int64)
     windows = [len(counts) // (4 * _COUNT.itemsize) for _, counts, _ in rows]
     codes = np.frombuffer(b"".join([codes for _, _, codes in rows]), dtype=np.uint8)
@@ -120,7 +115,7 @@ def _places(space: int, seqs: Sequence[int]) -> str:
 
 
 def to_page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:
-    """Return the vectors of rows of page and vector blob."""
+    """Convert rows of page and vector."""
     halves = np.frombuffer(b"".join([row[1] for row in rows]), dtype=np.float16)
     return PageVectors(
         seqs=np.array([row[0] for row in rows], dtype=np.int64),

@@ -11,7 +11,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.stores import make_stores
 
 # Versions for which the dependencies have wheels.
@@ -49,7 +49,9 @@ async def check_memory(settings: Settings) -> Check:
     if memory is None:
         return passed(name, f"{stores.engine}; {settings.user_id} has no memory yet, the first page creates it")
     if memory.damaged:
-        found = f"{memory.place} has {memory.pages:,} pages; {damage_told(memory.damaged)}, and their text is not shown"
+        found = (
+            f"{memory.place} has {memory.pages:,} pages; {damage_message(memory.damaged)}, and their text is withheld"
+        )
         return failed(name, found, DAMAGE_FIX)
     found = f"{stores.engine}; {memory.user_id}: {memory.pages:,} pages in {memory.place}, no damage"
     if settings.retention_days is not None and memory.retention_waits_until is not None:
