@@ -1,4 +1,4 @@
-"""Every error this package raises on purpose.
+"""Errors: every error that this package raises on purpose.
 
 MemoryOSError
 ├── ConfigError            a setting is missing, unknown or out of range

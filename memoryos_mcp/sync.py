@@ -1,4 +1,4 @@
-"""The library without `await`: `Memoryos`, with the constructor and methods of the reference implementation.
+"""Sync: the library without `await`. `Memoryos` has the constructor and methods of the reference implementation.
 
 The event loop runs in a thread of its own. So the class works where another loop is already running, as in a notebook,
 and can be called from many threads at once. Errors are raised as the exceptions of `memoryos_mcp.errors`.

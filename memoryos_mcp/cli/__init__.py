@@ -1,1 +1,1 @@
-"""The command line ``memoryos-mcp``: its commands, the installer for MCP clients, and output on a terminal."""
+"""Command line: commands, the installer for MCP clients, and output on a terminal."""

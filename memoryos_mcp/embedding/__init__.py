@@ -1,4 +1,4 @@
-"""Embedders: turn text into vectors. The protocol and its implementations."""
+"""Embedding: text to vectors. The protocol and its implementations."""
 
 import json
 from collections.abc import Sequence

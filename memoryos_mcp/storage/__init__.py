@@ -1,1 +1,1 @@
-"""Storage of users' memories: the protocols, their values, and the implementation on SQLite."""
+"""Storage of memories: the protocols, their values, and the implementation on SQLite."""
