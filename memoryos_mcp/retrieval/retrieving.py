@@ -261,29 +261,34 @@ class Retrieving:
         reads_words = parsed.is_for_several or not meaning
         reads_tokens = bool(meaning) and len(parsed.weights) > 0
         promising = _most_promising(seqs, words, meaning) if reads_tokens else ()
-        outlines, matches, rows = await asyncio.gather(
-            self._store.outlines(seqs),
+        found, matches, rows = await asyncio.gather(
+            self._outlined(parsed, seqs, words, meaning),
             self._store.word_matches(parsed.counts if reads_words else {}, seqs),
             self._store.token_vectors(promising, CODE_BYTES_AT_MOST),
         )
-        found = Candidates(
-            recipe=ranking.WORDS,
-            outlines=outlines,
-            signals=self._signals_of_words(parsed, outlines, words) if len(outlines.seqs) else {},
-            windows=1 + outlines.sizes // WINDOW_BYTES,
-            best_parts=np.full(len(outlines.seqs), NO_WINDOW),
-        )
-        if not len(outlines.seqs):
+        if not len(found.outlines.seqs):
             return found
-        if meaning:
-            found = _with_windows(found, meaning)
         # A page that was forgotten between these reads is missing in the outlines.
-        found = _with_words(found, parsed, matches, np.isin(seqs, outlines.seqs))
+        found = _with_words(found, parsed, matches, np.isin(seqs, found.outlines.seqs))
         if parsed.embedded is None or not len(rows.seqs):
             return found
         return await anyio.to_thread.run_sync(_with_tokens, found, parsed, parsed.embedded.tokens, rows)
 
-    def _signals_of_words(
+    async def _outlined(
+        self, parsed: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
+    ) -> Candidates:
+        """Return the candidates with the signals that need only outlines and window vectors."""
+        outlines = await self._store.outlines(seqs)
+        found = Candidates(
+            recipe=ranking.WORDS,
+            outlines=outlines,
+            signals=self._outline_signals(parsed, outlines, words) if len(outlines.seqs) else {},
+            windows=1 + outlines.sizes // WINDOW_BYTES,
+            best_parts=np.full(len(outlines.seqs), NO_WINDOW),
+        )
+        return _with_windows(found, meaning) if meaning and len(outlines.seqs) else found
+
+    def _outline_signals(
         self, parsed: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
     ) -> dict[str, Scores]:
         """Return the signals of words, time and topics, which need no page vectors."""
