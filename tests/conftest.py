@@ -21,6 +21,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return half as many workers again as there are cores, because many tests wait for a server or a time limit."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + (cores + 1) // 2
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data folder that does not exist yet."""
