@@ -83,9 +83,16 @@ SECONDS_PER_DAY = 86_400
 # With fewer requested pages, or in a smaller memory, one connection is as fast as several.
 PAGES_TO_SHARE = 60
 PAGES_OF_A_LARGE_MEMORY = 5_000
+# The columns of `Outlines`. The index `pages_outline` covers their expressions, so that no page is read for them.
+OUTLINE_COLUMNS = (
+    "seq",
+    "session",
+    "coalesce(segment, 0)",
+    "occurred_us / 1000000 + utc_offset_s",
+    "octet_length(user_input) + octet_length(agent_response)",
+)
 OUTLINES_SQL = (
-    "SELECT seq, session, coalesce(segment, 0), occurred_us / 1000000 + utc_offset_s, "
-    "octet_length(user_input) + octet_length(agent_response) FROM pages INDEXED BY pages_outline "
+    f"SELECT {', '.join(OUTLINE_COLUMNS)} FROM pages INDEXED BY pages_outline "  # noqa: S608 - constant
     "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
 )
 
@@ -204,7 +211,7 @@ class SqliteStore:
             return connection.execute(OUTLINES_SQL, (json.dumps(seqs),)).fetchall()
 
         rows = await self._shared(sorted(seqs), query)
-        columns = np.array(list(chain.from_iterable(rows)), dtype=np.int64).reshape(-1, 5)
+        columns = np.array(list(chain.from_iterable(rows)), dtype=np.int64).reshape(-1, len(OUTLINE_COLUMNS))
         found, sessions, segments, seconds, sizes = columns.T
         return Outlines(found, sessions, segments, days=seconds // SECONDS_PER_DAY, sizes=sizes)
 
