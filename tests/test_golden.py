@@ -23,7 +23,13 @@ from tests.servers import PipeServer, clean_environment, open_store, wait_until
 GOLDEN = Path(__file__).parent / "golden"
 WRITES = os.environ.get("MEMORYOS_GOLDEN") == "write"
 LIMIT_S = 60
-SETTINGS = {"embedding_model_name": "none", "consolidation_idle_s": 0, "short_term_capacity": 2, "timezone": "UTC"}
+SETTINGS = {
+    "embedding_model_name": "none",
+    "consolidation_idle_s": 3600,
+    "consolidation_batch_pages": 4,
+    "short_term_capacity": 2,
+    "timezone": "UTC",
+}
 PAGES = (
     ("2026-01-04T09:00:00+00:00", "Hi! I'm Nadia and I work as a carpenter in Leeds.", "Welcome, Nadia."),
     ("2026-01-04T09:05:00+00:00", "Remember that my answers should be short.", "I will keep them short."),
