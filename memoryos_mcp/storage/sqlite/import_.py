@@ -25,7 +25,7 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
-    """Return the id of the page with the id ``page_id`` or the idempotency key ``key``; None if there is none."""
+    """Return the id of the page that has ``page_id`` or the idempotency key ``key``; None if there is no such page."""
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
     return None if found is None else str(found[0])
@@ -61,7 +61,7 @@ def _sessions_before(connection: apsw.Connection, file: str) -> int:
 
 
 def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the row of the chain that has this number in the file; create the row if it is missing."""
+    """Return the row of the chain with this ``number`` in the file; create the row if it is missing."""
     chain = _imported(connection, batch.file, "chain", number)
     if chain is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (chain,)).get is None:
         connection.execute("INSERT INTO chains (summary) VALUES (?)", (batch.chains[number].summary,))
@@ -71,7 +71,7 @@ def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the row of the segment that has this number in the file; create the row if it is missing."""
+    """Return the row of the segment with this ``number`` in the file; create the row if it is missing."""
     segment = _imported(connection, batch.file, "segment", number)
     if segment is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (segment,)).get is None:
         record = batch.segments[number]
@@ -95,7 +95,7 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the row that the import has already stored for a number in the file; None if there is none."""
+    """Return the row already stored for a chain, segment or session number in the file; None if there is none."""
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
     row: int | None = connection.execute(sql, (file, kind, number)).get
     return row
@@ -132,7 +132,7 @@ def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[s
 
 
 class _Adding:
-    """Adds the records of an import that refer to pages, inside the caller's transaction."""
+    """Adds the facts, traits and other long-term records of an import, inside the caller's transaction."""
 
     def __init__(self, connection: apsw.Connection, long_term: LongTerm) -> None:
         self._connection = connection
@@ -217,8 +217,8 @@ class _Adding:
     def _add_trait(self, record: TraitRecord) -> bool:
         """Set a trait, unless its current value takes precedence; return whether the trait was set.
 
-        A value set by the user takes precedence over a learned one, and otherwise the newer value does. The value that
-        does not become current is added to the history.
+        A value set by the user takes precedence over a learned value. Otherwise, the newer value takes precedence. The
+        value that does not become current is added to the history.
         """
         sql = "SELECT level, reason, updated_us, learned_by FROM traits WHERE dimension = ?"
         current = self._connection.execute(sql, (record.dimension,)).fetchone()

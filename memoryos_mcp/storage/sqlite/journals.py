@@ -70,8 +70,8 @@ def identity(path: Path) -> Identity | None:
 def locked_folder(folder: Path, *, waits: bool = True) -> Iterator[bool]:
     """Lock a user's folder, so that no other process opens, closes or checkpoints the memory in it.
 
-    Yield whether the folder could be locked, because some disks do not support locks. The lock is also released when
-    the process ends.
+    Yield whether the folder could be locked; some disks do not support locks. The lock is also released when the
+    process ends.
 
     Raises:
         BlockingIOError: Another process has locked the folder, and ``waits`` is false.
@@ -128,7 +128,7 @@ def set_aside_foreign(path: Path) -> None:
 def is_foreign(path: Path) -> bool:
     """Return whether the journal beside a file belongs to a different file; False if this is not certain.
 
-    It does in two cases:
+    The journal belongs to a different file in two cases:
 
     - The note beside the file is about this journal, but about a different file.
     - The file was overwritten, and no other process has it open. An overwritten file differs from the state in the
@@ -184,8 +184,8 @@ def note_previous_owner(path: Path, file: Identity | None) -> None:
 def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
     """Update the note beside a file before and after a block that writes the journal to the file (a checkpoint).
 
-    Before the block, the note is marked. After the block, the new state of the file is written to the note. If the
-    process is killed in between, the mark remains, and SQLite applies the journal again when the file is opened.
+    Before the block, the note is marked as ``writing``. After the block, the file's new state is written to the note.
+    If the process is killed in between, the mark remains, and SQLite applies the journal again at the next opening.
 
     Raises:
         BlockingIOError: Another process has locked the folder, and ``waits`` is false.

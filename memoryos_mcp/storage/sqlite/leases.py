@@ -24,7 +24,7 @@ def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: in
 
 
 def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: int) -> None:
-    """Check that ``holder`` still has the lease, and extend it.
+    """Check that ``holder`` still has ``lease``, and extend the lease.
 
     Raises:
         LeaseLostError: Another process has taken over the lease.

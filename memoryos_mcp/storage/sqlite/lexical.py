@@ -31,7 +31,7 @@ def index_page(connection: apsw.Connection, seq: int, user_input: str, agent_res
 def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
     """Return at most ``limit`` pages that contain any of the words, best first; see `Index.search_words`.
 
-    ``counts`` contains the number of pages with each word.
+    ``counts`` maps each word to the number of pages that contain it.
     """
     words = within_budget(counts)
     if not words:

@@ -1,4 +1,4 @@
-"""Reading and writing of the long-term memory: traits and facts. The caller opens the transaction."""
+"""Reading and changing the long-term memory: traits and facts. The caller opens the transaction."""
 
 import json
 from collections import Counter
@@ -105,7 +105,7 @@ def _supersedes_all(
 
 
 def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
-    """Return the facts learned by ``learner`` that have no evidence in pages before ``from_seq``."""
+    """Return the facts learned by ``learner`` whose evidence is only in the page ``from_seq`` and later pages."""
     sql = (
         "SELECT fact FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
         "AND fact IN (SELECT fact FROM fact_evidence WHERE seq >= ?2) "
@@ -123,7 +123,7 @@ _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = fa
 
 
 def _last_said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
-    """Return the newest time, in microseconds, and the newest ``seq`` of the pages that are a new fact's evidence."""
+    """Return the newest time (in microseconds) and the newest ``seq`` of the pages that are evidence of a new fact."""
     sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
     said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
     return to_us(change.valid_from) if said_us is None else int(said_us), max(change.evidence, default=0)
@@ -192,7 +192,7 @@ def delete_trait(connection: apsw.Connection, dimension: str) -> None:
 def change_knowledge(
     connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int
 ) -> None:
-    """Add, supersede and confirm facts, as the lessons of a learning say.
+    """Apply the fact changes of a learning: add, supersede and confirm facts.
 
     A new fact that already exists is confirmed instead. Refused facts are skipped. A confirmed fact keeps its learner,
     unless that learner is being replaced. If several new facts have the same slot, only the last one becomes valid.
@@ -250,7 +250,7 @@ def _add_fact(
 ) -> tuple[int, bool]:
     """Add a fact if it does not exist; return its number, and whether it already existed.
 
-    ``added`` contains the numbers of the facts that were already added from the same lessons, by their `folded` text.
+    ``added`` contains the facts that were already added from the same lessons: their numbers, by `folded` text.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -305,7 +305,7 @@ def _add_fact(
 def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
     """End a fact when the next newer fact with the same slot begins.
 
-    There is a newer fact only if an older page was read after a newer one.
+    A newer fact exists only if the pages were not read in order.
     """
     sql = (
         f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
@@ -322,7 +322,7 @@ def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, i
 
 
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
-    """Archive the facts about the user, or about an assistant, that exceed the capacity; return their number.
+    """Archive the facts beyond ``capacity``, counted for the user and for each assistant; return their number.
 
     The least recently confirmed facts are archived first, and facts stated by the user last. Wishes have their own
     capacity, `MAX_WISHES`.
@@ -343,7 +343,7 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
 
 
 def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Delete each trait from the replaced learner if other learners have read all pages of the trait's evidence."""
+    """Delete traits learned by ``learning.replaces`` if other learners have read all pages of their evidence."""
     if learning.replaces is None or not learning.segments:
         return
     sql = (
@@ -358,10 +358,10 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
 
 
 def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Delete each fact from the replaced learner if other learners have read all pages of the fact's evidence.
+    """Delete facts learned by ``learning.replaces`` if other learners have read all pages of their evidence.
 
     Facts that the deleted facts superseded become valid again. A fact is not deleted if the new lessons contain or
-    confirm it. A wish, or a fact with a slot, is not deleted either if the lessons contain nothing from its pages,
+    confirm it. A wish, or a fact with a slot, is also not deleted if the lessons contain nothing from its pages,
     because a model may have overlooked it. Facts that the user corrected are neither deleted nor restored.
     """
     if learning.replaces is None or not learning.is_reading:

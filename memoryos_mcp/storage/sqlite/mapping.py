@@ -41,7 +41,7 @@ def from_us(us: int, utc_offset_s: int = 0) -> datetime:
 
 
 def any_time(us: int) -> datetime:
-    """Convert the time of a page that may be damaged, like `from_us`; return 1970-01-01 UTC if it is out of range."""
+    """Convert microseconds from a page that may be damaged, like `from_us`; return 1970-01-01 UTC if out of range."""
     try:
         return from_us(us)
     except OverflowError:
@@ -89,12 +89,13 @@ def _as_is(value: T) -> T:
 
 
 def turn_row(page_id: str, turn: Turn) -> dict[str, Any]:
-    """Return the values of the columns for a page's id, turn and checksum, by column name."""
+    """Return the column values for a page's id, turn and checksum, by column name."""
     row = {name: getattr(turn, name) for name in TURN_FIELDS if name != "occurred_at"}
     row |= {"page_id": page_id, "occurred_us": to_us(turn.occurred_at), "utc_offset_s": offset_s(turn.occurred_at)}
     return row | {"checksum": checksums.checksum_of(row)}
 
 
+# The SQL parameter ?1 is the vector space.
 SEGMENT_COLUMNS = (
     "segment, summary, keywords, (SELECT vector FROM segment_vectors AS v WHERE v.segment = segments.segment "
     "AND v.space = ?1), n_visit, l_interaction, last_visit_us, "
@@ -103,7 +104,7 @@ SEGMENT_COLUMNS = (
 
 
 def to_segment(row: tuple[Any, ...]) -> Segment:
-    """Convert a row of `SEGMENT_COLUMNS` to a segment; the SQL parameter ``?1`` in the columns is the vector space."""
+    """Convert a row of `SEGMENT_COLUMNS` to a segment."""
     segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, summariser = row
     return Segment(
         segment=segment,
@@ -120,6 +121,7 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
 
 
 MAX_CACHED_FACTS = 20_000
+# The SQL parameter ?1 is the vector space.
 FACT_COLUMNS = (
     "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
     "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
@@ -132,7 +134,7 @@ FACT_COLUMNS = (
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
-    """Convert a row of `FACT_COLUMNS` to a fact; the SQL parameter ``?1`` in the columns is the vector space."""
+    """Convert a row of `FACT_COLUMNS` to a fact."""
     fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
     learned_by, last_said, is_corrected = said
     last_us, last_seq = json.loads(last_said or "[null, null]")
@@ -205,7 +207,7 @@ def newest_seq(connection: apsw.Connection) -> int:
 
 
 def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
-    """Return the first column of all rows of a query."""
+    """Return the first value of each row of a query."""
     return [row[0] for row in connection.execute(sql, parameters)]
 
 

@@ -1,4 +1,4 @@
-"""Writing of the mid-term memory: chains and segments. The caller opens the transaction."""
+"""Changes to the mid-term memory: chains and segments. The caller opens the transaction."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,10 @@ _LISTED = "(SELECT value FROM json_each(?))"
 
 
 def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: int) -> None:
-    """Add visits to segments, and set the time of their last visit; ``visits`` is the number to add, by segment."""
+    """Add visits to segments, and set the time of their last visit.
+
+    ``visits`` maps each segment to its number of new visits.
+    """
     for segment, count in visits.items():
         connection.execute(
             "UPDATE segments SET n_visit = n_visit + ?, last_visit_us = max(last_visit_us, ?) WHERE segment = ?",
@@ -58,7 +61,10 @@ class _Previous:
 
 
 def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
-    """Remove pages from their chains and segments, and return those; ``pages`` is a JSON list of ``seq``."""
+    """Remove pages from their chains and segments; return these chains and segments.
+
+    ``pages`` is a JSON list of ``seq``.
+    """
     sql = f"SELECT seq, chain, segment, is_analysed AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
     rows: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     connection.execute(
@@ -132,7 +138,7 @@ def _extend_segment(
 
 
 def recount(connection: apsw.Connection, segment: int) -> None:
-    """Update the page counts of a segment."""
+    """Update the stored page counts of a segment."""
     connection.execute(
         "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
         "unanalysed_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1 AND is_analysed = 0) "
@@ -149,14 +155,15 @@ def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> No
 
 
 def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) -> None:
-    """Mark pages as read for knowledge by the analyst ``reader``."""
+    """Record that the analyst ``reader`` has read pages for knowledge."""
     connection.execute(f"UPDATE pages SET read_by = ? WHERE seq IN {_LISTED}", (reader, json.dumps(list(pages))))  # noqa: S608
 
 
 def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
     """Mark the pages of a learning as read for the profile.
 
-    If any of the pages was unread, the visits and interaction length of the learning's segments are reset to 0.
+    If any of the pages had not been read before, the visits and interaction length of the learning's segments are reset
+    to 0.
     """
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
@@ -201,7 +208,7 @@ def accept_degraded(connection: apsw.Connection, pages: Sequence[int]) -> None:
 
 
 def mark_degraded(connection: apsw.Connection, worker: str) -> int:
-    """Mark all pages that a worker organised or learned from as degraded; see `Work.mark_degraded`."""
+    """Mark as degraded all pages that ``worker`` organised or learned from; return the number of all degraded pages."""
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
     )

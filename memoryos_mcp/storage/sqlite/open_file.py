@@ -1,6 +1,7 @@
-"""A user's file and its connections. The file is checked when it is opened, and complete after it is closed.
+"""A user's file and its connections.
 
-A file is refused and left unchanged if it is damaged, or if another program or a newer version created it.
+A file is checked when it is opened, and complete without a journal after it is closed. A file is refused and
+left unchanged if it is damaged, or if another program or a newer version created it.
 """
 
 import logging
@@ -62,7 +63,7 @@ class OpenFile:
         path: The file.
         writer: The writing connection; None before `open` and after `close`.
         checkpoints: The checkpoints of the writing connection.
-        only_readable: The file as it was opened for reading if it cannot be written at present; None otherwise.
+        only_readable: The file opened for reading, if it cannot be written at present; None otherwise.
     """
 
     def __init__(self, path: Path, checks: Checks, *, only_reads: bool) -> None:
@@ -238,7 +239,7 @@ class OpenFile:
         logger.warning("a memory was opened for reading only; nothing can be added or learned: %s", reason)
 
     def _connected(self) -> tuple[apsw.Connection, int]:
-        """Open the writing connection; return it and the file's version.
+        """Open the writing connection; return it and the file's schema version.
 
         A restore may replace the file before the connection has first read it. Writes to the replaced file would be
         lost. In that case, the new file is opened instead.

@@ -32,7 +32,8 @@ def add_page(
 def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float) -> int:
     """Return the session number of a new page.
 
-    This is the session of the newest page, or the next number if more than ``session_gap_s`` lies between the pages.
+    This is the session of the newest page. If the two pages are more than ``session_gap_s`` seconds apart, it is the
+    next number.
     """
     newest = connection.execute("SELECT session, occurred_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
     if newest is None:
@@ -42,7 +43,7 @@ def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float
 
 
 def insert_page(connection: apsw.Connection, page_id: str, turn: Turn, others: Mapping[str, Any]) -> None:
-    """Insert a page and index its words; ``others`` contains the columns that do not belong to the turn, by name."""
+    """Insert a page and index its words; ``others`` contains the values of its columns outside the turn, by name."""
     row = {**turn_row(page_id, turn), **others}
     columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO pages ({columns}) VALUES ({values})", row)  # noqa: S608 - names of columns

@@ -64,17 +64,17 @@ class FileIdentity:
 
 
 def lost_message(path: Path) -> str:
-    """Return the message for an open file that was replaced or removed."""
+    """Return the error message for an open file that was replaced or removed."""
     return f"{path} or its journal was replaced or removed while it was open; nothing was stored. Try again"
 
 
 def read_only_message(folder: Path) -> str:
-    """Return the message for a folder on a read-only disk."""
+    """Return the error message for a folder on a read-only disk."""
     return f"{folder} is on a read-only disk; nothing was stored. Mount the disk writable, or move the folder"
 
 
 def unwritable_reason(path: Path) -> str | None:
-    """Return the message for a file that cannot be written at present; None if it can be written."""
+    """Return an error message if a file cannot be written at present; None if it can be written."""
     folder = path.parent
     try:
         if hasattr(os, "statvfs"):

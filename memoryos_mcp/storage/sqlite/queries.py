@@ -22,9 +22,9 @@ NO_LIMIT = -1
 
 
 def page_conditions(query: PageQuery, space: int) -> tuple[str, list[Any]]:
-    """Return the SQL that follows ``FROM pages`` in the statement for a query, and the parameters of this SQL.
+    """Return the SQL after ``FROM pages`` for a query (conditions, order and limit), and the SQL parameters.
 
-    If ``query.is_newest`` is true, the statement returns the newest page first.
+    If ``query.is_newest`` is true, the order is newest page first.
     """
     done_by = None if query.done_by is None else (query.done_by, query.done_by)
     # The parameters of each SQL condition. A condition with None is left out.

@@ -44,7 +44,7 @@ def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
 
 
 def remove_if_contained(copy: Path, path: Path) -> None:
-    """Remove a copy if the current file and the other copies contain all of its pages.
+    """Remove a copy if all of its pages are also in the current file or in other copies; log a warning otherwise.
 
     Damaged files and files of other programs are ignored.
     """

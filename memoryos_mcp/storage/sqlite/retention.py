@@ -59,7 +59,7 @@ class ClockWatch:
         self._previous: tuple[int, int] | None = None
 
     def observe(self, now_us: int) -> ClockReading:
-        """Return the progress of the system clock since the previous call; ``now_us`` is its current time."""
+        """Return the progress of the system clock since the previous call; ``now_us`` is the clock's current time."""
         present_us = steady_us()
         before_us, steady_before_us = self._previous or (now_us, present_us)
         self._previous = now_us, present_us
@@ -68,9 +68,10 @@ class ClockWatch:
 
 
 def may_forget(connection: apsw.Connection, before_us: int, now_us: int, reading: ClockReading) -> bool:
-    """Record a check that found pages from before ``before_us``; return whether these pages may be forgotten now.
+    """Record a check that found pages older than ``before_us``; return whether these pages may be forgotten now.
 
-    ``now_us`` is the current time of the system clock, which may be wrong. ``reading`` is the progress of this clock.
+    ``now_us`` is the current time of the system clock, which may be wrong. ``reading`` is its progress since the
+    previous check.
     """
     checked_us, waits_since_us = _last_check(connection)
     if waits_since_us is not None and 0 <= now_us - waits_since_us <= LONGEST_WAIT_US and not reading.has_leapt:

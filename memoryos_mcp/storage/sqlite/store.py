@@ -117,7 +117,7 @@ class SqliteStore:
         checks: Checks | None = None,
         only_reads: bool = False,
     ) -> "SqliteStore":
-        """Open a user's store; see `Stores.open`. Integrity checks that ``checks`` contains are not repeated."""
+        """Open a user's store; see `Stores.open`. Checks for damage that ``checks`` lists are not repeated."""
         path = database_file(data_folder, user_id)
         database = await Database.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
         try:

@@ -129,7 +129,10 @@ class WordCounts:
 def term_stats(
     connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts
 ) -> TermStats:
-    """Return how many pages contain each word, and which of ``names`` really are names; see `Index.search_words`."""
+    """Return how many pages contain each word, and which of ``names`` are names of the user or the assistant.
+
+    See `Index.search_words`.
+    """
     newest = newest_seq(connection)
     counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
     called_user, called_agent = set(), set()
@@ -147,7 +150,7 @@ def term_stats(
 
 
 def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
-    """Return the name that the side ``by`` mostly uses for the other side, capitalised; None if no name is known."""
+    """Return the name by which the side ``by`` mostly calls the other side, capitalised; None if no name is known."""
     candidates_sql, texts_sql = _SAID_BY[by]
     least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
     candidates: list[tuple[Any, ...]] = connection.execute(candidates_sql, (least, ONE_SIDED, NAMES_TRIED)).fetchall()
@@ -172,7 +175,7 @@ def phrase(word: str) -> str:
 def _is_prefix(word: str) -> bool:
     """Return whether a word is a single character of a script without spaces.
 
-    Such scripts are indexed as pairs of characters, so the word is searched as the beginning of pairs.
+    Such scripts are indexed as pairs of characters, so the word matches all pairs that begin with it.
     """
     return len(word) == 1 and is_unspaced(word)
 
@@ -180,7 +183,7 @@ def _is_prefix(word: str) -> bool:
 def _posting_count(connection: apsw.Connection, word: str) -> int:
     """Return an upper limit on the number of pages that contain a word.
 
-    This is the sum over the forms of the word. For each form, the pages with its rarest token are counted.
+    The limit is a sum over the forms of the word. For each form, the number of pages with its rarest token is added.
     """
     if _is_prefix(word):
         upper = chr(ord(word) + 1)

@@ -1,4 +1,4 @@
-"""Static access tokens for HTTP, stored in one file of the data folder.
+"""Static access tokens for HTTP, stored in one file in the data folder.
 
 A token consists of a public id and a secret of 256 random bits. The file contains only the SHA-256 hash of the secret.
 A slow hash function is not needed, because the secret cannot be guessed. Every call reads the file again, so that
@@ -127,7 +127,7 @@ class TokenStore:
         return self._was_needed
 
     def close(self) -> None:
-        """Close the file; a later call opens it again."""
+        """Close the file. The next call of another method opens it again."""
         with self._lock:
             self._disconnect()
 
@@ -162,7 +162,10 @@ class TokenStore:
             return changed
 
     def _connected(self) -> apsw.Connection | None:
-        """Return a connection to the token file, reopened if the file has changed; None if the file does not exist."""
+        """Return a connection to the token file; None if the file does not exist.
+
+        If the file has changed since the last call, a new connection is opened.
+        """
         try:
             status = self._path.stat()
         except FileNotFoundError:
@@ -269,7 +272,7 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Create a file and its folder if missing, accessible only to this account. SQLite itself would apply the umask."""
+    """Create a file and its folder if missing, accessible only to this account. SQLite would use the umask."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -1,4 +1,4 @@
-"""`UserData` on SQLite."""
+"""The implementation of `UserData` on SQLite."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -153,7 +153,7 @@ class SqliteUserData:
         except OSError as error:
             msg = (
                 f"a backup copy of this memory in {path.parent} cannot be removed ({error.strerror}); nothing was "
-                "forgotten. Close the program that has the copy open, or make the copy removable, and try again"
+                "forgotten. Close any program that has the copy open, check the folder's permissions, and try again"
             )
             raise StorageError(msg) from error
 

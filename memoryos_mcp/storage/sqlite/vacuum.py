@@ -30,9 +30,9 @@ def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 
 
 def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
-    """Write the journal to its file and empty the journal; return False if another process blocks this.
+    """Write a file's journal to the file and empty the journal; return False if another process blocks this.
 
-    No other connection of this process may be reading the file.
+    No other connection of this process may read the file meanwhile.
     """
 
     def empty(connection: apsw.Connection) -> bool:

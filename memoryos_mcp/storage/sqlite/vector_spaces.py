@@ -20,7 +20,7 @@ PAGES_DROPPED = 500
 def find(connection: apsw.Connection, identity: str, model: str | None, now_us: int) -> int | None:
     """Return the number of a vector space; None if the space does not exist.
 
-    If a model is given, None is also returned if `use` must be called to record the model or the time of use.
+    If a model is given, None is also returned if `use` must be called to update the stored model or time of use.
     """
     if model is None:
         known: int | None = connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get
@@ -55,9 +55,9 @@ def all_of(connection: apsw.Connection) -> list[Space]:
 
 
 def drop_some(connection: apsw.Connection, keep: Collection[str], since_us: int) -> bool:
-    """Delete a limited number of the vectors in unused spaces; return whether there may be more of them.
+    """Delete a limited number of the vectors in unused vector spaces; return whether there may be more of them.
 
-    A space is unused if it was last used before ``since_us`` and its identity is not in ``keep``.
+    A vector space is unused if it was last used before ``since_us`` and its identity is not in ``keep``.
     """
     sql = "SELECT space FROM spaces WHERE used_us < ? AND identity NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
     space = connection.execute(sql, (since_us, json.dumps([*keep]))).get

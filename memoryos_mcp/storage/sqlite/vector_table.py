@@ -1,6 +1,6 @@
 """The tables of vectors and encoded token vectors, and the change sequence.
 
-The change sequence tells other processes which rows have changed.
+Other processes read the change sequence to find out which rows have changed.
 """
 
 import json
@@ -22,12 +22,15 @@ SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
 def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
-    """Append a changed row to the change sequence, which every process reads."""
+    """Append a change to the change sequence, which every process reads.
+
+    ``kind`` is the kind of the changed item, such as ``fact``, and ``row`` is the number of the item.
+    """
     connection.execute("INSERT INTO changes (kind, row) VALUES (?, ?)", (kind, row))
 
 
 def page_kind(space: int) -> str:
-    """Return the name under which the change sequence lists changes of page vectors in a vector space."""
+    """Return the ``kind`` of changes to page vectors in a vector space; see `note_change`."""
     return f"page/{space}"
 
 
@@ -43,7 +46,10 @@ def set_vectors(connection: apsw.Connection, space: int, vectors: Vectors) -> No
 
 
 def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:
-    """Set the vectors of pages' windows in a vector space; ``windows`` contains the windows by page."""
+    """Replace the stored windows of pages, and the vectors of these windows, in a vector space.
+
+    ``windows`` maps the ``seq`` of each page to the page's windows.
+    """
     for seq, parts in windows.items():
         at = place(space, seq)
         connection.execute("DELETE FROM page_tokens WHERE place = ?", (at,))
@@ -81,16 +87,13 @@ def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
 
 
 def code_sizes(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return a row for each page: its ``seq``, and the size of its encoded token vectors in bytes.
-
-    Pages without token vectors are left out.
-    """
+    """Return a row of ``seq`` and size in bytes for each page that has encoded token vectors."""
     sql = "SELECT place & ?2, octet_length(codes) FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
     return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
 
 
 def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return a row for each page, in the order of ``seqs``: its ``seq``, token counts and encoded token vectors."""
+    """Return a row of ``seq``, token counts and encoded token vectors for each page, in the order of ``seqs``."""
     # CROSS JOIN makes the list the outer loop, so that the rows are in its order.
     sql = (
         "SELECT t.place & ?2, t.counts, t.codes FROM json_each(?1) AS list CROSS JOIN page_tokens AS t "
@@ -121,7 +124,7 @@ def _places(space: int, seqs: Sequence[int]) -> str:
 
 
 def to_page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:
-    """Convert rows of a page's ``seq`` and a vector into arrays."""
+    """Convert rows into arrays; each row contains a page's ``seq`` and one vector."""
     halves = np.frombuffer(b"".join([row[1] for row in rows]), dtype=np.float16)
     return PageVectors(
         seqs=np.array([row[0] for row in rows], dtype=np.int64),
