@@ -33,7 +33,7 @@ def integrity_check(connection: apsw.Connection) -> None:
     """
     if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         raise apsw.CorruptError
-    if connection.readonly("main"):  # then SQLite does not check the conditions of tables
+    if connection.readonly("main"):  # SQLite does not check the CHECK conditions then
         for table, condition in _conditions(schema.version(connection)):
             if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
                 raise apsw.CorruptError

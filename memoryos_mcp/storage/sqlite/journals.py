@@ -185,7 +185,8 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
     """Update the note beside a file before and after a block that writes the journal to the file (a checkpoint).
 
     Before the block, the note is marked as ``writing``. After the block, the file's new state is written to the note.
-    If the process is killed in between, the mark remains, and SQLite applies the journal again at the next opening.
+    If the process is killed in between, the mark remains, and SQLite applies the journal again when it next opens
+    the file.
 
     Raises:
         BlockingIOError: Another process has locked the folder, and ``waits`` is false.

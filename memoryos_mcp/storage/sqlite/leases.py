@@ -6,7 +6,7 @@ from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.storage.sqlite.forget_plans import forget_epoch
 from memoryos_mcp.storage.values import Lease
 
-# The minimum remaining time of a lease after each commit of its holder.
+# The minimum remaining time of a lease after each commit by its holder.
 LEASE_EXTENSION_US = 15_000_000
 LONGEST_LEASE_US = 300_000_000
 

@@ -60,7 +60,7 @@ def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool
 def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
     """Return whether the lessons of a learning still match the stored memory.
 
-    They do not match in four cases:
+    The lessons do not match it in four cases:
 
     - A trait that the lessons change has been changed in the meantime.
     - A fact that the lessons confirm or supersede is no longer valid.
@@ -305,7 +305,7 @@ def _add_fact(
 def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
     """End a fact when the next newer fact with the same slot begins.
 
-    A newer fact exists only if the pages were not read in order.
+    A newer fact exists only if the pages were not read in order. ``said`` is the fact's result of `_last_said`.
     """
     sql = (
         f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608

@@ -21,7 +21,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 # The fields of a turn that the checksum does not cover; their columns have the same names.
 _UNSUMMED = tuple(name for name in TURN_FIELDS if name not in {*checksums.SUMMED, "occurred_at"})
-# Converters for those of these fields whose column has a different type.
+# Converters for the fields in `_UNSUMMED` whose column has a different type.
 _FROM_COLUMN: Mapping[str, Callable[[Any], Any]] = {"gives_orders": bool}
 PAGE_COLUMNS = (
     "seq, session, tier, chain, (SELECT summary FROM chains WHERE chains.chain = pages.chain), segment, organised_by, "  # noqa: S608

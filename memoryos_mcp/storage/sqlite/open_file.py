@@ -203,7 +203,7 @@ class OpenFile:
             is_alone = is_locked and not is_in_use(self.path)
             writer, found = self._connected()
             before = identity(self.path)
-        if writer.readonly("main") and not self._only_reads:  # SQLite falls back to this silently if there is a journal
+        if writer.readonly("main") and not self._only_reads:  # if there is a journal, SQLite does this silently
             raise apsw.ReadOnlyError
         self._prepare(writer, found, user_id)
         with suppress(OSError):
@@ -269,7 +269,7 @@ class OpenFile:
             with transaction(connection):
                 schema.migrate(connection, user_id)
             self.checkpoints.write_if_due(connection)
-        self._check_owner(connection, user_id)  # for a new file, and so that SQLite creates the journal
+        self._check_owner(connection, user_id)  # also checks a new file, and makes SQLite create the journal
 
     def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get

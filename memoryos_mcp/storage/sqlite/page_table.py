@@ -43,7 +43,10 @@ def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float
 
 
 def insert_page(connection: apsw.Connection, page_id: str, turn: Turn, others: Mapping[str, Any]) -> None:
-    """Insert a page and index its words; ``others`` contains the values of its columns outside the turn, by name."""
+    """Insert a page and index its words.
+
+    ``others`` contains the values of the page's columns that do not belong to the turn, by name.
+    """
     row = {**turn_row(page_id, turn), **others}
     columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO pages ({columns}) VALUES ({values})", row)  # noqa: S608 - names of columns

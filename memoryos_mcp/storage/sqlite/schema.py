@@ -190,7 +190,7 @@ CREATE TABLE names (
 ) STRICT, WITHOUT ROWID;
 """
 
-# A query reads the outlines and token codes of some hundred pages. Each kind is stored contiguously, so that the cost
+# A query reads the outlines and token codes of hundreds of pages. Each kind is stored contiguously, so that the cost
 # does not depend on the size of the file. ``place`` consists of the space and, in the low 40 bits, the page's ``seq``.
 _PLACES = """
 CREATE TABLE codes_of_pages (

@@ -183,7 +183,8 @@ def _is_prefix(word: str) -> bool:
 def _posting_count(connection: apsw.Connection, word: str) -> int:
     """Return an upper limit on the number of pages that contain a word.
 
-    The limit is a sum over the forms of the word. For each form, the number of pages with its rarest token is added.
+    The limit is a sum over the forms of the word. For each form, the number of pages with the form's rarest
+    token is added.
     """
     if _is_prefix(word):
         upper = chr(ord(word) + 1)
