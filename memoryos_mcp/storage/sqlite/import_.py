@@ -95,7 +95,10 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the row already stored for a chain, segment or session number in the file; None if there is none."""
+    """Return the row that was stored for a chain or segment in the file; None if there is none yet.
+
+    For the kind ``session``, return the highest session number from before the import.
+    """
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
     row: int | None = connection.execute(sql, (file, kind, number)).get
     return row
