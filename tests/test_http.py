@@ -200,7 +200,7 @@ async def test_a_server_that_lost_its_tokens_refuses_all_callers(data: Path, los
     with HttpServer(data, NO_MODEL) as server:
         async with asyncio.timeout(LIMIT_S):
             assert await call_status(server, None) == 401
-        assert "put back a backup" in server.stderr
+        assert "restore it from a backup" in server.stderr
 
 
 @pytest.mark.parametrize("way", [MODERN, LEGACY], ids=str)

@@ -166,7 +166,7 @@ def test_a_removed_index_does_not_count_as_a_replaced_file(data: Path) -> None:
         assert server.stats()["total_pages"] == 5
         path.with_name("memory.db-shm").unlink()
         assert server.close() == 0
-        assert "is saved as" not in server.stderr
+        assert "was saved as" not in server.stderr
     assert [each.name for each in path.parent.iterdir()] == ["memory.db"]
     assert page_ids(path) == pages
 
@@ -349,7 +349,7 @@ def use_all_inodes(disk: Path) -> None:
         pytest.param(protect, False, "on a read-only disk", id="read-only"),
         pytest.param(protect, True, "on a read-only disk", id="read-only, with a journal"),
         pytest.param(fill, False, "no space left on the disk", id="full"),
-        pytest.param(use_all_inodes, False, "takes no more files", id="without inodes"),
+        pytest.param(use_all_inodes, False, "cannot hold more files", id="without inodes"),
     ],
 )
 def test_a_memory_on_an_unwritable_disk_can_be_read(

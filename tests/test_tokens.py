@@ -204,7 +204,7 @@ def test_a_backup_put_in_the_files_place_counts_at_once(tokens: TokenStore, path
     (tmp_path / "backup").replace(path)
     assert tokens.find(token) is not None
     path.unlink()
-    with pytest.raises(DamagedStoreError, match="put back a backup"):
+    with pytest.raises(DamagedStoreError, match="restore it from a backup"):
         tokens.find(token)
 
 
@@ -256,7 +256,7 @@ def test_a_lost_file_is_an_error_and_a_token_is_still_needed(
     asked = tokens if is_running else TokenStore(path, clock=Clock())
     assert asked.is_needed()
     for ask in (asked.entries, lambda: asked.find(token)):
-        with pytest.raises(DamagedStoreError, match="put back a backup"):
+        with pytest.raises(DamagedStoreError, match="restore it from a backup"):
             ask()
     assert asked.find(asked.add("ann", WRITE)) is not None
 

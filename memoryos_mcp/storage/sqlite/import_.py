@@ -1,4 +1,4 @@
-"""Import of a memory's records: each record is added once, even if the import is repeated."""
+"""Import of a memory's records. A repeated import does not add a record twice."""
 
 import json
 from collections import Counter
@@ -25,14 +25,14 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
-    """Return the id of the page with this id or this idempotency key; None if there is no such page."""
+    """Return the id of the page that has ``page_id`` or the idempotency key ``key``; None if there is no such page."""
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
     return None if found is None else str(found[0])
 
 
 def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
-    """Add missing pages with their chains and segments; see `UserData.import_pages`."""
+    """Add the pages that are not stored yet, with their chains and segments; see `UserData.import_pages`."""
     known: dict[str, str] = {}
     segments: set[int] = set()
     sessions_before = _sessions_before(connection, batch.file)
@@ -52,7 +52,7 @@ def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
 
 
 def _sessions_before(connection: apsw.Connection, file: str) -> int:
-    """Return the number of sessions before the import, after which the file's sessions are numbered."""
+    """Return the highest session number from before the import, which is added to the file's session numbers."""
     before = _imported(connection, file, "session", 0)
     if before is None:
         before = int(connection.execute("SELECT coalesce(max(session), 0) FROM pages").get)
@@ -61,7 +61,7 @@ def _sessions_before(connection: apsw.Connection, file: str) -> int:
 
 
 def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the stored chain with a number in the file; create it if missing."""
+    """Return the row of the chain with this ``number`` in the file; create the row if it is missing."""
     chain = _imported(connection, batch.file, "chain", number)
     if chain is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (chain,)).get is None:
         connection.execute("INSERT INTO chains (summary) VALUES (?)", (batch.chains[number].summary,))
@@ -71,7 +71,7 @@ def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the stored segment with a number in the file; create it if missing."""
+    """Return the row of the segment with this ``number`` in the file; create the row if it is missing."""
     segment = _imported(connection, batch.file, "segment", number)
     if segment is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (segment,)).get is None:
         record = batch.segments[number]
@@ -95,7 +95,10 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the row to which an earlier part of the import has mapped a number in the file."""
+    """Return the row that was stored for a chain or segment in the file; None if there is none yet.
+
+    For the kind ``session``, return the highest session number from before the import.
+    """
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
     row: int | None = connection.execute(sql, (file, kind, number)).get
     return row
@@ -107,7 +110,7 @@ def _set_imported(connection: apsw.Connection, file: str, kind: str, number: int
 
 
 def _other_columns(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
-    """Return the columns of a page, except those of its turn."""
+    """Return the columns of a page by name, without those of its turn."""
     return {
         "session": sessions_before + page.session,
         "tier": page.tier,
@@ -123,7 +126,7 @@ def _other_columns(page: PageRecord, chain: int | None, segment: int | None, ses
 
 
 def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[str]:
-    """Add missing records other than pages, and finish the import; return the number of new records by kind."""
+    """Add the missing facts, traits and other records, and finish the import; return the number added, by kind."""
     adding = _Adding(connection, long_term)
     new = Counter[str](record.kind for record in long_term.records if adding.add(record))
     adding.link_superseded()
@@ -132,7 +135,7 @@ def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[s
 
 
 class _Adding:
-    """Adds records that refer to pages, inside the caller's transaction."""
+    """Adds the facts, traits and other long-term records of an import, inside the caller's transaction."""
 
     def __init__(self, connection: apsw.Connection, long_term: LongTerm) -> None:
         self._connection = connection
@@ -215,7 +218,11 @@ class _Adding:
         return self._connection.last_insert_rowid()
 
     def _add_trait(self, record: TraitRecord) -> bool:
-        """Set a trait, unless the current one is newer or stated by the user; the other value becomes history."""
+        """Set a trait, unless its current value takes precedence; return whether the trait was set.
+
+        A value set by the user takes precedence over a learned value. Otherwise, the newer value takes precedence. The
+        value that does not become current is added to the history.
+        """
         sql = "SELECT level, reason, updated_us, learned_by FROM traits WHERE dimension = ?"
         current = self._connection.execute(sql, (record.dimension,)).fetchone()
         updated_us = to_us(record.updated_at)
@@ -254,7 +261,10 @@ class _Adding:
         return is_new
 
     def _add_refused(self, record: RefusedRecord) -> bool:
-        """Add a digest, unless the salts differ: it would then match nothing."""
+        """Add the digest of a fact or trait that must not be learned again; return whether anything was changed.
+
+        If the salts of the file and the memory differ, nothing is added, because the digest would match nothing.
+        """
         until = 0 if record.until is None else self._seq(record.until) or 0
         return self._is_salted_alike and self._change(
             "INSERT INTO refused (digest, until_seq) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until_seq = ?2 "
@@ -276,7 +286,7 @@ class _Adding:
         )
 
     def _seqs(self, pages: Sequence[str]) -> list[int]:
-        """Return the ``seq`` of pages; pages that were not imported are left out."""
+        """Return the ``seq`` of each page; pages that are not stored are left out."""
         return [seq for page in pages if (seq := self._seq(page)) is not None]
 
     def _seq(self, page: str) -> int | None:

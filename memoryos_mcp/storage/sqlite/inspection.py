@@ -1,4 +1,4 @@
-"""Inspection: reads single memories with their evidence and history."""
+"""Inspection of single memories, with their evidence and history."""
 
 from typing import Any
 
@@ -36,7 +36,10 @@ MAX_HISTORY = 20
 def look(
     connection: apsw.Connection, what: MemoryId, *, space: int, assistant_id: str, now_us: int
 ) -> MemoryView | None:
-    """Return a memory with its evidence and history; None if it is missing, or is another assistant's fact."""
+    """Return the memory with the id ``what``, together with its evidence and history.
+
+    Return None if it does not exist, or if it is a fact that belongs to another assistant.
+    """
     match what.kind:
         case Kind.PAGE:
             return _page(connection, what.name)

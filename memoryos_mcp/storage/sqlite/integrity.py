@@ -1,4 +1,4 @@
-"""Checks of a whole file for damage."""
+"""Checks of a user's whole file for damage."""
 
 import json
 import re
@@ -13,8 +13,8 @@ from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.checksums import SUMMED, damaged_pages
 from memoryos_mcp.storage.sqlite.file_header import our_schema
 
-# A check at low priority pauses after this number of SQLite steps, for this multiple of the time that they took, to
-# leave the disk and the CPU to queries.
+# A check at low priority leaves the disk and the CPU to queries: it pauses after this number of SQLite steps. The pause
+# is this multiple of the time that the steps took.
 STEPS_BETWEEN_RESTS = 1_000
 RESTS_PER_WORK = 4.0
 LONGEST_REST_S = 1.0
@@ -24,21 +24,23 @@ _CONDITION = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 
 
 def integrity_check(connection: apsw.Connection) -> None:
-    """Check a file with our schema for damage, and its indexes against its tables; some milliseconds per megabyte.
+    """Check a file of this program for damage, and compare its indexes with its tables.
+
+    This takes some milliseconds per megabyte.
 
     Raises:
         apsw.CorruptError: The file is damaged.
     """
     if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         raise apsw.CorruptError
-    if connection.readonly("main"):  # then SQLite does not check the conditions of tables
+    if connection.readonly("main"):  # SQLite does not check the CHECK conditions then
         for table, condition in _conditions(schema.version(connection)):
             if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
                 raise apsw.CorruptError
 
 
 def read_texts(connection: apsw.Connection) -> None:
-    """Read all texts that have no checksum.
+    """Read all texts that no checksum protects, to find damaged ones.
 
     Raises:
         UnicodeDecodeError: A text is damaged.
@@ -55,7 +57,7 @@ def read_texts(connection: apsw.Connection) -> None:
 
 
 def _conditions(version: int) -> list[tuple[str, str]]:
-    """Return the CHECK conditions in the schema of a version, as pairs of table and condition."""
+    """Return the CHECK conditions of a schema version, as pairs of a table's name and a condition."""
     statements = {name: sql for (kind, name), sql in our_schema(version).items() if kind == "table"}
     return [(name, condition) for name, sql in statements.items() for condition in _CONDITION.findall(sql)]
 
@@ -63,8 +65,8 @@ def _conditions(version: int) -> list[tuple[str, str]]:
 def check_slowly(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> bool:
     """Check a file that may be in use, at low priority; return False if the check was cancelled.
 
-    The check uses a new connection, because FTS5 may compare the file with the outdated cache of another one. If it
-    finds damage, it is repeated under a write lock, and only damage that is found again is reported.
+    The check uses a new connection, because FTS5 may compare the file with the outdated cache of an older connection.
+    If the check finds damage, it is repeated under a write lock. Only damage that is found again is reported.
 
     Raises:
         apsw.CorruptError: The file is damaged.
@@ -86,7 +88,7 @@ def check_slowly(connect: Callable[[], apsw.Connection], cancelled: threading.Ev
 
 
 def find_damaged_pages(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> tuple[str, ...] | None:
-    """Read all pages at low priority, and return the damaged ones; None if the check was cancelled."""
+    """Read all pages at low priority; return the ids of the damaged pages, or None if the check was cancelled."""
     with closing(connect()) as connection:
         _go_easy(connection, cancelled)
         try:
@@ -96,7 +98,7 @@ def find_damaged_pages(connect: Callable[[], apsw.Connection], cancelled: thread
 
 
 def _go_easy(connection: apsw.Connection, cancelled: threading.Event) -> None:
-    """Make a connection pause regularly, and stop once ``cancelled`` is set."""
+    """Make a connection pause regularly, and interrupt its query once ``cancelled`` is set."""
     rested_at = time.monotonic()
 
     def rest() -> bool:

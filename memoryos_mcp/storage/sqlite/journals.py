@@ -1,8 +1,9 @@
-"""Notes about which file a journal belongs to.
+"""Notes that record which memory file a journal belongs to.
 
 A sync client or a manual restore may replace a memory's file and leave the previous file's journal beside it. SQLite
-would apply that journal to the new file and so corrupt it. A note beside the journal therefore identifies its file by
-inode, size and time. The inode alone is not enough: a new file often has the same one, and so does an overwritten file.
+would apply that journal to the new file and so corrupt the new file. A note beside the journal therefore records the
+inode, size and modification time of the file that the journal belongs to. The inode alone is not enough: a new file
+often gets the inode of the previous file, and an overwritten file keeps its inode.
 """
 
 import errno
@@ -33,23 +34,23 @@ _IDENTITY_WORDS = 4
 _BEING_WRITTEN = "writing"
 # The fixed length of a note, so that one write replaces the previous note.
 _NOTE_CHARS = 200
-# The beginning of a file that was not written with a WAL, such as a backup. Bytes 18 and 19 of a file with a WAL are 2.
+# The beginning of a file that was not written with a WAL, such as a backup. Bytes 18 and 19 are 2 in a file with a WAL.
 _WITHOUT_JOURNAL = re.compile(rb"SQLite format 3\x00..\x01\x01|\Z", re.DOTALL)
 _BEGINNING_BYTES = 20
-# The most by which file systems round times down.
+# The maximum by which file systems round times down.
 _ROUNDED_NS = 2_000_000_000
-# Start and length of the byte range on which SQLite locks an open file.
+# Start and length of the byte range that SQLite locks in an open file.
 _SHARED_LOCKS = (510, 0x4000_0002)
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def journals_of(path: Path) -> list[Path]:
-    """Return the files that SQLite keeps beside an open file: the journal (WAL) and its index (SHM)."""
+    """Return the paths of the files that SQLite creates beside an open file: the journal (WAL) and its index (SHM)."""
     return [path.with_name(path.name + suffix) for suffix in _SUFFIXES]
 
 
 def has_journal(path: Path) -> bool:
-    """Return whether a file has a journal that is not empty."""
+    """Return whether there is a non-empty journal beside a file."""
     try:
         return journals_of(path)[0].stat().st_size > 0
     except (FileNotFoundError, NotADirectoryError):
@@ -57,7 +58,7 @@ def has_journal(path: Path) -> bool:
 
 
 def identity(path: Path) -> Identity | None:
-    """Return a file's device and inode; None if it does not exist."""
+    """Return the device and inode of a file; None if the file does not exist."""
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -67,12 +68,13 @@ def identity(path: Path) -> Identity | None:
 
 @contextmanager
 def locked_folder(folder: Path, *, waits: bool = True) -> Iterator[bool]:
-    """Lock a folder, so that no other process opens, closes or checkpoints its memory.
+    """Lock a user's folder, so that no other process opens, closes or checkpoints the memory in it.
 
-    Yield whether the folder is locked; some disks do not support locks. The lock ends with the process.
+    Yield whether the folder could be locked; some disks do not support locks. The lock is also released when the
+    process ends.
 
     Raises:
-        BlockingIOError: Another process has the lock, and ``waits`` is false.
+        BlockingIOError: Another process has locked the folder, and ``waits`` is false.
     """
     descriptor, is_locked = None, False
     try:
@@ -90,7 +92,7 @@ def locked_folder(folder: Path, *, waits: bool = True) -> Iterator[bool]:
 def is_in_use(path: Path) -> bool:
     """Return whether another process has a file open in SQLite.
 
-    If this process has the file open, do not call this: it would lose SQLite's locks.
+    Do not call this function for a file that this process has open: the process would lose SQLite's locks on the file.
     """
     if fcntl is None:
         return False
@@ -108,7 +110,7 @@ def is_in_use(path: Path) -> bool:
 
 
 def set_aside_foreign(path: Path) -> None:
-    """Rename a journal that does not belong to the file beside it.
+    """Rename the journal beside a file if the journal belongs to a different file.
 
     Raises:
         OSError: The journal cannot be renamed.
@@ -120,15 +122,20 @@ def set_aside_foreign(path: Path) -> None:
     index.unlink(missing_ok=True)
     journal.rename(saved)
     _owner_file(path).unlink(missing_ok=True)
-    logger.warning("%s was replaced; the journal of the previous file was not applied and is saved as %s", path, saved)
+    logger.warning("%s was replaced; the previous file's journal was not applied, but saved as %s", path, saved)
 
 
 def is_foreign(path: Path) -> bool:
-    """Return whether the journal beside a file belongs to another file; in doubt return False.
+    """Return whether the journal beside a file belongs to a different file; False if this is not certain.
 
-    The journal is foreign in two cases. Either the note names this journal and another file. Or the file was
-    overwritten: it differs from the state in the note, or was not written with a WAL, and no process has it open. If
-    the note names another journal, the file and its journal were copied together, for instance with their folder.
+    The journal belongs to a different file in two cases:
+
+    - The note beside the file is about this journal, but about a different file.
+    - The file was overwritten, and no other process has it open. An overwritten file differs from the state in the
+      note, or was not written with a WAL.
+
+    A note about a different journal is ignored: the file and its journal were copied together, for instance with their
+    folder.
 
     Raises:
         OSError: The file cannot be read.
@@ -145,10 +152,11 @@ def is_foreign(path: Path) -> bool:
 
 
 def note_owner(path: Path, *, is_alone: bool) -> None:
-    """Note that the journal beside an open file belongs to it; if the disk is full, nothing is noted.
+    """Write a note that the journal beside an open file belongs to that file; ignore errors, such as a full disk.
 
-    ``is_alone`` is whether the caller has locked the folder, and no other process has the file open. Otherwise the
-    state of the file is not noted, because a process of an earlier version may change it without a note.
+    ``is_alone`` means that the caller has locked the folder and that no other process has the file open. If it is
+    false, the note does not contain the file's state, because a process of an earlier version may change the file
+    without updating the note.
     """
     file, journal = identity(path), identity(journals_of(path)[0])
     if file is None or journal is None:
@@ -162,7 +170,10 @@ def note_owner(path: Path, *, is_alone: bool) -> None:
 
 
 def note_previous_owner(path: Path, file: Identity | None) -> None:
-    """Note that the journal beside a file belongs to the previous file, so that the next process sets it aside."""
+    """Write a note that the journal beside ``path`` belongs to a previous file with the identity ``file``.
+
+    The next process that opens the memory then renames the journal.
+    """
     journal = identity(journals_of(path)[0])
     if file is not None and journal is not None:
         with suppress(OSError):
@@ -171,13 +182,15 @@ def note_previous_owner(path: Path, file: Identity | None) -> None:
 
 @contextmanager
 def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
-    """Note that the block writes a journal to its file, and afterwards note the new state of the file.
+    """Update the note beside a file before and after a block that writes the journal to the file (a checkpoint).
 
-    If the process is killed in between, the first note remains, and SQLite applies the journal again.
+    Before the block, the note is marked as ``writing``. After the block, the file's new state is written to the note.
+    If the process is killed in between, the mark remains, and SQLite applies the journal again when it next opens
+    the file.
 
     Raises:
         BlockingIOError: Another process has locked the folder, and ``waits`` is false.
-        OSError: The note cannot be written; the block was not run.
+        OSError: The note could not be written; the block was not run.
     """
     with locked_folder(path.parent, waits=waits) as is_locked:
         _note_writing(path)
@@ -190,7 +203,7 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
 
 
 def remove_empty(path: Path) -> None:
-    """Remove an empty journal beside a file that no process has open, and a note without a journal."""
+    """Remove an empty journal if no process has its file open. Remove the note if there is no journal."""
     journal, index = journals_of(path)
     with locked_folder(path.parent) as is_locked, suppress(OSError):
         is_empty = identity(path) is not None and identity(journal) is not None and not has_journal(path)
@@ -201,7 +214,7 @@ def remove_empty(path: Path) -> None:
 
 
 def forget_owner(path: Path) -> None:
-    """Remove the note about a journal that does not exist."""
+    """Remove the note beside a file if the file has no journal."""
     with suppress(OSError):
         if identity(journals_of(path)[0]) is None:
             _owner_file(path).unlink(missing_ok=True)
@@ -212,8 +225,10 @@ class _Note:
     """A note about which file a journal belongs to.
 
     Attributes:
-        state: The file's size, its time in nanoseconds and the machine's boot id; ``writing`` during a checkpoint, and
-            empty if unknown, as in notes of earlier versions.
+        file: The identity of the file.
+        journal: The identity of the journal.
+        state: The file's size, its modification time in nanoseconds, and the machine's boot id. During a checkpoint,
+            the state is the word ``writing`` alone. It is empty if unknown, as in notes of earlier versions.
     """
 
     file: Identity
@@ -222,7 +237,7 @@ class _Note:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Return the note beside a file; None if it is missing or unreadable."""
+        """Return the note beside a file; None if the note is missing or unreadable."""
         try:
             words = _owner_file(path).read_text(encoding="ascii", errors="replace").split()
             numbers = [int(word) for word in words[:_IDENTITY_WORDS]]
@@ -241,8 +256,8 @@ class _Note:
     def may_be_unchanged(self, path: Path) -> bool:
         """Return whether a file may still be in the noted state.
 
-        After a crash of the machine the time on disk may be earlier. A later time means that the file is a copy; if the
-        journal or the note has an even later time, they were copied with it.
+        After a crash of the machine, the file's time may be earlier than the noted time. A later time means that the
+        file is a copy. If the journal or the note has an even later time, it was copied together with the file.
         """
         if len(self.state) < 2 or not all(word.isdecimal() for word in self.state[:2]):
             return True
@@ -257,7 +272,7 @@ class _Note:
         return time_ns - status.st_mtime_ns <= _ROUNDED_NS or not is_same_boot
 
     def write(self, path: Path) -> None:
-        """Write the note, readable for this account only; overwriting a note needs no disk space."""
+        """Write the note beside a file, readable only by this account. Overwriting a note needs no disk space."""
         flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(_owner_file(path), flags, 0o600)
         try:
@@ -306,7 +321,7 @@ def _is_without_journal(path: Path) -> bool:
 
 
 def _boot() -> str:
-    """Return the machine's boot id; ``?`` if it has none."""
+    """Return the machine's boot id; ``?`` if the machine has none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip() or "?"
     except (OSError, ValueError):

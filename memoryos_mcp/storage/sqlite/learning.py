@@ -1,4 +1,4 @@
-"""Stores the traits and facts learned from pages, and marks the pages as read."""
+"""Storage of the traits and facts that were learned from pages."""
 
 import apsw
 
@@ -7,7 +7,10 @@ from memoryos_mcp.storage.values import Learning, StoreOptions
 
 
 def store_learning(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
-    """Store lessons; return False, with nothing written, if the profile or facts have changed since."""
+    """Store the traits and facts of a learning, and mark its pages as read.
+
+    Return False, with nothing written, if the profile or the facts have changed since the lessons were computed.
+    """
     if not longterm.is_current(connection, learning, options.owner, now_us):
         return False
     longterm.set_traits(connection, learning, now_us)

@@ -6,15 +6,15 @@ from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.storage.sqlite.forget_plans import forget_epoch
 from memoryos_mcp.storage.values import Lease
 
-# The least remaining time of a lease after each commit of its holder.
+# The minimum remaining time of a lease after each commit by its holder.
 LEASE_EXTENSION_US = 15_000_000
 LONGEST_LEASE_US = 300_000_000
 
 
 def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
-    """Take or renew the lease; return None while another holder has an unexpired lease."""
+    """Take or renew the lease for ``holder``; return None if another holder has a lease that has not expired."""
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
-    # A later expiry than that of the longest lease was set by a wrong clock, and is ignored.
+    # An expiry later than that of the longest possible lease was set by a wrong clock and is ignored.
     if current not in {"", holder} and now_us < expires_us <= now_us + LONGEST_LEASE_US:
         return None
     if current != holder:
@@ -24,20 +24,20 @@ def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: in
 
 
 def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: int) -> None:
-    """Extend the lease.
+    """Check that ``holder`` still has ``lease``, and extend the lease.
 
     Raises:
         LeaseLostError: Another process has taken over the lease.
     """
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
     if (current, epoch) != (holder, lease.epoch):
-        msg = "another process does this user's background work now; the result computed here was discarded"
+        msg = "another process is now doing this user's background work; the result of this process was discarded"
         raise LeaseLostError(msg)
     connection.execute("UPDATE lease SET expires_us = ?", (max(expires_us, now_us + LEASE_EXTENSION_US),))
 
 
 def release_lease(connection: apsw.Connection, holder: str, lease: Lease | None) -> None:
-    """Release a lease if this holder still has it; None means any lease of this holder."""
+    """Release the lease if ``holder`` still has it. If ``lease`` is None, release any lease of ``holder``."""
     connection.execute(
         "UPDATE lease SET holder = '', expires_us = 0 WHERE holder = ?1 AND epoch = coalesce(?2, epoch)",
         (holder, None if lease is None else lease.epoch),

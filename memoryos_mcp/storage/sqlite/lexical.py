@@ -1,4 +1,4 @@
-"""Keyword search over pages with FTS5, whose cost is limited even for common words."""
+"""Keyword search over pages with FTS5. The cost of a search is limited even for common words."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -11,7 +11,8 @@ from memoryos_mcp.storage.sqlite.term_stats import index_names, phrase
 from memoryos_mcp.storage.values import WordHit, WordMatches
 from memoryos_mcp.text.terms import index_text
 
-# Number of postings (pairs of word and page) read for a query, rarest words first. Each takes half a microsecond.
+# The maximum number of postings (pairs of a word and a page) that are read for a query, starting with the rarest words.
+# Reading a posting takes half a microsecond.
 POSTING_BUDGET = 10_000
 # If even the rarest word exceeds the budget: how many words are searched, and how many of their postings are read.
 COMMON_WORDS = 4
@@ -19,7 +20,7 @@ COMMON_BUDGET = 200_000
 
 
 def index_page(connection: apsw.Connection, seq: int, user_input: str, agent_response: str) -> None:
-    """Add a page to the word index, inside the caller's transaction."""
+    """Add a page's words to the word index, and count its names, inside the caller's transaction."""
     connection.execute(
         "INSERT INTO page_words (rowid, user_input, agent_response) VALUES (?, ?, ?)",
         (seq, index_text(user_input), index_text(agent_response)),
@@ -28,7 +29,10 @@ def index_page(connection: apsw.Connection, seq: int, user_input: str, agent_res
 
 
 def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return at most ``limit`` pages that contain any of the words, best first; see `Index.search_words`."""
+    """Return at most ``limit`` pages that contain any of the words, best first; see `Index.search_words`.
+
+    ``counts`` maps each word to the number of pages that contain it.
+    """
     words = within_budget(counts)
     if not words:
         return _search_common(connection, counts, limit)
@@ -41,7 +45,7 @@ def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -
 
 
 def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-    """Return which pages contain which words; see `Index.word_matches`."""
+    """Return which of the given pages contain which words; see `Index.word_matches`."""
     words = within_budget(counts)
     places = {seq: place for place, seq in enumerate(seqs)}
     found = np.zeros((2, len(seqs), len(words)), dtype=np.bool_)
@@ -55,12 +59,12 @@ def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequen
 
 
 def optimise(connection: apsw.Connection) -> None:
-    """Merge the segments of the word index, which removes the words of deleted pages."""
+    """Merge the FTS5 segments of the word index, which removes the words of deleted pages."""
     connection.execute("INSERT INTO page_words (page_words) VALUES ('optimize')")
 
 
 def within_budget(counts: Mapping[str, int]) -> list[str]:
-    """Return the rarest words whose postings fit the budget; words without pages are left out."""
+    """Return the rarest words, up to a total of `POSTING_BUDGET` postings; words that no page contains are left out."""
     chosen: list[str] = []
     left = POSTING_BUDGET
     for count, word in sorted((count, word) for word, count in counts.items() if count):
@@ -72,14 +76,14 @@ def within_budget(counts: Mapping[str, int]) -> list[str]:
 
 
 def any_of(words: Sequence[str]) -> str:
-    """Return the FTS5 query for pages that contain any of the words; there must be at least one."""
+    """Return the FTS5 query for pages that contain any of the words; ``words`` must not be empty."""
     return " OR ".join(map(phrase, words))
 
 
 def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return the pages that contain the most of the words, newest first among equal ones.
+    """Return the pages that contain the largest number of the words; pages with the same number are newest first.
 
-    This is for words that are all common: BM25 would read all their postings, in tens of milliseconds.
+    This function is used if all words are common. BM25 would read all their postings, which takes tens of milliseconds.
     """
     words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
     newest = newest_seq(connection)

@@ -1,4 +1,4 @@
-"""Lists of memories in batches, newest first. Memories that are added meanwhile are not in later batches."""
+"""Lists of memories in batches, newest first. Memories added between two batches do not appear in later batches."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,9 +17,10 @@ from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, 
 def list_memories(
     connection: apsw.Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
 ) -> list[ListEntry]:
-    """Return the next memories; see `UserData.listed`. Traits are sorted by dimension, because their time changes.
+    """Return the next memories of a list after ``place``, at most ``limit``; see `UserData.listed`.
 
-    ``owner`` is the assistant whose facts are listed in addition to the user's.
+    Traits are sorted by dimension, because the time of a trait changes whenever the trait is updated. ``owner`` is the
+    assistant whose facts are listed in addition to the user's facts.
     """
     filters = {
         "tier": request.tier,
@@ -42,7 +43,10 @@ def list_memories(
 
 
 def _segments(connection: apsw.Connection, topic: int | str | None) -> str | None:
-    """Return the segments of a topic as a JSON list; None if no topic is given."""
+    """Return the numbers of a topic's segments as a JSON list; None if ``topic`` is None.
+
+    A topic is the number of one segment, or a text that occurs in the keywords of segments.
+    """
     if topic is None:
         return None
     if isinstance(topic, int):
@@ -60,7 +64,7 @@ class _Query:
     """The query for one kind of memory.
 
     Attributes:
-        conditions: The conditions by the name of their filter; those of unset filters are left out of the statement.
+        conditions: SQL conditions, by the name of their filter. The statement contains only those whose filter is set.
     """
 
     select: str
@@ -69,7 +73,7 @@ class _Query:
     to_entry: Callable[[tuple[Any, ...]], ListEntry]
 
     def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[ListEntry]:
-        """Return the memories that match the filters, at most ``limit``."""
+        """Return the memories that match the filters; the filter ``limit`` is their maximum number."""
         conditions = [condition for name, condition in self.conditions.items() if filters[name] is not None]
         sql = f"{self.select} WHERE {' AND '.join(conditions) or 'true'} ORDER BY {self.order} LIMIT :limit"
         return [self.to_entry(row) for row in connection.execute(sql, filters)]

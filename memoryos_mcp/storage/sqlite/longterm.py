@@ -1,4 +1,4 @@
-"""Reads and writes of the long-term memory: traits and facts. The caller opens the transaction."""
+"""Reading and changing the long-term memory: traits and facts. The caller opens the transaction."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ WOULD_BE_VALID = (
 
 
 def read_traits(connection: apsw.Connection) -> list[Trait]:
-    """Return the profile, by dimension."""
+    """Return the user's traits, sorted by dimension."""
     rows = connection.execute(
         "SELECT dimension, level, reason, updated_us, learned_by, (SELECT json_group_array(page_id) FROM "
         "(SELECT page_id FROM trait_evidence JOIN pages USING (seq) "
@@ -47,9 +47,9 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
 
 
 def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool = False) -> str | None:
-    """Return the dimension of a trait, ignoring case and spaces; None if there is no such trait.
+    """Return the stored dimension that equals ``name``, ignoring case and extra spaces; None if there is none.
 
-    With ``with_history``, previous traits count as well.
+    If ``with_history`` is true, the dimensions of previous traits are included in the search.
     """
     history = " UNION SELECT dimension FROM trait_history" if with_history else ""
     rows = all_rows(connection, f"SELECT dimension FROM traits{history}")  # noqa: S608 - constant
@@ -58,10 +58,14 @@ def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool
 
 
 def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
-    """Return whether lessons are still based on the current memory.
+    """Return whether the lessons of a learning still match the stored memory.
 
-    They are not if one of their traits has changed, one of their facts is no longer valid, the user has made a
-    correction since, or a new fact does not supersede every older fact with its slot.
+    The lessons do not match it in four cases:
+
+    - A trait that the lessons change has been changed in the meantime.
+    - A fact that the lessons confirm or supersede is no longer valid.
+    - The user has made a correction in the meantime.
+    - A new fact does not supersede every earlier fact with the same slot.
     """
     lessons = learning.lessons
     if corrected_facts(connection) != list(learning.corrections):
@@ -88,7 +92,10 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
 def _supersedes_all(
     connection: apsw.Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
 ) -> bool:
-    """Return whether a new fact supersedes every earlier fact with its slot."""
+    """Return whether a new fact supersedes every earlier fact with the same slot.
+
+    ``later`` contains facts that are treated as deleted.
+    """
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
         f"AND folded <> ?6 AND ({_LAST_SAID}, {_LAST_SEQ}) <= (?7, ?8) AND {WOULD_BE_VALID}"
@@ -98,7 +105,7 @@ def _supersedes_all(
 
 
 def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
-    """Return the facts of ``learner`` whose evidence is only in pages with at least this ``seq``."""
+    """Return the facts learned by ``learner`` whose evidence is only in the page ``from_seq`` and later pages."""
     sql = (
         "SELECT fact FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
         "AND fact IN (SELECT fact FROM fact_evidence WHERE seq >= ?2) "
@@ -107,7 +114,7 @@ def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> l
     return numbers(connection, sql, learner, from_seq)
 
 
-# The newest time and ``seq`` of a fact's evidence; without evidence the start of its validity, and 0.
+# The newest time and ``seq`` of a fact's evidence. For a fact without evidence, the start of its validity and 0.
 _LAST_SAID = (
     "coalesce((SELECT max(occurred_us) FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = facts.fact), "
     "valid_from_us)"
@@ -116,7 +123,7 @@ _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = fa
 
 
 def _last_said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
-    """Return the newest time, in microseconds, and ``seq`` of a new fact's evidence."""
+    """Return the newest time (in microseconds) and the newest ``seq`` of the pages that are evidence of a new fact."""
     sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
     said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
     return to_us(change.valid_from) if said_us is None else int(said_us), max(change.evidence, default=0)
@@ -127,7 +134,7 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
 
 
 def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
-    """Return the facts that the user marked as wrong, for all assistants, the newest correction first."""
+    """Return the facts that the user marked as wrong, including those of all assistants, newest correction first."""
     rows = connection.execute(
         "SELECT f.about, f.text, f.slot, coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
         "LEFT JOIN facts AS heir ON heir.fact = f.superseded_by "
@@ -140,9 +147,10 @@ def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
 
 
 def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Set the learned traits and add the previous ones to the history; refused traits are skipped.
+    """Set the learned traits, and add their previous values to the history; refused traits are skipped.
 
-    A trait set by the user only gets more evidence. So does another learner's trait if the learning is degraded.
+    A trait that the user set keeps its value and only gets more evidence. If the learning is degraded, the same applies
+    to a trait from another learner.
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -165,7 +173,7 @@ def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> 
 def set_trait(
     connection: apsw.Connection, dimension: str, level: str, reason: str, updated_us: int, learner: str
 ) -> None:
-    """Add a trait, or replace its value."""
+    """Add a trait, or replace its value if the trait exists."""
     connection.execute(
         "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
@@ -175,7 +183,7 @@ def set_trait(
 
 
 def delete_trait(connection: apsw.Connection, dimension: str) -> None:
-    """Delete a trait with its evidence, but not its history."""
+    """Delete a trait and its evidence, but not its history."""
     connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
     connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
     note_change(connection, "profile", 0)
@@ -184,10 +192,10 @@ def delete_trait(connection: apsw.Connection, dimension: str) -> None:
 def change_knowledge(
     connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int
 ) -> None:
-    """Add, supersede and confirm facts; a fact that already exists is confirmed instead of added.
+    """Apply the fact changes of a learning: add, supersede and confirm facts.
 
-    A confirmed fact keeps its learner, except a learner to be replaced. Refused facts are skipped. Of several new facts
-    with the same slot, the last one becomes valid.
+    A new fact that already exists is confirmed instead. Refused facts are skipped. A confirmed fact keeps its learner,
+    unless that learner is being replaced. If several new facts have the same slot, only the last one becomes valid.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -219,7 +227,7 @@ def import_facts(
     capacity: int,
     now_us: int,
 ) -> Counter[str]:
-    """Add facts without evidence, unless they exist or have existed; see `UserData.import_facts`."""
+    """Add facts that have no evidence, unless they exist or once existed; see `UserData.import_facts`."""
     new = Counter[str]()
     for fact in facts:
         sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
@@ -240,14 +248,14 @@ def _add_fact(
     now_us: int,
     added: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[int, bool]:
-    """Add a fact; return its number, and whether it already existed.
+    """Add a fact if it does not exist; return its number, and whether it already existed.
 
-    ``added`` contains the facts that the same lessons have added before, by their folded text.
+    ``added`` contains the facts that were already added from the same lessons: their numbers, by `folded` text.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
     begin_us, said = to_us(change.valid_from), _last_said(connection, change)
-    # Learners do not see archived facts, so an archived fact with the slot of the new one is superseded here.
+    # Learners do not see archived facts, so an archived fact with the new fact's slot is superseded here.
     sql = (
         f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
         "AND folded <> ? AND (is_archived = 1 OR fact IN (SELECT value FROM json_each(?)))"
@@ -257,7 +265,7 @@ def _add_fact(
     named = [added[folded(text)] for text in change.ends if folded(text) in added]
     supersedes = [old for old in dict.fromkeys([*change.supersedes, *unseen, *named]) if old != added.get(words)]
     connection.executemany(
-        # The older fact ends when the new one begins or, if the new one began first, when the new one was said.
+        # The older fact ends when the new one begins or, if the new one began first, when the new one was stated.
         "UPDATE facts SET valid_until_us = max(valid_from_us, min(iif(?1 >= valid_from_us, ?1, ?2), "
         "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
         [(begin_us, max(begin_us, min(said[0], now_us)), old) for old in supersedes],
@@ -295,7 +303,10 @@ def _add_fact(
 
 
 def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """End a fact at the start of a newer one with its slot, which exists if an older page was read later."""
+    """End a fact when the next newer fact with the same slot begins.
+
+    A newer fact exists only if the pages were not read in order. ``said`` is the fact's result of `_last_said`.
+    """
     sql = (
         f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
         "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "
@@ -311,10 +322,10 @@ def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, i
 
 
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
-    """Archive the facts about each side beyond the capacity, and return their number.
+    """Archive the facts beyond ``capacity``, counted for the user and for each assistant; return their number.
 
-    The least recently confirmed facts are archived first, and facts stated by the user last. The capacity for wishes is
-    `MAX_WISHES`.
+    The least recently confirmed facts are archived first, and facts stated by the user last. Wishes have their own
+    capacity, `MAX_WISHES`.
     """
     archived = numbers(
         connection,
@@ -332,7 +343,7 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
 
 
 def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Delete traits of the replaced learner if other learners have read all pages that are evidence of them."""
+    """Delete traits learned by ``learning.replaces`` if other learners have read all pages of their evidence."""
     if learning.replaces is None or not learning.segments:
         return
     sql = (
@@ -347,11 +358,11 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
 
 
 def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Delete facts of the replaced learner if other learners have read all pages that are evidence of them.
+    """Delete facts learned by ``learning.replaces`` if other learners have read all pages of their evidence.
 
-    Facts that they superseded become valid again. A fact stays if the lessons contain or confirm it. A wish or a fact
-    with a slot also stays if the lessons contain nothing from its pages, because a model may have overlooked it. Facts
-    that the user corrected are neither deleted nor restored.
+    Facts that the deleted facts superseded become valid again. A fact is not deleted if the new lessons contain or
+    confirm it. A wish, or a fact with a slot, is also not deleted if the lessons contain nothing from its pages,
+    because a model may have overlooked it. Facts that the user corrected are neither deleted nor restored.
     """
     if learning.replaces is None or not learning.is_reading:
         return
@@ -381,7 +392,7 @@ def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: 
 
 
 def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
-    """Delete facts. The facts that they superseded become valid again, except those that the user ended."""
+    """Delete facts. The facts that they superseded become valid again, except facts that the user corrected."""
     deleted = json.dumps(list(facts))
     for fact in facts:
         successor = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
@@ -394,7 +405,10 @@ def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
 
 
 def _restore_superseded(connection: apsw.Connection, fact: int, deleted: str) -> None:
-    """Restore the facts that a fact superseded, except those in the list ``deleted`` and those that the user ended."""
+    """Make the facts that ``fact`` superseded valid again, except facts that the user corrected.
+
+    ``deleted`` is a JSON list of facts that are being deleted and therefore are not restored.
+    """
     connection.execute(
         "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact with the same text may be valid
         "WHERE superseded_by = ? AND ended_by IS NULL AND fact NOT IN (SELECT value FROM json_each(?))",
@@ -404,7 +418,10 @@ def _restore_superseded(connection: apsw.Connection, fact: int, deleted: str) ->
 
 
 def add_to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
-    """Add a trait's current value to the history, with its evidence if the user ended it and may restore it."""
+    """Add a trait's current value to the history.
+
+    If the user ended the trait, its evidence is added as well, so that the user can restore it.
+    """
     connection.execute(
         "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
         "evidence) SELECT dimension, level, reason, updated_us, ?1, ?2, learned_by, iif(?2 IS NULL, '[]', "

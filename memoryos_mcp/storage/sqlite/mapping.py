@@ -19,9 +19,9 @@ T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-# The fields of a turn that the checksum does not include; their columns have the same names.
+# The fields of a turn that the checksum does not cover; their columns have the same names.
 _UNSUMMED = tuple(name for name in TURN_FIELDS if name not in {*checksums.SUMMED, "occurred_at"})
-# Converters of these fields, if the type of the column is a different one.
+# Converters for the fields in `_UNSUMMED` whose column has a different type.
 _FROM_COLUMN: Mapping[str, Callable[[Any], Any]] = {"gives_orders": bool}
 PAGE_COLUMNS = (
     "seq, session, tier, chain, (SELECT summary FROM chains WHERE chains.chain = pages.chain), segment, organised_by, "  # noqa: S608
@@ -30,18 +30,18 @@ PAGE_COLUMNS = (
 
 
 def to_us(moment: datetime) -> int:
-    """Return the microseconds since 1970 UTC, exactly."""
+    """Convert a time to microseconds since 1970-01-01 UTC, without rounding."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def from_us(us: int, utc_offset_s: int = 0) -> datetime:
-    """Return the time with a UTC offset, of microseconds since 1970 UTC."""
+    """Convert microseconds since 1970-01-01 UTC to a time with the given UTC offset."""
     instant = _EPOCH + timedelta(microseconds=us)
     return instant.astimezone(timezone(timedelta(seconds=utc_offset_s))) if utc_offset_s else instant
 
 
 def any_time(us: int) -> datetime:
-    """Return the time of a page that may be damaged; 1970 if it is out of range."""
+    """Convert microseconds from a page that may be damaged, like `from_us`; return 1970-01-01 UTC if out of range."""
     try:
         return from_us(us)
     except OverflowError:
@@ -49,13 +49,13 @@ def any_time(us: int) -> datetime:
 
 
 def offset_s(moment: datetime) -> int:
-    """Return the UTC offset in whole seconds; 0 without a time zone."""
+    """Return a time's UTC offset in whole seconds; 0 if the time has no time zone."""
     offset = moment.utcoffset()
     return int(offset.total_seconds()) if offset else 0
 
 
 def to_page(row: Sequence[Any]) -> Page:
-    """Convert a row of `PAGE_COLUMNS`; a damaged page gets `DAMAGED_TEXT` as its text."""
+    """Convert a row of `PAGE_COLUMNS` to a page; the text of a damaged page is `DAMAGED_TEXT`."""
     seq, session, tier, chain, summary, segment, organised_by, read_by, learned_by, stored, *turn = row
     said, unsummed = turn[: -len(_UNSUMMED)], turn[-len(_UNSUMMED) :]
     page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response = said
@@ -89,12 +89,13 @@ def _as_is(value: T) -> T:
 
 
 def turn_row(page_id: str, turn: Turn) -> dict[str, Any]:
-    """Return the id, turn and checksum of a page as columns, by name."""
+    """Return the column values for a page's id, turn and checksum, by column name."""
     row = {name: getattr(turn, name) for name in TURN_FIELDS if name != "occurred_at"}
     row |= {"page_id": page_id, "occurred_us": to_us(turn.occurred_at), "utc_offset_s": offset_s(turn.occurred_at)}
     return row | {"checksum": checksums.checksum_of(row)}
 
 
+# The SQL parameter ?1 is the vector space.
 SEGMENT_COLUMNS = (
     "segment, summary, keywords, (SELECT vector FROM segment_vectors AS v WHERE v.segment = segments.segment "
     "AND v.space = ?1), n_visit, l_interaction, last_visit_us, "
@@ -103,7 +104,7 @@ SEGMENT_COLUMNS = (
 
 
 def to_segment(row: tuple[Any, ...]) -> Segment:
-    """Convert a row of `SEGMENT_COLUMNS`, whose first parameter is the vector space."""
+    """Convert a row of `SEGMENT_COLUMNS` to a segment."""
     segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, summariser = row
     return Segment(
         segment=segment,
@@ -120,6 +121,7 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
 
 
 MAX_CACHED_FACTS = 20_000
+# The SQL parameter ?1 is the vector space.
 FACT_COLUMNS = (
     "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
     "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
@@ -132,7 +134,7 @@ FACT_COLUMNS = (
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
-    """Convert a row of `FACT_COLUMNS`, whose first parameter is the vector space."""
+    """Convert a row of `FACT_COLUMNS` to a fact."""
     fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
     learned_by, last_said, is_corrected = said
     last_us, last_seq = json.loads(last_said or "[null, null]")
@@ -156,14 +158,17 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
 
 
 class FactRows:
-    """A cache of converted rows of `FACT_COLUMNS`, few of which change between reads. Safe to share between threads."""
+    """Converts rows of `FACT_COLUMNS` to facts, with a cache. Safe to share between threads.
+
+    A cache helps because few facts change between two reads.
+    """
 
     def __init__(self) -> None:
-        # The hash of its row and the fact, by the number of the fact.
+        # The hash of a fact's row and the fact itself, by the number of the fact.
         self._known: dict[int, tuple[int, Fact]] = {}
 
     def facts(self, rows: Iterable[tuple[Any, ...]]) -> list[Fact]:
-        """Convert rows of `FACT_COLUMNS`."""
+        """Return the facts for rows of `FACT_COLUMNS`."""
         if len(self._known) > MAX_CACHED_FACTS:
             self._known = {}
         return [self._fact(row) for row in rows]
@@ -177,17 +182,17 @@ class FactRows:
 
 
 def folded(text: str) -> str:
-    """Return the normalised words of a fact; facts with equal words are the same fact."""
+    """Return the normalised words of a fact's text; two facts with the same words are treated as the same fact."""
     return " ".join(words(text)) or text.casefold()
 
 
 def to_blob(vector: Vector) -> bytes:
-    """Return a vector as bytes of half precision, which changes cosines by less than 0.001."""
+    """Convert a vector to bytes in half precision (float16), which changes cosine similarities by less than 0.001."""
     return vector.astype(np.float16).tobytes()
 
 
 def to_vector(blob: bytes | None) -> Vector | None:
-    """Return the float32 vector for a result of `to_blob`."""
+    """Convert bytes from `to_blob` to a float32 vector; return None for None."""
     return None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)
 
 
@@ -197,12 +202,12 @@ def all_rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tu
 
 
 def newest_seq(connection: apsw.Connection) -> int:
-    """Return the ``seq`` of the newest page; 0 without pages."""
+    """Return the ``seq`` of the newest page; 0 if there are no pages."""
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
 
 
 def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
-    """Return the first column of a query's rows."""
+    """Return the first value of each row of a query."""
     return [row[0] for row in connection.execute(sql, parameters)]
 
 

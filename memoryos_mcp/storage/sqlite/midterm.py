@@ -1,4 +1,4 @@
-"""Writes to the mid-term memory: chains and segments. The caller opens the transaction."""
+"""Changes to the mid-term memory: chains and segments. The caller opens the transaction."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,10 @@ _LISTED = "(SELECT value FROM json_each(?))"
 
 
 def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: int) -> None:
-    """Add to the visits of segments."""
+    """Add visits to segments, and set the time of their last visit.
+
+    ``visits`` maps each segment to its number of new visits.
+    """
     for segment, count in visits.items():
         connection.execute(
             "UPDATE segments SET n_visit = n_visit + ?, last_visit_us = max(last_visit_us, ?) WHERE segment = ?",
@@ -24,7 +27,7 @@ def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: in
 
 
 def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: int) -> bool:
-    """Put pages into chains and segments; return False, with nothing written, if the filing is outdated."""
+    """Put the pages of a filing into chains and segments; return False, with nothing written, if it is outdated."""
     pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
     where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
     found = connection.execute(f"SELECT count(*) FROM pages WHERE {where} AND seq IN {_LISTED}", (pages,)).get  # noqa: S608 - constants
@@ -45,10 +48,11 @@ def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: 
 
 @dataclass(frozen=True, slots=True)
 class _Previous:
-    """The previous chains and segments of moved pages.
+    """The chains and segments that contained pages before the pages were moved.
 
     Attributes:
-        unread: ``seq`` of pages to be read for the profile again, because the previous organiser had read them.
+        unread: The ``seq`` of each page that must be read for the profile again, because its previous organiser had
+            read it.
     """
 
     chains: Sequence[int] = ()
@@ -57,7 +61,10 @@ class _Previous:
 
 
 def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
-    """Remove pages from their chains and segments."""
+    """Remove pages from their chains and segments; return these chains and segments.
+
+    ``pages`` is a JSON list of ``seq``.
+    """
     sql = f"SELECT seq, chain, segment, is_analysed AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
     rows: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     connection.execute(
@@ -73,7 +80,10 @@ def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
 
 
 def _clear_up(connection: apsw.Connection, previous: _Previous) -> None:
-    """Delete empty chains and segments, and the vectors of the other segments, which are computed again."""
+    """Delete the previous chains and segments that are now empty.
+
+    The vectors of the remaining segments are deleted too, and are computed again later.
+    """
     for chain in previous.chains:
         connection.execute(
             "DELETE FROM chains WHERE chain = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE chain = ?1)", (chain,)
@@ -128,7 +138,7 @@ def _extend_segment(
 
 
 def recount(connection: apsw.Connection, segment: int) -> None:
-    """Update the page counts of a segment."""
+    """Update the stored page counts of a segment."""
     connection.execute(
         "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
         "unanalysed_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1 AND is_analysed = 0) "
@@ -138,19 +148,23 @@ def recount(connection: apsw.Connection, segment: int) -> None:
 
 
 def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> None:
-    """Archive segments, so that they are no longer ranked."""
+    """Archive segments, which excludes them from ranking."""
     for segment in segments:
         connection.execute("UPDATE segments SET is_archived = 1 WHERE segment = ?", (segment,))
         note_change(connection, "segment", segment)
 
 
 def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) -> None:
-    """Mark pages as read for knowledge."""
+    """Record that the analyst ``reader`` has read pages for knowledge."""
     connection.execute(f"UPDATE pages SET read_by = ? WHERE seq IN {_LISTED}", (reader, json.dumps(list(pages))))  # noqa: S608
 
 
 def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
-    """Mark pages as read for the profile; if any was unread, reset the visits and interaction of the segments."""
+    """Mark the pages of a learning as read for the profile.
+
+    If any of the pages had not been read before, the visits and interaction length of the learning's segments are reset
+    to 0.
+    """
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
     has_new = bool(connection.execute(sql, (pages,)).get)
@@ -175,26 +189,26 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
 
 
 def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int:
-    """Count a failed attempt for each of some pages; return the highest count of them."""
+    """Count a failed attempt for each page; return the highest number of failed attempts of any of the pages."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
     return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608
 
 
 def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
-    """Count a failed attempt for a segment; return its count."""
+    """Count a failed attempt for a segment; return the segment's number of failed attempts."""
     connection.execute("UPDATE segments SET attempts = attempts + 1 WHERE segment = ?", (segment,))
     return int(connection.execute("SELECT attempts FROM segments WHERE segment = ?", (segment,)).get or 0)
 
 
 def accept_degraded(connection: apsw.Connection, pages: Sequence[int]) -> None:
-    """Accept the fallback's result for degraded pages."""
+    """Accept the fallback's results for degraded pages, so that the pages are not processed again."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
 
 
 def mark_degraded(connection: apsw.Connection, worker: str) -> int:
-    """Mark all pages that a worker organised or learned from as degraded; see `Work.mark_degraded`."""
+    """Mark as degraded all pages that ``worker`` organised or learned from; return the number of all degraded pages."""
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
     )

@@ -1,6 +1,7 @@
-"""A user's file and its connections: checks before opening, and complete files after closing.
+"""A user's file and its connections.
 
-A file that is damaged, or made by another program or a newer version, is refused and left unchanged.
+A file is checked when it is opened, and complete without a journal after it is closed. A file is refused and
+left unchanged if it is damaged, or if another program or a newer version created it.
 """
 
 import logging
@@ -55,14 +56,14 @@ CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
 class OpenFile:
     """A user's file with one writing connection and any number of reading connections. Every method blocks.
 
-    Several threads may read at the same time. The caller ensures that only one thread writes, and that no other call
-    runs during `open`, `keep_lost` and `close`.
+    Several threads may read at the same time. The caller must ensure that only one thread writes at a time, and that no
+    other method runs during `open`, `keep_lost` and `close`.
 
     Attributes:
         path: The file.
         writer: The writing connection; None before `open` and after `close`.
         checkpoints: The checkpoints of the writing connection.
-        only_readable: Set if the file cannot be written at present, and so was opened for reading.
+        only_readable: The file opened for reading, if it cannot be written at present; None otherwise.
     """
 
     def __init__(self, path: Path, checks: Checks, *, only_reads: bool) -> None:
@@ -95,7 +96,7 @@ class OpenFile:
                 raise
 
     def is_in_place(self) -> bool:
-        """Return whether this file is current; see `Store.is_in_place`."""
+        """Return whether the open file is still the current one; see `Store.is_in_place`."""
         try:
             if self.only_readable is not None and not self.only_readable.is_up_to_date():
                 return False
@@ -122,7 +123,7 @@ class OpenFile:
         return connection
 
     def read(self, query: Callable[[apsw.Connection], T]) -> T:
-        """Return the result of a query on an idle reading connection, or a new one if none is idle."""
+        """Run a query on a reading connection and return its result. If none is idle, open a new connection."""
         self.opened()
         with self.translated():
             self.refuse_if_lost()
@@ -147,7 +148,7 @@ class OpenFile:
                 self._saved = keep_lost(opened, self.writer)
 
     def close(self) -> None:
-        """Close the connections; the file is then complete without a journal."""
+        """Close the connections. The file is complete without a journal once no process has it open."""
         connections = [*self._readers, *([self.writer] if self.writer else [])]
         opened, is_lost, has_whole_journal = self._identity, False, False
         try:
@@ -158,7 +159,8 @@ class OpenFile:
                     self.keep_lost()
                     self._remove_journals(opened)
         except (apsw.Error, OSError, StorageError) as error:
-            logger.warning("the previous content of %s could not be saved: %s", self.path, type(error).__name__)
+            msg = "%s was replaced or removed, and its content could not be saved: %s"
+            logger.warning(msg, self.path, type(error).__name__)
         finally:
             self._readers, self.writer, self._identity = [], None, None
             self._close_each(connections, is_opened=opened is not None, is_lost=is_lost)
@@ -169,12 +171,16 @@ class OpenFile:
             if self._saved is not None:
                 remove_if_contained(self._saved, self.path)
         except (apsw.Error, OSError) as error:
-            logger.warning("the previous content of %s could not be checked: %s", self.path, type(error).__name__)
+            msg = "the saved copy of %s could not be compared with the current file: %s"
+            logger.warning(msg, self.path, type(error).__name__)
         self._saved = None
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Translate errors of SQLite and the operating system; once damage is found, every later call fails."""
+        """Translate errors of SQLite and the operating system into a `StorageError`.
+
+        Once damage has been found, every later call raises the same error.
+        """
         if self._damage is not None:
             raise self._damage
         try:
@@ -197,7 +203,7 @@ class OpenFile:
             is_alone = is_locked and not is_in_use(self.path)
             writer, found = self._connected()
             before = identity(self.path)
-        if writer.readonly("main") and not self._only_reads:  # SQLite falls back to this silently if there is a journal
+        if writer.readonly("main") and not self._only_reads:  # if there is a journal, SQLite does this silently
             raise apsw.ReadOnlyError
         self._prepare(writer, found, user_id)
         with suppress(OSError):
@@ -212,7 +218,7 @@ class OpenFile:
         writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
     def _open_unwritable(self, user_id: str, reason: str) -> None:
-        """Open a file for reading that cannot be written at present.
+        """Open the file for reading only, because it cannot be written at present.
 
         Raises:
             StorageError: The file does not exist yet, or must be migrated.
@@ -230,13 +236,13 @@ class OpenFile:
         except BaseException:
             self.close()
             raise
-        logger.warning("a memory can only be read, and nothing is added or learned: %s", reason)
+        logger.warning("a memory was opened for reading only; nothing can be added or learned: %s", reason)
 
     def _connected(self) -> tuple[apsw.Connection, int]:
-        """Open the writing connection; return it and the file's version.
+        """Open the writing connection; return it and the file's schema version.
 
-        A restore may replace the file until the connection has first read it. Writes to the replaced file would be
-        lost, so the new file is then opened.
+        A restore may replace the file before the connection has first read it. Writes to the replaced file would be
+        lost. In that case, the new file is opened instead.
         """
         while True:
             status = self.path.stat()
@@ -263,7 +269,7 @@ class OpenFile:
             with transaction(connection):
                 schema.migrate(connection, user_id)
             self.checkpoints.write_if_due(connection)
-        self._check_owner(connection, user_id)  # for a new file, and so that SQLite creates the journal
+        self._check_owner(connection, user_id)  # also checks a new file, and makes SQLite create the journal
 
     def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
@@ -285,7 +291,7 @@ class OpenFile:
             opened.remove_journals()
 
     def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:
-        """Close connections; SQLite writes the journal to the file when the last connection of all processes closes."""
+        """Close connections. SQLite writes the journal to the file when the last connection of any process closes."""
         with ExitStack() as stack:
             if self.only_readable is not None:
                 stack.callback(self.only_readable.close)

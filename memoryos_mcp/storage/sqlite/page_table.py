@@ -14,7 +14,10 @@ from memoryos_mcp.storage.sqlite.mapping import from_us, to_us, turn_row
 def add_page(
     connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float
 ) -> tuple[str, datetime, bool]:
-    """Add a page, unless its idempotency key exists; return the page's id, its time and whether it is new."""
+    """Add a page, unless there is already a page with its idempotency key.
+
+    Return the page's id, the page's time, and whether the page is new.
+    """
     if turn.idempotency_key is not None:
         sql = "SELECT page_id, occurred_us, utc_offset_s FROM pages WHERE idempotency_key = ?"
         known = connection.execute(sql, (turn.idempotency_key,)).fetchone()
@@ -27,7 +30,11 @@ def add_page(
 
 
 def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float) -> int:
-    """Return the session of a new page: the newest page's session, or the next one after a long silence."""
+    """Return the session number of a new page.
+
+    This is the session of the newest page. If the two pages are more than ``session_gap_s`` seconds apart, it is the
+    next number.
+    """
     newest = connection.execute("SELECT session, occurred_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
     if newest is None:
         return 1
@@ -36,7 +43,10 @@ def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float
 
 
 def insert_page(connection: apsw.Connection, page_id: str, turn: Turn, others: Mapping[str, Any]) -> None:
-    """Insert a page and index its words; ``others`` are its other columns by name."""
+    """Insert a page and index its words.
+
+    ``others`` contains the values of the page's columns that do not belong to the turn, by name.
+    """
     row = {**turn_row(page_id, turn), **others}
     columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO pages ({columns}) VALUES ({values})", row)  # noqa: S608 - names of columns
@@ -44,14 +54,14 @@ def insert_page(connection: apsw.Connection, page_id: str, turn: Turn, others: M
 
 
 def window_span(connection: apsw.Connection, seq: int, part: int, space: int) -> tuple[int, int] | None:
-    """Return start and end of a window in the page's text, in characters; None if the window is missing."""
+    """Return the start and end of the window ``part`` in a page's text, in characters; None if it does not exist."""
     sql = "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?"
     span: tuple[int, int] | None = connection.execute(sql, (space, seq, part)).fetchone()
     return span
 
 
 def overflow(connection: apsw.Connection, capacity: int) -> None:
-    """Move the oldest short-term pages beyond the capacity to the backlog."""
+    """Move short-term pages to the backlog, the oldest first, until at most ``capacity`` remain."""
     connection.execute(
         "UPDATE pages SET tier = 'backlog' WHERE seq IN "
         "(SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT -1 OFFSET ?)",

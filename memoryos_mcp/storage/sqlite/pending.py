@@ -1,4 +1,4 @@
-"""Search for the users with pending background work, in every user's file."""
+"""A search in all users' files for pending background work."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,9 +22,10 @@ SELECT value FROM meta WHERE key = 'user_id' AND (
 
 
 def users_with_work(data_folder: Path, model: str | None) -> Iterator[str]:
-    """Yield the users with pages that are not yet organised or embedded; see `Stores.users_with_work`.
+    """Yield the ids of users with pages that are not yet organised or embedded; see `Stores.users_with_work`.
 
-    Takes about half a millisecond for each user. Unreadable files are skipped. Files of earlier versions always count.
+    This takes about half a millisecond for each user. Unreadable files are skipped. A user whose file has an earlier
+    version is always included.
     """
     for path in database_files(data_folder):
         try:

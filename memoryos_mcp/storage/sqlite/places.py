@@ -1,7 +1,7 @@
 """Checks whether an open file still exists under its name, and whether it can be written.
 
-Sync clients, a manual restore and ``rm -rf`` replace or remove a file while a server has it open. Writes to such a file
-would be acknowledged and then lost.
+A sync client, a manual restore or ``rm -rf`` may replace or remove a file while a server has it open. Writes to such a
+file would be acknowledged and then lost.
 """
 
 import os
@@ -12,13 +12,13 @@ from pathlib import Path
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite.journals import Identity, identity, journals_of
 
-# About the disk space that SQLite needs to open a file and store a page.
+# Approximate disk space that SQLite needs to open a file and store a page.
 NEEDED_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """The identities of an open file and its journals.
+    """The identities (device and inode) of an open file and its journals.
 
     Every method raises `OSError` if the folder cannot be examined or changed.
 
@@ -33,20 +33,20 @@ class FileIdentity:
 
     @classmethod
     def of(cls, path: Path, *, with_journals: bool = True) -> "FileIdentity":
-        """Return the identity of a file that was just opened, with or without its journals."""
+        """Return the identities of a file that was just opened and, if ``with_journals`` is true, of its journals."""
         return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
 
     def is_unchanged(self) -> bool:
-        """Return whether the file and its journals were neither replaced nor removed; takes some microseconds."""
+        """Return whether the file and its journals were neither replaced nor removed. This takes some microseconds."""
         return identity(self.path) == self.file and not self.has_lost_journals()
 
     def has_lost_journals(self) -> bool:
-        """Return whether a journal was replaced or removed, so that writes to it are lost."""
+        """Return whether a journal was replaced or removed, in which case writes to it are lost."""
         opened = zip(journals_of(self.path), self.journals, strict=False)
         return any(journal is not None and identity(path) != journal for path, journal in opened)
 
     def has_lost_only_index(self) -> bool:
-        """Return whether only the index of the journal was replaced or removed, which SQLite can create again."""
+        """Return whether only the journal's index was replaced or removed; SQLite can create the index again."""
         journal = (identity(journals_of(self.path)[0]),)
         is_whole = identity(self.path) == self.file and journal == self.journals[:1] != (None,)
         return is_whole and self.has_lost_journals()
@@ -57,24 +57,24 @@ class FileIdentity:
             raise StorageError(lost_message(self.path))
 
     def remove_journals(self) -> None:
-        """Remove the journals of a replaced file, which SQLite would apply to the new file."""
+        """Remove the journals of a replaced file, because SQLite would apply them to the new file."""
         for path, journal in zip(journals_of(self.path), self.journals, strict=False):
             if journal is not None and identity(path) == journal:
                 path.unlink(missing_ok=True)
 
 
 def lost_message(path: Path) -> str:
-    """Return the message for an open file that was replaced or removed."""
-    return f"{path} or its journal was replaced or removed while open; nothing was stored. Try again"
+    """Return the error message for an open file that was replaced or removed."""
+    return f"{path} or its journal was replaced or removed while it was open; nothing was stored. Try again"
 
 
 def read_only_message(folder: Path) -> str:
-    """Return the message for a folder on a read-only disk."""
+    """Return the error message for a folder on a read-only disk."""
     return f"{folder} is on a read-only disk; nothing was stored. Mount the disk writable, or move the folder"
 
 
 def unwritable_reason(path: Path) -> str | None:
-    """Return the message for a file that cannot be written at present; None if it can be written."""
+    """Return an error message if a file cannot be written at present; None if it can be written."""
     folder = path.parent
     try:
         if hasattr(os, "statvfs"):
@@ -82,11 +82,11 @@ def unwritable_reason(path: Path) -> str | None:
             if disk.f_flag & os.ST_RDONLY:
                 return read_only_message(folder)
             if disk.f_files and not disk.f_favail:
-                return f"the disk of {folder} takes no more files; nothing was stored. Remove some files to continue"
+                return f"the disk of {folder} cannot hold more files; nothing was stored. Remove some files to continue"
         if shutil.disk_usage(folder).free < NEEDED_BYTES:
             return f"no space left on the disk of {folder}; nothing was stored. Free some space to continue"
     except OSError:
         return None
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        return f"{folder} cannot be written; nothing was stored. Make the folder and its files writable for this user"
+        return f"{folder} cannot be written; nothing was stored. Make the folder and its files writable by this account"
     return None

@@ -1,4 +1,4 @@
-"""SQL statements for `PageQuery`, `FactQuery` and items without vectors."""
+"""SQL statements for `PageQuery` and `FactQuery`, and for facts and segments without vectors."""
 
 import json
 from collections.abc import Callable
@@ -22,9 +22,12 @@ NO_LIMIT = -1
 
 
 def page_conditions(query: PageQuery, space: int) -> tuple[str, list[Any]]:
-    """Return the SQL after ``FROM pages``, and its parameters; with ``is_newest`` the newest page comes first."""
+    """Return the SQL after ``FROM pages`` for a query (conditions, order and limit), and the SQL parameters.
+
+    If ``query.is_newest`` is true, the order is newest page first.
+    """
     done_by = None if query.done_by is None else (query.done_by, query.done_by)
-    # The parameters of each condition; None leaves the condition out.
+    # The parameters of each SQL condition. A condition with None is left out.
     conditions: dict[str, tuple[Any, ...] | None] = {
         "tier = ?": _parameter(query.tier),
         "chain = ?": _parameter(query.chain),
@@ -55,9 +58,9 @@ def _parameter(value: Any) -> tuple[Any, ...] | None:
 def fact_rows(
     connection: apsw.Connection, query: FactQuery, space: int, owner: Callable[[About], str], now_us: int
 ) -> list[tuple[Any, ...]]:
-    """Return rows of `FACT_COLUMNS` that match a query, the oldest fact first.
+    """Return rows of `FACT_COLUMNS` for the facts that match a query, oldest first.
 
-    ``owner`` returns the assistant that owns the facts about a side.
+    ``owner`` returns the id of the assistant that the facts about a subject belong to; see `StoreOptions.owner`.
     """
     later = "[]"
     if query.without is not None:
@@ -82,7 +85,7 @@ def fact_rows(
 
 
 def unembedded(connection: apsw.Connection, space: int, limit: int, now_us: int) -> Unembedded:
-    """Return facts and segments without vectors, at most ``limit`` of each; see `Knowledge.unembedded`."""
+    """Return facts and segments that have no vectors, at most ``limit`` of each; see `Knowledge.unembedded`."""
     facts = (
         f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
         "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "

@@ -1,6 +1,7 @@
-"""Rescue of a memory whose file was replaced or removed while open: its content is saved as a copy in the same folder.
+"""Rescue of a memory whose file was replaced or removed while it was open.
 
-If the folder was removed too, the memory was deleted or moved on purpose, and nothing is saved.
+The content of the file is saved as a copy in the same folder. If the folder was removed too, the memory was deleted or
+moved on purpose, and nothing is saved.
 """
 
 import logging
@@ -22,12 +23,13 @@ logger = logging.getLogger(__name__)
 
 
 def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
-    """Copy a file that was replaced or removed, with its journal, from a connection that still has it open.
+    """Save the content of a file that was replaced or removed, through a connection that still has the file open.
 
-    Return the copy, which `remove_if_contained` removes if it is not needed; None if the folder does not exist.
+    Return the path of the copy; None if the folder does not exist. `remove_if_contained` later removes the copy if it
+    is not needed.
 
     Raises:
-        StorageError: The copy cannot be made, for instance for lack of space.
+        StorageError: The copy could not be made, for instance because the disk is full.
     """
     path = opened.path
     if not path.parent.exists():
@@ -42,9 +44,9 @@ def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
 
 
 def remove_if_contained(copy: Path, path: Path) -> None:
-    """Remove a copy if the current file and the other copies contain all of its pages.
+    """Remove a copy if all of its pages are also in the current file or in other copies; log a warning otherwise.
 
-    Damaged files, and files of other programs, do not count.
+    Damaged files and files of other programs are ignored.
     """
     left = _page_ids(copy)
     for other in (path, *kept_copies(path)):
@@ -52,18 +54,19 @@ def remove_if_contained(copy: Path, path: Path) -> None:
             left -= _page_ids(other)
     if left:
         logger.warning(
-            "%s or its journal was replaced or removed while it was open; its content is saved as %s", path, copy.name
+            "%s or its journal was replaced or removed while it was open; its content was saved as %s", path, copy.name
         )
     else:
         copy.unlink(missing_ok=True)
 
 
 def fold_journal(path: Path) -> None:
-    """Write a journal to its file, unless another process has the file open; that process will write it.
+    """Write a journal to its file, unless another process has the file open. That process will then write the journal.
 
     Raises:
         apsw.Error: SQLite could not read or write the file.
-        OSError: The note about the journal cannot be written; the next process that opens the file writes the journal.
+        OSError: The note about the journal could not be written. The next process that opens the file will write the
+            journal.
     """
     with checkpointed(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         distrust(connection)
@@ -72,7 +75,7 @@ def fold_journal(path: Path) -> None:
 
 
 def _fold_lost_journal(opened: FileIdentity, connection: apsw.Connection) -> None:
-    """If only the journal was removed, and there is no new one, write its content to the file."""
+    """Write the content of a removed journal to its file, unless the file was replaced or has a new journal."""
     with checkpointed(opened.path):
         journal = journals_of(opened.path)[0]
         if identity(opened.path) == opened.file and opened.has_lost_journals() and identity(journal) is None:

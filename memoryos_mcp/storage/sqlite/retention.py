@@ -1,9 +1,9 @@
-"""Decides when old pages are forgotten, although the clock may be wrong.
+"""Decides when old pages are forgotten, taking into account that the system clock may be wrong.
 
-If the clock is ahead, every page looks old, and forgetting cannot be undone. The file therefore records when it was
-last checked for old pages. Old pages are forgotten at once only if the clock has advanced normally since that check,
-and not all pages are old. Otherwise they are forgotten by a second check at least a day later. Between the two checks,
-servers must have run for a while without a jump of the clock; a jump restarts the wait.
+If the clock is ahead, every page looks old, and forgetting cannot be undone. The time of the last check for old pages
+is therefore stored in the file. Old pages are forgotten at once only if the clock has advanced normally since that
+check, and if not all pages are old. Otherwise, they are forgotten by a second check at least a day later. Between the
+two checks, servers must have run for a while without a jump of the clock. A jump restarts the wait.
 """
 
 import time
@@ -16,36 +16,36 @@ from memoryos_mcp.storage.sqlite.mapping import from_us
 
 _DAY_US = 86_400_000_000
 _MINUTE_US = 60_000_000
-# The longest time between two checks after which the clock is trusted.
+# The clock is trusted if at most this much time has passed since the previous check.
 LONGEST_GAP_US = 2 * _DAY_US
-# The least time between the first and the second check.
+# The minimum time between the first and the second check.
 WAIT_US = _DAY_US
-# After a longer time, the second check counts as a first one.
+# After a longer wait, the second check is treated as a first check.
 LONGEST_WAIT_US = 100 * _DAY_US
-# How long servers must have run in total between the two checks; an hour a day is enough.
+# The total time that servers must have run between the two checks; an hour a day is enough.
 WATCHED_US = 30 * _MINUTE_US
-# A greater difference between the clock and the steady clock is a jump.
+# The system clock has jumped if its progress differs by more than this from that of the monotonic clock.
 LEAP_US = 10 * _MINUTE_US
-# How often a server checks during the wait. The time since the previous check counts up to twice this much.
+# The interval between a server's checks during the wait. At most twice this interval is counted for one check.
 CHECK_EVERY_US = 5 * _MINUTE_US
-# Key of the note about the current wait: its start, and how long servers have run since. It is not exported.
+# Key of the note about the current wait: its start, and how long servers have run since then. It is not exported.
 WATCHED_KEY = "retention_watched"
-# The clock that also advances while the machine sleeps, under the name of each system.
+# A monotonic clock that also advances while the machine sleeps. Its name depends on the operating system.
 _STEADY_CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 def steady_us() -> int:
-    """Return the time of the steady clock, which is never set, in microseconds since an arbitrary start."""
+    """Return the time of the monotonic clock, which cannot be set, in microseconds since an arbitrary start."""
     return (time.monotonic_ns() if _STEADY_CLOCK is None else time.clock_gettime_ns(_STEADY_CLOCK)) // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """The progress of the clock since the process's previous check.
+    """The progress of the system clock since the previous check by this process.
 
     Attributes:
-        passed_us: Microseconds by the steady clock; 0 for the first check.
-        has_leapt: Whether the clock has jumped, compared with the steady clock.
+        passed_us: Microseconds since that check, measured with the monotonic clock; 0 for the first check.
+        has_leapt: Whether the system clock has jumped, compared with the monotonic clock.
     """
 
     passed_us: int
@@ -53,13 +53,13 @@ class ClockReading:
 
 
 class ClockWatch:
-    """Observes the clock from check to check of one process."""
+    """Measures the progress of the system clock between the checks by one process."""
 
     def __init__(self) -> None:
         self._previous: tuple[int, int] | None = None
 
     def observe(self, now_us: int) -> ClockReading:
-        """Return the progress of the clock since the previous call."""
+        """Return the progress of the system clock since the previous call; ``now_us`` is the clock's current time."""
         present_us = steady_us()
         before_us, steady_before_us = self._previous or (now_us, present_us)
         self._previous = now_us, present_us
@@ -68,9 +68,10 @@ class ClockWatch:
 
 
 def may_forget(connection: apsw.Connection, before_us: int, now_us: int, reading: ClockReading) -> bool:
-    """Record a check that found pages from before ``before_us``; return whether they may be forgotten now.
+    """Record a check that found pages older than ``before_us``; return whether these pages may be forgotten now.
 
-    ``now_us`` is the time of the clock that may be wrong, and ``reading`` its progress.
+    ``now_us`` is the current time of the system clock, which may be wrong. ``reading`` is its progress since the
+    previous check.
     """
     checked_us, waits_since_us = _last_check(connection)
     if waits_since_us is not None and 0 <= now_us - waits_since_us <= LONGEST_WAIT_US and not reading.has_leapt:
@@ -86,12 +87,12 @@ def may_forget(connection: apsw.Connection, before_us: int, now_us: int, reading
 
 
 def record_nothing_old(connection: apsw.Connection, now_us: int) -> None:
-    """Record a check that found no old page."""
+    """Record a check that found no old pages."""
     _store_check(connection, now_us, None)
 
 
 def waits_until(connection: apsw.Connection) -> datetime | None:
-    """Return when a second check can forget pages; None without a wait."""
+    """Return the earliest time at which a second check may forget pages; None if no second check is pending."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention'").get:
         return None  # a file of an earlier version
     checked_us, waits_since_us = _last_check(connection)
@@ -113,7 +114,10 @@ def _store_check(connection: apsw.Connection, checked_us: int, waits_since_us: i
 
 
 def _watched_us(connection: apsw.Connection, waits_since_us: int) -> int:
-    """Return how long servers have run during the current wait; the note about an earlier wait does not count."""
+    """Return how long servers have run during the current wait, in microseconds.
+
+    A note about an earlier wait is ignored.
+    """
     note: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (note or "").partition(" ")
     return int(watched) if began == str(waits_since_us) and watched.isdecimal() else 0

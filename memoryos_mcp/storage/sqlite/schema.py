@@ -1,6 +1,6 @@
-"""The schema of a user's file, as numbered migrations: number N brings a file from version N - 1 to version N.
+"""The schema of a user's file, as numbered migrations: migration N upgrades a file from version N - 1 to version N.
 
-A released migration is never edited; each change of the schema is a new migration.
+A released migration is never edited. Each change of the schema is made by a new migration.
 """
 
 from collections.abc import Callable
@@ -141,8 +141,8 @@ CREATE TABLE changes (
 ) STRICT;
 """
 
-# The analysts that processed a page, and whether the fallback did so because the LLM failed; the number of failed
-# attempts; the usage of LLMs.
+# The analysts that processed a page, whether the fallback processed it because the LLM failed, the number of failed
+# attempts, and the usage of LLMs.
 _LLM = """
 ALTER TABLE pages ADD COLUMN organised_by TEXT;
 ALTER TABLE pages ADD COLUMN learned_by TEXT;
@@ -190,7 +190,7 @@ CREATE TABLE names (
 ) STRICT, WITHOUT ROWID;
 """
 
-# A query reads the outlines and token codes of some hundred pages. Each kind is stored contiguously, so that the cost
+# A query reads the outlines and token codes of hundreds of pages. Each kind is stored contiguously, so that the cost
 # does not depend on the size of the file. ``place`` consists of the space and, in the low 40 bits, the page's ``seq``.
 _PLACES = """
 CREATE TABLE codes_of_pages (
@@ -302,7 +302,7 @@ CREATE TABLE failures (
 ) STRICT, WITHOUT ROWID;
 """
 
-# When the file was last checked for old pages, and since when a second check is pending; see `retention`.
+# The time of the last check for old pages, and the time since which a second check has been pending; see `retention`.
 _RETENTION = """
 CREATE TABLE retention (
     slot INTEGER PRIMARY KEY CHECK (slot = 1),
@@ -317,7 +317,7 @@ ALTER TABLE trait_history ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractiv
 ALTER TABLE trait_history ADD COLUMN evidence TEXT NOT NULL DEFAULT '[]'; -- ``seq`` of pages, JSON
 """
 
-# The analyst that read a page for knowledge; the kind of a fact and the times stated in it.
+# The analyst that read a page for knowledge, the kind of a fact, and the times stated in a fact.
 _READ = """
 ALTER TABLE pages ADD COLUMN read_by TEXT; -- the analyst that read the page for knowledge; NULL: none yet
 UPDATE pages SET read_by = coalesce(learned_by, 'extractive') WHERE is_analysed = 1;
@@ -360,12 +360,12 @@ CURRENT_VERSION = len(MIGRATIONS)
 
 
 def version(connection: apsw.Connection) -> int:
-    """Return the version of a file; 0 for an empty file."""
+    """Return the schema version of a file; 0 if the file is empty."""
     return int(connection.pragma("user_version"))
 
 
 def migrate(connection: apsw.Connection, user_id: str, until: int = CURRENT_VERSION) -> None:
-    """Migrate a file to a version, inside the caller's write transaction."""
+    """Migrate a file to the schema version ``until``, inside the caller's write transaction."""
     start = version(connection)
     for number, migration in enumerate(MIGRATIONS[start:until], start=start + 1):
         if isinstance(migration, str):

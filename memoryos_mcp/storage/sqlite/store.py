@@ -124,7 +124,7 @@ class SqliteStore:
         checks: Checks | None = None,
         only_reads: bool = False,
     ) -> "SqliteStore":
-        """Open a user's store; see `Stores.open`. ``checks`` are recent integrity checks, which are not repeated."""
+        """Open a user's store; see `Stores.open`. Checks for damage that ``checks`` lists are not repeated."""
         path = database_file(data_folder, user_id)
         database = await Database.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
         try:
@@ -187,7 +187,7 @@ class SqliteStore:
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
         def change(connection: apsw.Connection) -> list[Receipt]:
             if forget_epoch is not None and forget_plans.forget_epoch(connection) != forget_epoch:
-                msg = "memories that the page may quote were forgotten meanwhile; nothing was stored. Try again"
+                msg = "memories that the page may quote have just been forgotten; nothing was stored. Try again"
                 raise LeaseLostError(msg)
             added_us = to_us(self._clock())
             pages = [page_table.add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
@@ -324,7 +324,7 @@ class SqliteStore:
         rows = await self._database.rows(sql, self._space, after_seq, limit)
         if len(rows) < limit:
             return vector_table.to_page_vectors(rows)
-        last = rows[-1][0]  # the last page may be cut off: it is left to the next call, or returned alone
+        last = rows[-1][0]  # the last page may be incomplete: it is left to the next call, or returned alone
         if rows[0][0] == last:
             return await self.page_vectors([last])
         return vector_table.to_page_vectors([row for row in rows if row[0] != last])
@@ -417,9 +417,9 @@ class SqliteStore:
         return await self._database.write(checked)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[apsw.Connection, Sequence[int]], T]) -> list[T]:
-        """Query pages on several connections, because a single one would wait for each read of a large file.
+        """Run a query on several connections at the same time, because one would wait for each read of a large file.
 
-        Return the results for consecutive parts of ``seqs``.
+        Return one result for each of the consecutive parts into which ``seqs`` is divided.
         """
         is_worth_it = len(seqs) >= PAGES_TO_SHARE and max(seqs) >= PAGES_OF_A_LARGE_MEMORY
         size = -(-len(seqs) // READERS) if is_worth_it else max(1, len(seqs))

@@ -1,6 +1,6 @@
 """The SQLite files of a deployment, one for each user.
 
-Modules that take long to import are imported where they are used, because commands for tokens do not need them.
+Modules that are slow to import are imported where they are used, because the commands for tokens do not need them.
 """
 
 from collections.abc import Callable
@@ -68,7 +68,7 @@ class SqliteStores:
         except FileNotFoundError:
             return None
         except OSError as error:
-            msg = f"{file} cannot be read ({error.strerror}); make its folder readable for this account"
+            msg = f"{file} cannot be read ({error.strerror}); make its folder readable by this account"
             raise StorageError(msg) from error
 
     def examine(self, user_id: str) -> "MemorySummary | None":

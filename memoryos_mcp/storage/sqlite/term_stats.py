@@ -1,4 +1,4 @@
-"""Term statistics: page counts of words, and the names that the user and the assistant call each other."""
+"""Term statistics: in how many pages each word occurs, and what the user and the assistant call each other."""
 
 import threading
 from collections.abc import Sequence
@@ -12,16 +12,17 @@ from memoryos_mcp.text.addressees import addressed, is_called
 from memoryos_mcp.text.terms import index_forms, is_unspaced
 
 WORDS_AT_MOST = 64
-# Counts of at least this many pages are cached; counting takes 30 ns for each page.
+# Counts from this number of pages upwards are cached; counting takes 30 ns for each page.
 REMEMBERED_FROM = 1_000
 REMEMBERED_WORDS = 10_000
-# A word is a name if this many pages use it to address a side, and this share of the pages that contain it.
+# A word is a name if at least this many pages use it to address the user or the assistant, and at least this share of
+# the pages that contain the word.
 ADDRESSED_AT_LEAST = 3
 ADDRESSED_SHARE = 0.5
-# A name belongs to one side only if the other side uses it this many times as often.
+# A name belongs to only one side if the other side uses the name at least this many times as often.
 ONE_SIDED = 2
-# A name is shown for a side if this share of all pages use it. In addition, at least CALLS_AT_LEAST of the newest
-# CALLS_READ pages with the word must clearly use it as a name, as other words occur in the same positions.
+# A name is shown for a side if at least this share of all pages use it. In addition, at least CALLS_AT_LEAST of the
+# newest CALLS_READ pages with the word must clearly use it as a name, because other words occur in the same positions.
 CALLED_SHARE = 0.03
 CALLS_READ = 20
 CALLS_AT_LEAST = 2
@@ -46,7 +47,7 @@ _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "categories", "L
 
 
 def index_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
-    """Count the names that the sides of a new page call each other, inside the caller's transaction."""
+    """Count the names that user and assistant call each other in a new page, inside the caller's transaction."""
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "INSERT INTO names VALUES (?1, 1, ?2, ?3) ON CONFLICT DO UPDATE SET pages = pages + 1, "
@@ -56,7 +57,10 @@ def index_names(connection: apsw.Connection, user_input: str, agent_response: st
 
 
 def unindex_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
-    """Undo `index_names` for a page, inside the caller's transaction; names stay even if their count is then 0."""
+    """Undo the effect of `index_names` for a page, inside the caller's transaction.
+
+    A name is not deleted, even if its count is then 0.
+    """
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "UPDATE names SET pages = pages - 1, called_by_user = called_by_user - ?2, "
@@ -66,13 +70,13 @@ def unindex_names(connection: apsw.Connection, user_input: str, agent_response: 
 
 
 def has_word(connection: apsw.Connection, word: str) -> bool:
-    """Return whether any page contains a word, in any form."""
+    """Return whether any page contains a word in any of its forms."""
     sql = "SELECT EXISTS (SELECT 1 FROM page_words WHERE page_words MATCH ?)"
     return bool(connection.execute(sql, (phrase(word),)).get)
 
 
 class WordCounts:
-    """Page counts of words; those of common words are cached and updated. Safe to share between threads."""
+    """Counts the pages that contain a word, and caches the counts of common words. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, int]] = {}
@@ -87,9 +91,10 @@ class WordCounts:
                 self._known, self._called, self._forget_epoch = {}, None, forget_epoch
 
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
-        """Return an upper limit of the number of pages that contain a word.
+        """Return an upper limit on the number of pages that contain a word.
 
-        The word is lower-cased, or a part of unspaced text; ``newest`` is the last page that the connection can read.
+        The word is lower-cased, or a part of text in a script without spaces. ``newest`` is the ``seq`` of the newest
+        page that the connection can read.
         """
         with self._lock:
             known = self._known.get(word)
@@ -108,7 +113,10 @@ class WordCounts:
         return count
 
     def called(self, connection: apsw.Connection, newest: int) -> tuple[str | None, str | None]:
-        """Return the names mostly used for the user and for the assistant, capitalised; None without a name."""
+        """Return the name mostly used for the user and the name mostly used for the assistant, capitalised.
+
+        Each of them is None if no such name is known.
+        """
         with self._lock:
             known = self._called
         if known is None or known[0] != newest:
@@ -121,7 +129,10 @@ class WordCounts:
 def term_stats(
     connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts
 ) -> TermStats:
-    """Return the page counts of a query's words, and which of ``names`` are names; see `Index.term_stats`."""
+    """Return how many pages contain each word, and which of ``names`` are names of the user or the assistant.
+
+    See `Index.search_words`.
+    """
     newest = newest_seq(connection)
     counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
     called_user, called_agent = set(), set()
@@ -139,7 +150,7 @@ def term_stats(
 
 
 def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
-    """Return the name that one side mostly uses for the other."""
+    """Return the name by which the side ``by`` mostly calls the other side, capitalised; None if no name is known."""
     candidates_sql, texts_sql = _SAID_BY[by]
     least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
     candidates: list[tuple[Any, ...]] = connection.execute(candidates_sql, (least, ONE_SIDED, NAMES_TRIED)).fetchall()
@@ -154,7 +165,7 @@ def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Li
 
 
 def phrase(word: str) -> str:
-    """Return the FTS5 query for a word in any of its indexed forms."""
+    """Return the FTS5 query that matches a word in any of its indexed forms."""
     quoted = ['"{}"'.format(form.replace('"', '""')) for form in index_forms(word)]
     if _is_prefix(word):
         return f"{quoted[0]} *"
@@ -162,12 +173,19 @@ def phrase(word: str) -> str:
 
 
 def _is_prefix(word: str) -> bool:
-    """Return whether a word is one character of an unspaced script; it matches the indexed pairs that begin with it."""
+    """Return whether a word is a single character of a script without spaces.
+
+    Such scripts are indexed as pairs of characters, so the word matches all pairs that begin with it.
+    """
     return len(word) == 1 and is_unspaced(word)
 
 
 def _posting_count(connection: apsw.Connection, word: str) -> int:
-    """Return an upper limit of the page count of a word: the sum, over its forms, of the rarest token's page count."""
+    """Return an upper limit on the number of pages that contain a word.
+
+    The limit is a sum over the forms of the word. For each form, the number of pages with the form's rarest
+    token is added.
+    """
     if _is_prefix(word):
         upper = chr(ord(word) + 1)
         sql = "SELECT coalesce(sum(doc), 0) FROM page_vocabulary WHERE term >= ? AND term < ?"

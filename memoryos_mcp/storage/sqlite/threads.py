@@ -16,10 +16,11 @@ T = TypeVar("T")
 
 
 class StoreThreads:
-    """A pool of ``count`` threads. A caller waits until its work has ended, even if the caller is cancelled meanwhile.
+    """A pool of ``count`` threads. A caller waits until its work has ended, even if the caller is cancelled.
 
-    A connection is therefore never used by work that nobody waits for, and a transaction ends before its lock is
-    released. A call of `ThreadPoolExecutor` takes two and a half times as long: a tenth of a short transaction.
+    Work therefore never uses a connection that its caller has already released, and a transaction ends before its lock
+    is released. `ThreadPoolExecutor` is not used, because its calls take two and a half times as long: a tenth of the
+    duration of a short transaction.
     """
 
     def __init__(self, count: int) -> None:
@@ -36,7 +37,7 @@ class StoreThreads:
 
         Args:
             work: The blocking work.
-            on_cancelled: Called in the event loop's thread to make the work end early.
+            on_cancelled: Called in the event loop's thread if the caller is cancelled, to make the work end early.
 
         Raises:
             StorageError: The pool is closed.
@@ -58,7 +59,7 @@ class StoreThreads:
         return result
 
     def close(self) -> None:
-        """End the threads after their current work; call it when every store is closed."""
+        """End the threads once they have done the queued work. Call this method after every store has been closed."""
         self._is_closed = True
         for _ in self._threads:
             self._calls.put(None)
@@ -71,7 +72,7 @@ class StoreThreads:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Work for a thread, and the futures that its caller awaits."""
+    """Work for a thread, and the futures on which its caller waits."""
 
     work: Callable[[], Any]
     loop: asyncio.AbstractEventLoop
@@ -79,7 +80,7 @@ class _Call:
     end: asyncio.Future[None]
 
     def run(self) -> None:
-        """Do the work, and pass the result to the caller's event loop."""
+        """Do the work, and pass its result or error to the caller's event loop."""
         result: Any = None
         failure: BaseException | None = None
         try:
@@ -103,7 +104,7 @@ class _Call:
 
 
 async def _ended(end: asyncio.Future[None]) -> None:
-    """Wait until a call has ended, even if the wait is cancelled repeatedly."""
+    """Wait until a call has ended, even if the waiting task is cancelled repeatedly."""
     while not end.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([end])

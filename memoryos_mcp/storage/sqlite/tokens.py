@@ -1,8 +1,8 @@
-"""Static access tokens for HTTP, stored in one file of the data folder.
+"""Static access tokens for HTTP, stored in one file in the data folder.
 
-A token consists of a public id and a secret of 256 random bits; the file contains the SHA-256 of the secret. A slow
-hash is not needed, because the secret cannot be guessed. Every call reads the file again, so that changes by other
-processes take effect at once.
+A token consists of a public id and a secret of 256 random bits. The file contains only the SHA-256 hash of the secret.
+A slow hash function is not needed, because the secret cannot be guessed. Every call reads the file again, so that
+changes by other processes take effect at once.
 """
 
 import errno
@@ -24,7 +24,7 @@ from memoryos_mcp.model.callers import TOKEN_FORM, TOKEN_PREFIX, Scope, TokenEnt
 from memoryos_mcp.text.user_ids import user_folder_name
 
 FILE_NAME = "tokens.db"
-# A file that exists once a token was created. If the token file is then empty or missing, the server admits nobody.
+# This file exists once a token has been created. If the token file is empty or missing then, the server admits nobody.
 NEEDED_NAME = "tokens.needed"
 APPLICATION_ID = 0x6D6F7374  # "most": identifies SQLite files of this program
 CURRENT_VERSION = 1
@@ -35,7 +35,7 @@ _NO_DIGEST = bytes(32)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-# Scopes are separated by blanks; times are microseconds since 1970 UTC.
+# Scopes are separated by spaces. Times are in microseconds since 1970-01-01 UTC.
 _TABLES = f"""
 CREATE TABLE tokens (
     token_id TEXT PRIMARY KEY,
@@ -53,14 +53,15 @@ _ENTRY = "SELECT token_id, user_id, scopes, created_us, expires_us, revoked_us"
 
 
 def token_file(data_folder: Path) -> Path:
-    """Return the token file's path under the data folder."""
+    """Return the path of the token file in a data folder."""
     return data_folder / FILE_NAME
 
 
 class TokenStore:
     """The file of static tokens. Implements `Tokens`.
 
-    The file is created with the first token, accessible for this account only, together with the mark `NEEDED_NAME`.
+    The file and the marker file `NEEDED_NAME` are created when the first token is added. They are accessible only to
+    this account.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime]) -> None:
@@ -76,10 +77,10 @@ class TokenStore:
 
         user_folder_name(user_id)
         if not scopes:
-            raise ArgumentError(argument="scopes", problem="is empty; name at least one")
+            raise ArgumentError(argument="scopes", problem="is empty; choose at least one scope")
         now = self._clock()
         if expires_at is not None and expires_at <= now:
-            raise ArgumentError(argument="expires_at", problem="is in the past; give a future time")
+            raise ArgumentError(argument="expires_at", problem="is in the past; choose a time in the future")
         token_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
         self._write(
             "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, NULL)",
@@ -108,7 +109,7 @@ class TokenStore:
         if parts is None:
             return None
         rows = self._read(f"{_ENTRY}, digest FROM tokens WHERE token_id = ?", parts[1])
-        # For an unknown id, the same comparison is made as for a wrong secret, so that the time does not reveal ids.
+        # The same comparison is made for an unknown id, so that the response time does not reveal whether an id exists.
         digest = rows[0][-1] if rows else _NO_DIGEST
         is_same = hmac.compare_digest(_digest(parts[2]), digest)
         if not rows or not is_same:
@@ -121,12 +122,12 @@ class TokenStore:
         with self._translated():
             if not self._was_needed and (self._mark.exists() or self._path.exists()):
                 self._was_needed = True
-                with suppress(OSError):  # without the mark, only this process knows it
+                with suppress(OSError):  # without the marker file, only this process knows it
                     _make_private(self._mark)
         return self._was_needed
 
     def close(self) -> None:
-        """Close the file; a later call opens it again."""
+        """Close the file. The next call of another method opens it again."""
         with self._lock:
             self._disconnect()
 
@@ -140,7 +141,7 @@ class TokenStore:
             return connection.execute(sql, parameters).fetchall()
 
     def _write(self, sql: str, *parameters: Any) -> int:
-        """Run a change in one transaction, which creates missing tables; return the number of changed rows."""
+        """Create missing tables and run a change, in one transaction; return the number of changed rows."""
         with self._lock, self._translated():
             _make_private(self._mark)
             _make_private(self._path)
@@ -161,13 +162,16 @@ class TokenStore:
             return changed
 
     def _connected(self) -> apsw.Connection | None:
-        """Return a connection to the current file, which may have been replaced by a backup; None without a file."""
+        """Return a connection to the token file; None if the file does not exist.
+
+        If the file has changed since the last call, a new connection is opened.
+        """
         try:
             status = self._path.stat()
         except FileNotFoundError:
             self._disconnect()
             return None
-        # The connection to an earlier state is closed, because SQLite would use its cache of an overwritten file.
+        # If the file has changed, it is reopened, because SQLite would use its outdated cache of an overwritten file.
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         if self._connection is not None and identity == self._identity:
             return self._connection
@@ -196,33 +200,33 @@ class TokenStore:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Translate errors of SQLite and the operating system."""
+        """Translate errors of SQLite and the operating system into a `StorageError`."""
         try:
             yield
         except (apsw.CorruptError, apsw.NotADBError) as error:
-            raise _damaged(self._path, "it is not a SQLite file, or a broken one") from error
+            raise _damaged(self._path, "it is not a valid SQLite file") from error
         except (apsw.BusyError, apsw.LockedError) as error:
             msg = f"{self._path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; try again"
             raise StorageError(msg) from error
         except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
-            msg = f"{self._path} cannot be used; make it and its folder readable and writable for this account"
+            msg = f"{self._path} cannot be used; make the file and its folder readable and writable by this account"
             raise StorageError(msg) from error
         except apsw.FullError as error:
-            msg = f"no space to write in {self._path.parent}; nothing was changed. Free some space and try again"
+            msg = f"no space left in {self._path.parent}; nothing was changed. Free some space and try again"
             raise StorageError(msg) from error
         except apsw.Error as error:
             msg = f"{self._path} could not be used (SQLite: {type(error).__name__}); nothing was changed"
             raise StorageError(msg) from error
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            msg = f"{self._path} could not be used ({reason}); make it and its folder usable for this account"
+            msg = f"{self._path} could not be used ({reason}); make the file and its folder accessible to this account"
             raise StorageError(msg) from error
 
 
 def _connect(path: Path) -> apsw.Connection:
     """Return a connection to an existing file.
 
-    It uses a rollback journal instead of a WAL, so that the file is complete by itself between two changes.
+    The connection uses a rollback journal instead of a WAL, so that the file is complete by itself between changes.
     """
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
@@ -245,10 +249,10 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
     """Return whether the tables exist; a new file is empty until its first token is added.
 
     Raises:
-        DamagedStoreError: Another program made the file.
-        NewerStoreError: A newer version made the file.
+        DamagedStoreError: Another program created the file, or a table is missing.
+        NewerStoreError: A newer version created the file.
     """
-    # One statement, because another process could create the tables between two.
+    # This is one statement, because another process could create the tables between two statements.
     row: tuple[Any, ...] = connection.execute(
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
         "FROM pragma_application_id, pragma_user_version"
@@ -256,19 +260,19 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
     owner, version, tables = row
     if owner == APPLICATION_ID and version > CURRENT_VERSION:
         msg = (
-            f"{path} has version {version}, but this program supports up to {CURRENT_VERSION}; it was left untouched. "
-            "Upgrade memoryos-mcp-server"
+            f"{path} has version {version}, but this program supports only versions up to {CURRENT_VERSION}; the file "
+            "was left untouched. Upgrade memoryos-mcp-server"
         )
         raise NewerStoreError(msg)
     if owner == APPLICATION_ID and version == CURRENT_VERSION and tables:
         return True
     if owner or version or tables:
-        raise _damaged(path, "another program made it, or its table is missing")
+        raise _damaged(path, "another program created it, or its table is missing")
     return False
 
 
 def _make_private(path: Path) -> None:
-    """Create the file and its folder if missing, accessible for this account only; SQLite would use the umask."""
+    """Create a file and its folder if missing, accessible only to this account. SQLite would use the umask."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -288,7 +292,7 @@ def _from_us(us: int) -> datetime:
 
 def _lost(path: Path) -> DamagedStoreError:
     return DamagedStoreError(
-        f"{path} is empty or missing although tokens were created; put back a backup, or create new tokens with "
+        f"{path} is empty or missing although tokens were created; restore it from a backup, or create new tokens with "
         f"`memoryos-mcp token add USER`. To run the server without tokens, delete {path.name} and {NEEDED_NAME}, and "
         "start the server again"
     )
@@ -296,6 +300,6 @@ def _lost(path: Path) -> DamagedStoreError:
 
 def _damaged(path: Path, what: str) -> DamagedStoreError:
     return DamagedStoreError(
-        f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away and add the "
-        "tokens again"
+        f"{path} is damaged ({what}); it was left untouched. Restore it from a backup, or move the file away and add "
+        "the tokens again"
     )

@@ -1,4 +1,4 @@
-"""Reading of a file that cannot be written at present, for instance on a full or read-only disk."""
+"""Reading a file that cannot be written at present, for instance because the disk is full or read-only."""
 
 import shutil
 import tempfile
@@ -11,17 +11,18 @@ import apsw
 from memoryos_mcp.storage.sqlite.journals import has_journal, is_foreign, journals_of
 from memoryos_mcp.storage.sqlite.places import unwritable_reason
 
-# How often to test whether the file can be written again.
+# The minimum time between two checks whether the file has changed or can be written again.
 WRITABLE_POLL_S = 1.0
 
 
 class UnwritableFile:
     """A file that is read without writing to its folder.
 
-    If the file has a journal, a temporary copy of both is read, because SQLite reads journals only in writable folders.
+    If the file has a journal, a temporary copy of the file and its journal is read, because SQLite reads journals only
+    in writable folders.
 
     Raises:
-        OSError: The copy cannot be made.
+        OSError: The copy could not be made.
     """
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -36,17 +37,19 @@ class UnwritableFile:
                 shutil.copyfile(each, self._folder / each.name)
 
     def connect(self) -> apsw.Connection:
-        """Return a reading connection."""
+        """Return a new connection for reading."""
         if self._folder is not None:
             return apsw.Connection(str(self._folder / self._path.name))
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
 
     def is_up_to_date(self) -> bool:
-        """Return whether the file has not changed since it was opened, and still cannot be written.
+        """Return whether the file is unchanged since it was opened, and still cannot be written.
+
+        The file is examined at most once per second; in between, True is returned.
 
         Raises:
-            OSError: The file cannot be examined.
+            OSError: The file could not be examined.
         """
         if time.monotonic() - self._checked_at_s < WRITABLE_POLL_S:
             return True
@@ -54,7 +57,7 @@ class UnwritableFile:
         return self._current_state() == self._state and unwritable_reason(self._path) is not None
 
     def close(self) -> None:
-        """Remove the copy, if one was made."""
+        """Remove the temporary copy, if there is one."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The usage of LLMs, by day and purpose."""
+"""The recorded usage of LLMs, by day and purpose."""
 
 import apsw
 
@@ -8,7 +8,7 @@ _SUMS = "sum(calls), sum(failed_calls), sum(prompt_tokens), sum(completion_token
 
 
 def add(connection: apsw.Connection, entry: UsageEntry) -> None:
-    """Add to the usage of one day and purpose."""
+    """Add ``entry`` to the stored usage for the same day and purpose."""
     connection.execute(
         "INSERT INTO llm_usage VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day, purpose) DO UPDATE SET "
         "calls = calls + excluded.calls, failed_calls = failed_calls + excluded.failed_calls, "
@@ -26,6 +26,6 @@ def add(connection: apsw.Connection, entry: UsageEntry) -> None:
 
 
 def of_day(connection: apsw.Connection, day: str | None) -> list[UsageEntry]:
-    """Return the usage by purpose, for one day or the sum of all days; see `Work.usage`."""
+    """Return the usage for each purpose, on ``day`` or, if ``day`` is None, over all days; see `Work.usage`."""
     sql = f"SELECT ?1, purpose, {_SUMS} FROM llm_usage WHERE ?1 IN ('', day) GROUP BY purpose ORDER BY purpose"  # noqa: S608 - constant
     return [UsageEntry(*row) for row in connection.execute(sql, (day or "",))]

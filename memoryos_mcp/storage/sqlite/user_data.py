@@ -1,4 +1,4 @@
-"""`UserData` on SQLite."""
+"""The implementation of `UserData` on SQLite."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class SqliteUserData:
-    """The operations that the user requests on one SQLite file. Implements `UserData`."""
+    """Operations that a user requests on the memory in one SQLite file. Implements `UserData`."""
 
     def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime], space: int) -> None:
         self._database = database
@@ -152,8 +152,8 @@ class SqliteUserData:
             await to_thread.run_sync(remove_kept_copies, path)
         except OSError as error:
             msg = (
-                f"a copy that a restore kept in {path.parent} cannot be removed ({error.strerror}); nothing was "
-                "forgotten. Close what has it open, and try again"
+                f"a backup copy of this memory in {path.parent} cannot be removed ({error.strerror}); nothing was "
+                "forgotten. Close any program that has the copy open, check the folder's permissions, and try again"
             )
             raise StorageError(msg) from error
 
@@ -168,7 +168,7 @@ class SqliteUserData:
 
     async def purge(self) -> bool:
         receipts = await self.unpurged()
-        # The index is merged in one step: in several it would never finish while pages are added.
+        # The index is merged in one step: a merge in several steps would never finish while pages are being added.
         await self._database.write(lexical.optimise)
         if not await self._database.purge():
             return False

@@ -1,7 +1,7 @@
 """Removal of deleted content from a file and its journal.
 
-With secure_delete, SQLite overwrites deleted content, but not the copies that rows leave behind when they are moved.
-Only rewriting the file removes such copies.
+With ``secure_delete``, SQLite overwrites deleted content. It does not overwrite the old copy of a row that it moves
+within the file. Only rewriting the file removes such copies.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
 
 
 def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
-    """Rewrite a file; return False if another process prevents it."""
+    """Rewrite a file without its deleted content; return False if another process blocks this."""
 
     def vacuum(connection: apsw.Connection) -> bool:
         if path.stat().st_size > VACUUMED_IN_RAM_BYTES:
@@ -30,7 +30,10 @@ def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 
 
 def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
-    """Empty the journal of a file; return False if another process prevents it. No connection of ours may read."""
+    """Write a file's journal to the file and empty the journal; return False if another process blocks this.
+
+    No other connection of this process may read the file meanwhile.
+    """
 
     def empty(connection: apsw.Connection) -> bool:
         with checkpointed(path):

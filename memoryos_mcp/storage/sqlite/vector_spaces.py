@@ -1,4 +1,4 @@
-"""Vector spaces: one for each model whose vectors a file contains."""
+"""The vector spaces in a user's file: one for each embedding model whose vectors are stored."""
 
 import json
 from collections.abc import Collection
@@ -11,14 +11,17 @@ from memoryos_mcp.storage.sqlite.mapping import from_us
 from memoryos_mcp.storage.sqlite.vector_table import place
 from memoryos_mcp.storage.values import Space
 
-# The least time between two records of the use of a space.
+# The minimum time between two updates of a space's time of use.
 USED_EVERY_US = 86_400 * 1_000_000
 # Number of pages whose vectors are deleted in one transaction.
 PAGES_DROPPED = 500
 
 
 def find(connection: apsw.Connection, identity: str, model: str | None, now_us: int) -> int | None:
-    """Return the number of a space; None if it is missing, or if there is a model and the use must be recorded."""
+    """Return the number of a vector space; None if the space does not exist.
+
+    If a model is given, None is also returned if `use` must be called to update the stored model or time of use.
+    """
     if model is None:
         known: int | None = connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get
         return known
@@ -31,7 +34,7 @@ def find(connection: apsw.Connection, identity: str, model: str | None, now_us: 
 
 
 def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int:
-    """Create a space if missing, record its use, and return its number."""
+    """Create a vector space if missing, record its model and its time of use, and return its number."""
     connection.execute(
         "INSERT INTO spaces (identity, model, used_us) VALUES (?, ?, ?) "
         "ON CONFLICT (identity) DO UPDATE SET model = excluded.model, used_us = excluded.used_us",
@@ -41,7 +44,7 @@ def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> 
 
 
 def all_of(connection: apsw.Connection) -> list[Space]:
-    """Return the spaces, the most recently used first."""
+    """Return all vector spaces, the most recently used first."""
     rows: list[tuple[Any, ...]] = connection.execute(
         "SELECT space, identity, model, used_us FROM spaces ORDER BY used_us DESC, space DESC"
     ).fetchall()
@@ -52,7 +55,10 @@ def all_of(connection: apsw.Connection) -> list[Space]:
 
 
 def drop_some(connection: apsw.Connection, keep: Collection[str], since_us: int) -> bool:
-    """Delete a limited number of vectors in unused spaces; return whether there may be more."""
+    """Delete a limited number of the vectors in unused vector spaces; return whether there may be more of them.
+
+    A vector space is unused if it was last used before ``since_us`` and its identity is not in ``keep``.
+    """
     sql = "SELECT space FROM spaces WHERE used_us < ? AND identity NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
     space = connection.execute(sql, (since_us, json.dumps([*keep]))).get
     if space is None:

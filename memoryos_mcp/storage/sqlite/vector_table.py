@@ -1,4 +1,7 @@
-"""The tables of vectors and token codes, and the change sequence, by which other processes find changed rows."""
+"""The tables of vectors and encoded token vectors, and the change sequence.
+
+Other processes read the change sequence to find out which rows have changed.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,23 +16,26 @@ from memoryos_mcp.storage.sqlite.mapping import to_blob
 from memoryos_mcp.storage.values import PageVectors, TokenRows, Vectors
 
 _COUNT = np.dtype("<u2")
-# The key ``place`` of a page's token codes consists of the space and, in the low bits, the page.
+# The key ``place`` of a page's encoded token vectors consists of the space and, in the low bits, the page's ``seq``.
 SEQ_BITS = 40
 SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
 def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
-    """Add a changed row to the end of the change sequence, which every process reads."""
+    """Append a change to the change sequence, which every process reads.
+
+    ``kind`` is the kind of the changed item, such as ``fact``, and ``row`` is the number of the item.
+    """
     connection.execute("INSERT INTO changes (kind, row) VALUES (?, ?)", (kind, row))
 
 
 def page_kind(space: int) -> str:
-    """Return the kind of change, in the change sequence, for a page's vectors in a space."""
+    """Return the ``kind`` of changes to page vectors in a vector space; see `note_change`."""
     return f"page/{space}"
 
 
 def set_vectors(connection: apsw.Connection, space: int, vectors: Vectors) -> None:
-    """Set vectors of pages, facts and segments in a space."""
+    """Set the vectors of pages, facts and segments in a vector space."""
     if vectors.pages:
         set_page_vectors(connection, space, vectors.pages)
     for fact, vector in vectors.facts.items():
@@ -40,7 +46,10 @@ def set_vectors(connection: apsw.Connection, space: int, vectors: Vectors) -> No
 
 
 def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:
-    """Set the vectors of pages in a space."""
+    """Replace the stored windows of pages, and the vectors of these windows, in a vector space.
+
+    ``windows`` maps the ``seq`` of each page to the page's windows.
+    """
     for seq, parts in windows.items():
         at = place(space, seq)
         connection.execute("DELETE FROM page_tokens WHERE place = ?", (at,))
@@ -67,24 +76,24 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
 
 
 def set_segment_vector(connection: apsw.Connection, space: int, segment: int, vector: Vector) -> None:
-    """Set the vector of a segment in a space."""
+    """Set the vector of a segment in a vector space."""
     connection.execute("INSERT OR REPLACE INTO segment_vectors VALUES (?, ?, ?)", (segment, space, to_blob(vector)))
     note_change(connection, "segment", segment)
 
 
 def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
-    """Delete a segment's vectors in all spaces, so that they are computed again."""
+    """Delete a segment's vectors in all vector spaces, so that they are computed again."""
     connection.execute("DELETE FROM segment_vectors WHERE segment = ?", (segment,))
 
 
 def code_sizes(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return rows of page and size of its token codes in bytes; pages without token codes are left out."""
+    """Return a row of ``seq`` and size in bytes for each page that has encoded token vectors."""
     sql = "SELECT place & ?2, octet_length(codes) FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
     return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
 
 
 def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return rows of page, counts and token codes, in the order of ``seqs``."""
+    """Return a row of ``seq``, token counts and encoded token vectors for each page, in the order of ``seqs``."""
     # CROSS JOIN makes the list the outer loop, so that the rows are in its order.
     sql = (
         "SELECT t.place & ?2, t.counts, t.codes FROM json_each(?1) AS list CROSS JOIN page_tokens AS t "
@@ -94,7 +103,7 @@ def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) ->
 
 
 def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
-    """Convert rows of `page_tokens`."""
+    """Convert the rows that `page_tokens` returns into arrays."""
     counts = np.frombuffer(b"".join([counts for _, counts, _ in rows]), dtype=_COUNT).reshape(-1, 4).astype(np.int64)
     windows = [len(counts) // (4 * _COUNT.itemsize) for _, counts, _ in rows]
     codes = np.frombuffer(b"".join([codes for _, _, codes in rows]), dtype=np.uint8)
@@ -106,7 +115,7 @@ def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
 
 
 def place(space: int, seq: int) -> int:
-    """Return the key of a page's token codes in a space."""
+    """Return the key of a page's encoded token vectors in a vector space."""
     return space << SEQ_BITS | seq
 
 
@@ -115,7 +124,7 @@ def _places(space: int, seqs: Sequence[int]) -> str:
 
 
 def to_page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:
-    """Convert rows of page and vector."""
+    """Convert rows into arrays; each row contains a page's ``seq`` and one vector."""
     halves = np.frombuffer(b"".join([row[1] for row in rows]), dtype=np.float16)
     return PageVectors(
         seqs=np.array([row[0] for row in rows], dtype=np.int64),
