@@ -12,7 +12,7 @@ from memoryos_mcp.model.callers import Scope, TokenEntry
 class Tokens(Protocol):
     """The static access tokens of HTTP clients. Safe to share between threads and between processes.
 
-    A token that another process has added or revoked takes effect with the next call. Every method raises
+    If another process adds or revokes a token, this takes effect with the next call. Every method raises
     `StorageError` if the tokens cannot be read or written, or if their file was lost.
     """
 
@@ -146,9 +146,9 @@ class Backups(Protocol):
         ...
 
     def restore(self, plan: RestorePlan, tell: Callable[[int, int], None]) -> None:
-        """Save the user's current memory at ``plan.kept``, then replace it with the backup.
+        """Save the user's current memory at ``plan.kept``, then replace it with the backup ``plan.file``.
 
         Raises:
-            StorageError: The memory is in use or cannot be written; nothing was changed.
+            StorageError: The memory is in use or cannot be written. Nothing was changed.
         """
         ...

@@ -1,7 +1,7 @@
 """Texts about damaged pages for error messages and reports."""
 
 IDS_NAMED = 5
-# This saves pages that are newer than the backup: the import adds them, and does not change existing pages.
+# These steps preserve pages that are newer than the backup: the import adds them, and does not change existing pages.
 DAMAGE_FIX = (
     "run memoryos-mcp export FILE to save newer pages, memoryos-mcp restore BACKUP --yes to restore your backup, and "
     "memoryos-mcp import FILE to add the newer pages"

@@ -95,7 +95,7 @@ class Pages(Protocol):
         ...
 
     async def counts(self) -> Counts:
-        """Return the number of pages, segments, facts and other items in the memory."""
+        """Return the numbers of pages, segments, facts and other items in the memory."""
         ...
 
     async def pending(self) -> Pending:
@@ -167,7 +167,7 @@ class Knowledge(Protocol):
         ...
 
     async def due_segments(self) -> list[int]:
-        """Return the numbers of the segments that must be analysed for the profile again, regardless of their heat."""
+        """Return the numbers of segments whose pages must be read again for the profile, regardless of their heat."""
         ...
 
     async def traits(self) -> list[Trait]:
@@ -207,7 +207,7 @@ class Work(Protocol):
     async def release_lease(self, lease: Lease | None = None) -> None:
         """Release a lease before it expires, so that another process can take it.
 
-        With None, whatever lease this store has is released.
+        If ``lease`` is None, the lease that this store currently has is released.
         """
         ...
 
@@ -259,7 +259,7 @@ class Work(Protocol):
         ...
 
     async def add_usage(self, entry: UsageEntry) -> None:
-        """Add the number of LLM calls and their tokens to the stored usage."""
+        """Add LLM calls and their tokens to the stored usage of a day and a purpose."""
         ...
 
     async def usage(self, day: str | None) -> list[UsageEntry]:
@@ -344,7 +344,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         ...
 
     def use_space_of(self, other: "Store") -> None:
-        """Use the vector space of ``other`` from now on; ``other`` was returned by `in_space` of this store."""
+        """Switch to the vector space of ``other``, a store that this store's `in_space` returned."""
         ...
 
     async def spaces(self) -> list[Space]:
@@ -372,7 +372,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
 class Stores(Protocol):
     """The stores of all users. Safe to share between tasks.
 
-    All stores that it has opened must be closed before it is closed.
+    Every store that was opened must be closed before this object is closed.
     """
 
     @property

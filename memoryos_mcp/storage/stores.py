@@ -1,4 +1,4 @@
-"""Choice of the storage implementation. No other module may import from the folder of an implementation."""
+"""Choice of the storage implementation. This is the only module outside `storage.sqlite` that may import from it."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
-        """Return up to ``limit`` memories of a list, from the position ``place`` or, with None, from the beginning."""
+        """Return up to ``limit`` memories that match ``request``, starting at ``place``; None means the beginning."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
@@ -77,17 +77,17 @@ class UserData(Protocol):
         The pages of the file must have been imported before. Records that already exist are not added again.
 
         Returns:
-            The number of added records of each kind. The key `ARCHIVED` has the number of facts that were archived
+            The number of added records of each kind. Under the key `ARCHIVED`, the number of facts that were archived
             because there were too many.
         """
         ...
 
     async def import_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
-        """Add the facts that do not exist yet. They come from a file of another program, so no page is their evidence.
+        """Add facts from a file of another program, without evidence. Facts that already exist are not added again.
 
         Returns:
-            The number of added facts. The key `ARCHIVED` has the number of facts that were archived because there were
-            too many.
+            The number of added facts under the key ``fact``. Under the key `ARCHIVED`, the number of facts that were
+            archived because there were too many.
         """
         ...
 
@@ -100,33 +100,37 @@ class UserData(Protocol):
         ...
 
     async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
-        """Return the ``seq`` of each page with a dialogue time from ``after`` (included) to ``before`` (excluded).
+        """Return the ``seq`` of each page whose dialogue took place at or after ``after`` and before ``before``.
 
         None means no limit.
         """
         ...
 
     async def stored_plan(self, handle: str) -> ForgetPlan | None:
-        """Return the plan that was stored under a handle, or None if there is none or it has expired."""
+        """Return the plan that was stored under a handle, or None if it does not exist or has expired."""
         ...
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime
     ) -> tuple[ForgetCounts, list[Sample]]:
-        """Store a plan under a handle until ``expires_at``; return how much it would forget, and samples of that."""
+        """Store a plan under a handle until ``expires_at``.
+
+        Returns:
+            The number of memories of each kind that the plan would forget, and samples of them.
+        """
         ...
 
     async def forget(self, handle: str) -> ForgetReceipt | None:
         """Carry out the plan that was stored under a handle, in one transaction.
 
         Returns:
-            The receipt, or None if there is no such plan or it has expired. If the plan was already carried out, the
+            The receipt, or None if the plan does not exist or has expired. If the plan was already carried out, the
             same receipt is returned again.
         """
         ...
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
-        """Return the receipts of all past forgetting, the oldest first."""
+        """Return all receipts, the oldest first. There is one for each transaction that has forgotten something."""
         ...
 
     async def kept_copies(self) -> list[str]:

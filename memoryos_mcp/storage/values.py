@@ -19,11 +19,11 @@ ARCHIVED = "archived_fact"
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Confirmation that a page is on disk, returned when it is added.
+    """Confirmation that a turn was stored as a page.
 
     Attributes:
         occurred_at: The time of the turn, with its UTC offset.
-        is_new: False if a page with the same idempotency key already existed.
+        is_new: False if a page with the same idempotency key already existed, so that no page was added.
         pending: Number of pages in the backlog after the page was added.
         redacted: Kinds of secrets that were removed from the page.
     """
@@ -93,9 +93,10 @@ class TokenRows:
 
 @dataclass(frozen=True, slots=True)
 class WordMatches:
-    """Information about which pages contain which words.
+    """The words that each of several pages contains.
 
     Attributes:
+        words: The words, in the order of the columns of the arrays.
         user: Whether the user's text in a page contains a word, shape ``(pages, words)``.
         agent: Whether the assistant's text in a page contains a word, shape ``(pages, words)``.
     """
@@ -159,7 +160,7 @@ class PageQuery:
         is_unanalysed: Only pages that have not yet been read for the profile.
         is_degraded: Only pages that the fallback processed because the LLM failed.
         organised_by: Only pages that the analyst with this name put into a segment.
-        not_organised_by: Only pages that any analyst but the one with this name put into a segment.
+        not_organised_by: Only pages that an analyst with a different name put into a segment.
         done_by: Only mid-term pages that the analyst with this name put into a segment or read for the profile.
     """
 
@@ -181,7 +182,7 @@ class PageQuery:
 
 @dataclass(frozen=True, slots=True)
 class FactQuery:
-    """A query for facts, the oldest first. Without `is_past` and `without`, only facts that are valid now match.
+    """A query for facts, the oldest first. They are valid now, unless `is_past` or `without` is set.
 
     Attributes:
         about: Only facts about the user, or only facts about the assistant; None means both.
@@ -288,7 +289,7 @@ class Changes:
         pages: The ``seq`` of each page whose vectors were set, replaced or deleted.
         is_midterm: Whether a segment changed.
         is_longterm: Whether a fact or trait changed.
-        is_complete: Whether these are all changes so far; False if there may be more after ``position``.
+        is_complete: False if there may be more changes after ``position``.
     """
 
     position: int
@@ -466,8 +467,8 @@ class StoreOptions:
         assistant_id: The id of the assistant that uses the memory. Facts about the assistant are stored under this id.
         short_term_capacity: Maximum number of short-term pages.
         session_gap_s: Maximum time between two pages of a session, in seconds. A longer silence starts a new session.
-        knowledge_capacity: Maximum number of facts about the user that are not archived, and of such facts about the
-            assistant.
+        knowledge_capacity: Maximum number of facts about the user that are not archived. The same limit applies to
+            facts about the assistant.
     """
 
     assistant_id: str
@@ -476,7 +477,7 @@ class StoreOptions:
     knowledge_capacity: int
 
     def owner(self, about: About) -> str:
-        """Return the id of the assistant to which facts belong.
+        """Return the id of the assistant that owns facts about ``about``.
 
         The result is empty for facts about the user, because all assistants share them.
         """

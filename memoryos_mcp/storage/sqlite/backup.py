@@ -1,4 +1,4 @@
-"""Making, checking and restoring backups of users' files. It does not use the connections of open stores."""
+"""Backups of users' files: making, checking and restoring them. Every function opens its own connections."""
 
 import os
 import secrets
@@ -112,8 +112,8 @@ def unfinished_copy(target: Path) -> Iterator[Path]:
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
     """Replace the file ``target`` with ``copy``, and move the previous file to ``kept``.
 
-    The content of the previous file's journal is preserved. A process that opens ``target`` meanwhile opens either the
-    previous file or the new one. All three paths must be on the same file system.
+    The content of the previous file's journal is preserved. A process that opens ``target`` at this moment gets
+    either the previous file or the new one. All three paths must be on the same file system.
 
     Raises:
         StorageError: Another process has the file open, or the folder cannot be written. Nothing was changed.
@@ -122,7 +122,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
         if target.exists():
             set_aside_foreign_locked(target)
             with _locked(target):
-                # SQLite would apply a remaining journal to the new file.
+                # The journal is moved too, because SQLite would apply it to the new file.
                 for suffix in _SIDE_FILES:
                     with suppress(FileNotFoundError):
                         target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
@@ -163,7 +163,10 @@ def _locked(path: Path) -> Iterator[None]:
 def copy_pages(
     reader: apsw.Connection, unfinished: Path, target: Path, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> None:
-    """Copy the database of ``reader`` to the file ``unfinished``. Error messages contain ``target`` instead."""
+    """Copy the database of the connection ``reader`` to the file ``unfinished``.
+
+    ``target`` is the path for error messages. ``tell`` is explained in `Backups`; its parts are SQLite pages.
+    """
     with translated(target), closing(apsw.Connection(str(unfinished))) as writer:
         writer.pragma("synchronous", "off")  # the complete file is synced later
         with writer.backup("main", reader, "main") as copying:
@@ -183,7 +186,7 @@ def sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush renamed files in a folder to disk, if the operating system supports it."""
+    """Flush the entries of a folder to disk, so that renames are permanent, if the operating system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -42,12 +42,18 @@ def allow_trait(connection: apsw.Connection, dimension: str) -> None:
 def is_refused_fact(
     connection: apsw.Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]
 ) -> bool:
-    """Return whether a fact is refused for these pages. It is not if one of them was added after the refusal."""
+    """Return whether a fact must not be learned from these pages.
+
+    It must not if it is refused and none of the pages was added after the refusal.
+    """
     return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
 
 
 def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
-    """Return whether a trait is refused for these pages. It is not if one of them was added after the refusal."""
+    """Return whether a trait must not be learned from these pages.
+
+    It must not if it is refused and none of the pages was added after the refusal.
+    """
     return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
 
 

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-# For this time, a check is recent and is not repeated.
+# How long a check counts as recent, so that it is not repeated.
 CHECK_VALID_S = 3_600.0
 
 

@@ -32,11 +32,11 @@ def require_version() -> None:
 
 def set_up(connection: apsw.Connection) -> None:
     """Configure a new connection to a user's file."""
-    # Closing the connection must not write the journal to the file before the file was checked.
+    # Closing the connection must not write the journal to the file until the file has been checked.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     distrust(connection)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    connection.wal_autocheckpoint(0)  # `Checkpoints` makes checkpoints, and notes them: see `journals`
+    connection.wal_autocheckpoint(0)  # instead, `Checkpoints` makes and notes the checkpoints; see `journals`
     connection.pragma("synchronous", "full")
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)
@@ -82,7 +82,7 @@ def leave_journal(connections: Iterable[apsw.Connection]) -> None:
 
 
 def make_folders(path: Path) -> None:
-    """Create the user's folder and its parent if they do not exist. They are accessible only to the current account."""
+    """Create the folder of a user's file and its parent if missing. They are accessible only to the current account."""
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -90,7 +90,7 @@ def make_folders(path: Path) -> None:
 def make_private(path: Path) -> None:
     """Create a user's file and its folders if they do not exist. They are accessible only to the current account.
 
-    SQLite would use the umask instead. With a new file, a mark is created (see `beginning_mark`), which is removed when
+    SQLite itself would use the umask. For a new file, a mark is created too (see `beginning_mark`). It is removed when
     the tables exist. An empty file without the mark has therefore lost its content.
     """
     make_folders(path)
@@ -103,7 +103,8 @@ def make_private(path: Path) -> None:
 def make_journals_writable(path: Path) -> None:
     """Make the journals of a file writable if the file is writable.
 
-    SQLite creates journals with the permissions that the file has at that moment.
+    SQLite creates a journal with the file's permissions. A journal that was created while the file was read-only is
+    therefore read-only too.
     """
     if path.stat().st_mode & stat.S_IWUSR:
         for journal in journals_of(path):

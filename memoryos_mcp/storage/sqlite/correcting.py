@@ -47,7 +47,7 @@ class Correcting:
     def correct(self, what: MemoryId, correction: Correction) -> Corrected:
         """Carry out a correction of a fact or trait, and return the result.
 
-        The caller has checked that the options of the correction can be combined and suit a fact or a trait.
+        The caller must have checked that the values of the correction suit the fact or trait.
 
         Raises:
             ArgumentError: The fact or trait does not exist or is not current, the correction would not change it, or an
@@ -67,7 +67,7 @@ class Correcting:
         return self._correct_trait(dimension, correction.level, correction.reason)
 
     def dry_run(self, what: MemoryId, correction: Correction) -> Corrected:
-        """Return the result that `correct` would return, without changing anything. A new fact has no id."""
+        """Return the result that `correct` would return, without changing anything. In it, a new fact has no id."""
         corrected = rolled_back(self.connection, lambda: self.correct(what, correction))
         sql = "SELECT EXISTS (SELECT 1 FROM facts WHERE 'k' || fact = ?)"
         is_new = what.kind is Kind.FACT and not self.connection.execute(sql, (corrected.current_id,)).get
@@ -158,8 +158,8 @@ class Correcting:
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
         """Withdraw the fact that replaced a corrected fact.
 
-        It stays if it existed before the correction, or if it also replaces another fact. Otherwise it ends now if
-        pages are evidence of it, and is deleted if not.
+        It stays if it existed before the correction, or if it also replaces another fact. Otherwise, it ends now
+        if it has evidence, or is deleted if it has none.
         """
         connection = self.connection
         row = connection.execute(
@@ -282,7 +282,7 @@ def _fact_id(fact: int) -> str:
 def _user_fact(
     connection: apsw.Connection, place: tuple[str, str, str | None], text: str, now_us: int, offset_s: int
 ) -> int:
-    """Return the number of the current fact with this text; create it if missing. Mark it as stated by the user."""
+    """Find or create the current fact with this text, mark it as stated by the user, and return its number."""
     about, owner, slot = place
     sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     known = connection.execute(sql, (now_us, about, owner, folded(text))).get

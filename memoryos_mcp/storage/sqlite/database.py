@@ -105,7 +105,7 @@ class Database:
         return damaged
 
     async def purge(self) -> bool:
-        """Erase deleted content from the file and its journal. Return False if another process prevents this."""
+        """Erase deleted content from the file and its journal. Return False if another process is using the file."""
         async with self._write_lock:
             self._file.opened()
             # The connections of this store may read while the file is rewritten, but not while the journal is emptied.

@@ -1,4 +1,4 @@
-"""Checks for damage of a whole file: a backup, or a memory that this process has not opened."""
+"""Checks of whole files for damage: backups, and memories that this process has not opened."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -78,7 +78,7 @@ def set_aside_foreign_locked(path: Path) -> None:
 def reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
     """Yield a connection in a read transaction, so that all reads see the same state of the file.
 
-    ``is_in_use`` is explained at `connect_to_read`.
+    ``is_in_use`` must be true if other processes may write to the file.
     """
     with closing(connect_to_read(path, is_in_use=is_in_use)) as connection:
         distrust(connection)

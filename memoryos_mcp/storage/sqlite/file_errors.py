@@ -21,7 +21,7 @@ _READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Translate errors from SQLite and the operating system that the block raises about a file.
+    """Translate errors from SQLite and the operating system that the block raises while it uses the file ``path``.
 
     Raises:
         DamagedStoreError: SQLite finds the file malformed.
@@ -59,7 +59,7 @@ def newer(path: Path, found: int) -> NewerStoreError:
 def write_failure_reason(error: apsw.Error, path: Path) -> str | None:
     """Return the message for a change that could not be written because of the disk or its permissions.
 
-    None for any other error.
+    The result is None for any other error.
     """
     is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
     if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):

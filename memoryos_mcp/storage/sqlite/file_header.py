@@ -50,7 +50,7 @@ def check_header(path: Path) -> None:
 
 
 def check_content(connection: apsw.Connection, path: Path) -> int:
-    """Check the version and the schema of a database, and return the version; 0 for an empty file.
+    """Check the schema of a database and return its version, which is 0 for an empty file.
 
     Raises:
         DamagedStoreError: The database is damaged, or was created by another program.
@@ -71,14 +71,14 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
 
 
 def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
-    """Return the SQL that created each table, index, trigger and view; the keys are pairs of type and name."""
+    """Return a mapping from type and name of each table, index, trigger and view to the SQL that created it."""
     rows = connection.execute("SELECT type, name, tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema")
     return {(kind, name): sql for kind, name, sql in rows if (kind, name) not in _STATISTICS}
 
 
 @cache
 def our_schema(version: int) -> dict[tuple[str, str], str]:
-    """Return the schema that this program creates for a version. The first call takes some milliseconds."""
+    """Return the schema that this program creates for a version. The first call for it takes some milliseconds."""
     with closing(apsw.Connection(":memory:")) as connection:
         schema.migrate(connection, "", version)
         return _schema(connection)

@@ -20,7 +20,10 @@ SAMPLES = 10
 
 
 def pages_between(connection: apsw.Connection, from_us: int | None, before_us: int | None) -> list[int]:
-    """Return the pages with a dialogue time from ``from_us`` to just before ``before_us``; None means no limit."""
+    """Return the ``seq`` of each page whose dialogue took place at or after ``from_us`` and before ``before_us``.
+
+    Times are in microseconds since 1970. None means no limit.
+    """
     sql = "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, 1 << 62)"
     return numbers(connection, f"{sql} ORDER BY seq", from_us, before_us)
 
@@ -81,7 +84,7 @@ def everything(connection: apsw.Connection) -> ForgetPlan:
 
 
 def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
-    """Return samples of the memories in a plan, at most `SAMPLES`: listed facts, then listed traits, then pages."""
+    """Return the beginnings of at most `SAMPLES` memories in a plan: first facts, then traits, then pages."""
     found: list[tuple[Any, ...]] = []
     if plan.refuses:
         sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
@@ -108,7 +111,7 @@ def store_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_u
 
 
 def stored_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
-    """Return the plan that was stored under a handle, or None if there is none or it has expired."""
+    """Return the plan that was stored under a handle, or None if it does not exist or has expired."""
     sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
     plan = connection.execute(sql, (handle, now_us)).get
     return None if plan is None else ForgetPlan.from_json(plan)

@@ -64,7 +64,7 @@ def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetRece
 def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
     """Carry out a plan, and store and return its receipt.
 
-    Background work that has read the memory before this can no longer write to it.
+    All leases end, so that background work cannot store results that are based on deleted memories.
     """
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
@@ -75,7 +75,7 @@ def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: 
 
 
 def missing_summaries(connection: apsw.Connection, after: SummaryCursor, limit: int) -> MissingSummaries:
-    """Return the next chains and segments that have no summary; see `UserData.missing_summaries`."""
+    """Return chains and segments that have no summary; see `UserData.missing_summaries`."""
     sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
     chains = numbers(connection, sql, after.chain, limit)
     sql = "SELECT segment FROM segments WHERE summariser = '' AND segment > ? ORDER BY segment LIMIT ?"
@@ -166,7 +166,7 @@ def _refuse(connection: apsw.Connection, plan: ForgetPlan, newest: int) -> None:
 
 
 def _facts_without_evidence(connection: apsw.Connection) -> list[int]:
-    """Return the facts that would lose their last evidence. Facts that the user stated need no evidence."""
+    """Return the facts that are stated only in pages to be deleted, except those that the user stated directly."""
     return numbers(
         connection,
         f"SELECT DISTINCT fact FROM fact_evidence AS e JOIN facts USING (fact) WHERE seq IN {_GOING} "  # noqa: S608
@@ -200,7 +200,7 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
-        # As bytes, because the text of a damaged page may not be valid UTF-8.
+        # The texts are read as bytes, because the text of a damaged page may not be valid UTF-8.
         sql = f"SELECT CAST(user_input AS BLOB), CAST(agent_response AS BLOB) FROM pages WHERE seq IN {_GOING}"  # noqa: S608
         for sides in connection.execute(sql):
             said.update(*(_words(side.decode(errors="replace")) for side in sides))
@@ -303,7 +303,7 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
 def _words(text: str) -> list[str]:
     """Return the lower-cased words of a text.
 
-    ASCII words are the same whether or not the text also contains letters of other scripts.
+    If the text is not ASCII, the words that `text.terms.words` returns are added.
     """
     plain = _WORD.findall(text.lower())
     return plain if text.isascii() else [*plain, *words(text)]
