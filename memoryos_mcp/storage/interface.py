@@ -2,8 +2,7 @@
 
 A `Store` combines the protocols `Pages`, `Index`, `Knowledge` and `Work`. Each call that adds pages is one transaction.
 Background work derives segments, a profile and facts from the pages. It requires a lease, which only one process can
-have at a time. Methods for background work take the lease as an argument, and fail if another process has taken it
-over.
+have at a time. Methods for background work take the lease as an argument, and fail if it is no longer valid.
 
 Every store guarantees:
 
@@ -15,7 +14,7 @@ Every store guarantees:
   before and after several reads, none of the returned data was forgotten in between.
 
 Every method raises `StorageError` if the disk fails. A method with the argument ``lease`` raises `LeaseLostError` if
-another process has taken over the lease.
+another process has taken over the lease, or if something was forgotten since the lease was taken.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -128,7 +127,7 @@ class Index(Protocol):
         ...
 
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-        """Return which of the given pages contain which words. Words that are too common are left out.
+        """Return which of the given pages contain which words. Words that occur in too many pages are left out.
 
         Args:
             counts: A mapping from each word to the number of pages that contain it.

@@ -111,7 +111,8 @@ class WordHit:
     """A page found by keywords.
 
     Attributes:
-        score: The BM25 score. If all words of the query are common, the number of these words that the page contains.
+        score: The BM25 score of the page. If all words of the query are common, it is the number of these words that the
+            page contains.
     """
 
     seq: int
@@ -304,8 +305,8 @@ class Lease:
     """The right to do one user's background work.
 
     Attributes:
-        epoch: A number that increases each time another process takes the lease. Background writes with an old number
-            fail.
+        epoch: A number that increases each time another process takes the lease or something is forgotten. Background
+            writes with an old number fail.
         forget_epoch: The forget epoch at the time when the lease was taken or renewed.
     """
 
