@@ -111,8 +111,8 @@ class WordHit:
     """A page found by keywords.
 
     Attributes:
-        score: The BM25 score of the page. If all words of the query are common, it is the number of these words that the
-            page contains.
+        score: The BM25 score of the page. If all words of the query are common, it is the number of these words that
+            the page contains.
     """
 
     seq: int

@@ -136,7 +136,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Write the content of a file's journal to the file, and lock the file. A damaged file is neither changed nor locked.
+    """Write a file's journal to the file, and lock the file. A damaged file is neither changed nor locked.
 
     Raises:
         StorageError: Another process has the file open.
