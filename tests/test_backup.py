@@ -101,7 +101,7 @@ async def test_control_characters_in_a_user_name_are_escaped(memory: Path, tmp_p
     assert "1 page of eve␛[2J, verified" in shown.decode()
     (copy,) = (tmp_path / "copies").glob("eve*")
     refused = run(memory, "restore", copy, code=2).stderr
-    assert "is the memory of eve␛[2J" in refused.decode()
+    assert "is a backup of user eve␛[2J" in refused.decode()
 
 
 def test_a_backup_into_a_folder_is_named_by_user_and_time(memory: Path, tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def a_folder(file: Path) -> None:
         (newer, "Upgrade"),
         (another_users, "--user-id"),
         (Path.unlink, "does not exist"),
-        (a_folder, "a folder; name a file in it"),
+        (a_folder, "a folder; choose a file in it"),
     ],
 )
 def test_an_unusable_backup_is_refused_without_changes(damage: object, word: str, memory: Path, copy: Path) -> None:

@@ -181,7 +181,7 @@ async def test_a_correction_that_cannot_be_carried_out_changes_nothing(tmp_path:
         lease = await filled(store, 1)
         await file(store, lease, topic(1))
         await learn(store, lease, [1], fact(PARIS, 1), trait(Level.LOW, "Eats all.", 1))
-        for number, text, problem in [(7, LONDON, "unknown: k7"), (1, "I live in PARIS", "says the same")]:
+        for number, text, problem in [(7, LONDON, "unknown: k7"), (1, "I live in PARIS", "is the same as")]:
             with pytest.raises(ArgumentError, match=problem):
                 await correct_fact(store, number, text)
         await correct_fact(store, 1, LONDON)

@@ -514,7 +514,7 @@ async def test_an_index_that_differs_from_its_table_fails(data: Path) -> None:
     ("change", "told"),
     [
         ("tier = 'short-term'", "SQLite finds it malformed"),
-        ("organised_by = CAST(x'ff' AS TEXT)", "contains a text that is damaged on disk"),
+        ("organised_by = CAST(x'ff' AS TEXT)", "contains text that is damaged on disk"),
     ],
 )
 async def test_the_doctor_fails_where_a_server_fails(data: Path, change: str, told: str) -> None:

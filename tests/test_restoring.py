@@ -171,7 +171,7 @@ async def test_corrections_of_corrections_are_undone_last_first(tmp_path: Path) 
         for number, text in ((1, LONDON), (3, "The user lives in Oslo")):
             await correct_fact(store, number, text)
             clock.move(minutes=1)
-        assert "k3, the replacement of k1, was corrected too; restore k3 first" in await refusal(store, "k1")
+        assert "k3, which replaced k1, has itself been corrected; restore k3 first" in await refusal(store, "k1")
         assert "k4 is the replacement of k3; restore k3" in await refusal(store, "k4")
         assert await restore(store, "k3") == Corrected("k3", "The user lives in Oslo", "k3", LONDON)
         await restore(store, "k1")
@@ -190,8 +190,8 @@ async def test_later_statements_of_pages_are_not_undone(tmp_path: Path) -> None:
         lessons = Lessons((), (fact("I live in Rome.", 4, slot="lives in"), fact(ANTS, 4)))
         assert await commit(store, lease, lessons, [4])
         before = kept(tmp_path)
-        assert "k3 has replaced k1 since; correct k3" in await refusal(store, "k1")
-        assert "k4 has replaced k2 since" in await refusal(store, "k2")
+        assert "k3 has since replaced k1; correct k3 instead" in await refusal(store, "k1")
+        assert "k4 has since replaced k2" in await refusal(store, "k2")
         assert "k3 was not corrected" in await refusal(store, "k3")
         assert kept(tmp_path) == before
 
@@ -206,7 +206,7 @@ async def test_the_successor_of_a_replacement_stays(tmp_path: Path) -> None:
         await file(store, lease, topic(4, segment=1))
         moved = AddFact(About.USER, "I live in Rome.", "lives in", clock(), (4,), (3,))
         assert await commit(store, lease, Lessons((), (moved,)), [4])
-        assert "k4 has replaced k1 since" in await refusal(store, "k1")
+        assert "k4 has since replaced k1" in await refusal(store, "k1")
 
 
 async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ async def test_a_trait_that_was_learned_again_is_not_restored(tmp_path: Path) ->
         await store.add_pages([Turn("I eat everything now.", "", START)])
         await file(store, lease, topic(4, segment=1))
         assert await commit(store, lease, Lessons((trait(Level.HIGH, "Eats fish.", 4),), ()), [4])
-        assert "trait:Diet was learned again since" in await refusal(store, "trait:Diet")
+        assert "trait:Diet has since been learned again" in await refusal(store, "trait:Diet")
         now = (await look_at_trait(store)).trait
         assert now is not None
         assert now.learned_by == "llm"

@@ -1,1 +1,1 @@
-"""Storage of memories: the protocols, their values, and the implementation on SQLite."""
+"""Storage of memories: protocols, the values that they use, and an implementation for SQLite."""

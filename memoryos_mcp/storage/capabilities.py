@@ -1,4 +1,4 @@
-"""Protocols of a deployment's stores besides memories: access tokens and backups. Every method blocks."""
+"""Protocols for the storage of access tokens and for backups. Every method blocks."""
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ from memoryos_mcp.model.callers import Scope, TokenEntry
 class Tokens(Protocol):
     """The static access tokens of HTTP clients. Safe to share between threads and between processes.
 
-    If another process adds or revokes a token, the next call uses the change. Every method raises `StorageError` if the
-    tokens cannot be read or written, or were lost.
+    If another process adds or revokes a token, this takes effect with the next call. Every method raises
+    `StorageError` if the tokens cannot be read or written, or if their file was lost.
     """
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
-        """Create a token and return it; it cannot be retrieved later. After an error no token was added.
+        """Create a token and return it. It cannot be retrieved later. If an error is raised, no token was added.
 
         Args:
             user_id: Owner of the memory to which the token gives access.
-            scopes: The permissions of the token, at least one.
-            expires_at: When the token expires, with a time zone; None for never.
+            scopes: The permissions of the token; at least one is required.
+            expires_at: The time at which the token expires, with a time zone. With None, it never expires.
 
         Raises:
-            ArgumentError: The user id is not valid, no scope is given, or ``expires_at`` is in the past.
+            ArgumentError: The user id is not valid, ``scopes`` is empty, or ``expires_at`` is in the past.
         """
         ...
 
     def entries(self) -> list[TokenEntry]:
-        """Return all tokens, including expired and revoked ones, in the order in which they were added."""
+        """Return a description of every token, in order of creation. Expired and revoked tokens are included."""
         ...
 
     def revoke(self, token_id: str) -> bool:
-        """Revoke a token; return False if it was already revoked.
+        """Revoke a token. Return True if it was revoked now, or False if it had been revoked before.
 
         Raises:
             ArgumentError: No token has this id.
@@ -42,29 +42,31 @@ class Tokens(Protocol):
         ...
 
     def find(self, token: str) -> TokenEntry | None:
-        """Return the entry of a valid token; None if it is malformed, unknown, expired or revoked.
+        """Return the stored description of a valid token, or None if the token is not valid.
 
-        The time that this takes does not reveal which ids exist.
+        A token is not valid if it is malformed, unknown, expired or revoked. The duration of the call does not reveal
+        which token ids exist.
         """
         ...
 
     def is_needed(self) -> bool:
-        """Return whether the server must require a token: whether any process has ever created one.
+        """Return whether the server must require a token.
 
-        The result stays true even if every token is revoked or lost.
+        This is the case once any process has created a token, even if all tokens have since been revoked or lost.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySummary:
-    """A summary of a memory or a backup that was checked for damage.
+    """Summary of a memory or a backup, returned by a check for damage.
 
     Attributes:
         place: Where the memory is stored, such as the path of a file.
         pages: Number of dialogue pages.
-        last_added_at: When the newest page was stored; None without pages.
-        retention_waits_until: When old pages will be forgotten, if that is delayed because the clock may be wrong.
+        last_added_at: When the newest page was stored; None if there are no pages.
+        retention_waits_until: When old pages can be forgotten, if this is delayed because the clock may be wrong;
+            None if there is no delay.
         damaged: The ids of the pages that are damaged on disk.
     """
 
@@ -78,7 +80,7 @@ class MemorySummary:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Where a memory is stored, such as the path of a file, and how many bytes it takes there."""
+    """The place where a memory is stored, such as the path of a file, and its size there in bytes."""
 
     place: str
     size_bytes: int
@@ -86,12 +88,13 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What a restore will do.
+    """The changes that a restore will make.
 
     Attributes:
-        file: The file of the backup.
-        replaced: The memory that will be replaced; None if it does not exist or cannot be read.
-        kept: Where the replaced memory will be saved; None if there is no memory to replace.
+        file: The path of the backup.
+        backup: Summary of the backup.
+        replaced: Summary of the memory that will be replaced; None if it does not exist or cannot be read.
+        kept: The path at which the replaced memory will be saved; None if there is no memory to replace.
     """
 
     file: Path
@@ -103,46 +106,49 @@ class RestorePlan:
 class Backups(Protocol):
     """Backups of users' memories as files.
 
-    ``tell`` reports progress: it is called with the number of copied parts and the number of all parts.
+    A method with the argument ``tell`` reports its progress: it calls ``tell(done, total)``, where ``done`` is the
+    number of parts copied so far and ``total`` is the number of parts to copy.
     """
 
     def names(self) -> list[str]:
-        """Return the `user_folder_name` of each user with a memory, including damaged ones."""
+        """Return the folder name (see `user_folder_name`) of each user who has a memory, even a damaged one."""
         ...
 
     def make(self, name: str, target: Path, tell: Callable[[int, int], None]) -> MemorySummary | None:
-        """Copy a memory in its current state and check the copy; servers may write to the memory meanwhile.
+        """Copy the current state of a memory to a file, and check the copy for damage.
+
+        Servers may write to the memory during the copy.
 
         Args:
             name: A name that `names` returned.
-            target: The file of the copy. It appears only once it is complete, and replaces an existing file.
-            tell: Called to report progress.
+            target: The path of the copy. The file is created, or replaced, only when the copy is complete.
+            tell: A function to be called with the progress.
 
         Returns:
-            The summary of the copy; None if the memory does not exist.
+            The summary of the copy, or None if the memory does not exist.
 
         Raises:
-            DamagedStoreError: The memory is damaged, or another program made it.
-            NewerStoreError: A newer version made the memory.
+            DamagedStoreError: The memory is damaged, or was created by another program.
+            NewerStoreError: The memory was created by a newer version of this program.
             StorageError: The memory cannot be read, or the copy cannot be written.
         """
         ...
 
     def plan_restore(self, user_id: str, backup: Path) -> RestorePlan:
-        """Check a backup, and return what `restore` would do with it. Nothing is changed.
+        """Check a backup, and return the changes that `restore` would make. Nothing is changed.
 
         Raises:
             ArgumentError: The backup belongs to another user.
             DamagedStoreError: The file is damaged or is not a backup.
-            NewerStoreError: A newer version made the backup.
+            NewerStoreError: The backup was created by a newer version of this program.
             StorageError: The backup cannot be read.
         """
         ...
 
     def restore(self, plan: RestorePlan, tell: Callable[[int, int], None]) -> None:
-        """Replace a user's memory with a backup, and save the replaced memory at ``plan.kept``.
+        """Save the user's current memory at ``plan.kept``, then replace it with the backup ``plan.file``.
 
         Raises:
-            StorageError: The memory is in use or cannot be written; nothing was changed.
+            StorageError: The memory is in use or cannot be written. Nothing was changed.
         """
         ...

@@ -1,19 +1,20 @@
-"""The protocols of storage: one user's stored memory, by role, and the stores of a deployment.
+"""The protocols of storage: `Store` for the memory of one user, and `Stores` for the memories of all users.
 
-Callers add pages, one transaction per call. Background work derives segments, profile and facts from the pages, under
-a lease: a right that one process at a time has. A background write takes its lease as an argument, and fails once
-another process has taken over the lease.
+A `Store` combines the protocols `Pages`, `Index`, `Knowledge` and `Work`. Each call that adds pages is one transaction.
+Background work derives segments, a profile and facts from the pages. It requires a lease, which only one process can
+have at a time. Methods for background work take the lease as an argument, and fail if it is no longer valid.
 
 Every store guarantees:
 
-- ``seq`` numbers the pages of one user from 1, in the order of their commits. Only forgotten pages leave gaps.
-- A change is visible before any change with a higher number in the change sequence. A reader that continues after the
-  last number that it has read therefore misses no change.
-- The forget epoch increases by one in each transaction that forgets. If the epoch is the same before and after
-  several reads, nothing that they returned was forgotten in between.
+- The pages of one user are numbered from 1 by ``seq``, in the order in which they were committed. Only forgotten pages
+  leave gaps.
+- The change sequence numbers the changes to a memory. A change becomes visible before any change with a higher number,
+  so a reader that continues after the last number it has read does not miss a change.
+- The forget epoch is a number that increases by one in each transaction that forgets something. If it is the same
+  before and after several reads, none of the returned data was forgotten in between.
 
-Every method raises `StorageError` if the disk fails. A method that takes a lease raises `LeaseLostError` if another
-process has taken over the lease.
+Every method raises `StorageError` if the disk fails. A method with the argument ``lease`` raises `LeaseLostError` if
+another process has taken over the lease, or if something was forgotten since the lease was taken.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -50,22 +51,27 @@ from memoryos_mcp.storage.values import (
 
 
 class Pages(Protocol):
-    """The pages of one user. Pages are added in order; later only their tier, chain, segment and marks change."""
+    """The pages of one user.
+
+    The text of a page never changes. Background work later changes its tier, chain, segment and state of processing.
+    """
 
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
-        """Store turns in order, and move the oldest short-term pages beyond the capacity to the backlog.
+        """Store turns as pages, and move the oldest short-term pages to the backlog if there are now too many.
 
-        This is one transaction: on return every page is on disk; after an error none is.
+        All of this is one transaction. When the method returns, all pages are on disk. If it raises an error, none is.
 
         Args:
-            turns: The turns of the dialogue.
-            forget_epoch: The epoch when the memories quoted in the turns were read; None if the turns quote none.
+            turns: The turns of the dialogue, in order.
+            forget_epoch: The forget epoch at the time when the memories quoted in the turns were read; None if the
+                turns quote no memories.
 
         Returns:
-            One receipt for each turn; a turn with a known idempotency key gets the receipt of the existing page.
+            One receipt for each turn. If a page with the turn's idempotency key already exists, no page is added, and
+            the receipt is for the existing page.
 
         Raises:
-            LeaseLostError: Something was forgotten after that epoch; nothing was stored.
+            LeaseLostError: The forget epoch has changed, so the turns may quote forgotten memories. Nothing was stored.
         """
         ...
 
@@ -74,71 +80,80 @@ class Pages(Protocol):
         ...
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, tuple[Page, tuple[int, int] | None]]:
-        """Return pages by ``seq``, each with the position of one of its windows; missing pages are left out.
+        """Return pages, each with the position of one of its windows.
+
+        A window is a section of a page's text that has its own vector.
 
         Args:
-            windows: The number of the window, by the page's ``seq``.
+            windows: The pages to return: a mapping from the ``seq`` of each page to the index of the window in it.
 
         Returns:
-            The page, and start and end of the window in the page's text, in characters; None for a missing window.
+            A mapping from ``seq`` to the page and its window. The window is a pair of start and end in the page's text,
+            in characters, or None if the page has no such window. Pages that do not exist are left out.
         """
         ...
 
     async def counts(self) -> Counts:
-        """Return the number of pages, segments, facts and other items in the memory."""
+        """Return the numbers of pages, segments, facts and other items in the memory."""
         ...
 
     async def pending(self) -> Pending:
-        """Return the amount of pending background work; cheaper than `counts`."""
+        """Return the amount of pending background work. This is faster than `counts`."""
         ...
 
     async def snapshot(self) -> Snapshot:
-        """Return the forget epoch and the newest position of the change sequence, read in one transaction."""
+        """Return the current forget epoch and the last position of the change sequence, read in one transaction."""
         ...
 
     async def changes(self, after: int, limit: int) -> Changes:
-        """Return the changes after a position of the change sequence, at most ``limit``."""
+        """Return up to ``limit`` changes that follow the position ``after`` of the change sequence."""
         ...
 
 
 class Index(Protocol):
-    """The data of pages that ranking reads, without their texts."""
+    """The words, vectors and properties of pages, which are used to rank them. Page texts are not included."""
 
     async def search_words(self, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
-        """Return the best pages that contain any of the words, and the statistics of words and names.
+        """Search for pages that contain any of the words.
 
         Args:
-            words: The words of a query, in the form of `text.terms.query_words`.
-            names: Lower-cased words of the query that may be names of the user or of the assistant.
-            limit: Maximum number of pages; 0 returns the statistics alone.
+            words: The words of a query, as returned by `text.terms.query_words`.
+            names: The lower-cased words of the query that may be names of the user or of the assistant.
+            limit: Maximum number of pages. With 0, no pages are searched, and only the statistics are returned.
+
+        Returns:
+            The best pages, and statistics about ``words`` and ``names``.
         """
         ...
 
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-        """Return which of the given pages contain which words; words that are too common to search are left out.
+        """Return which of the given pages contain which words. Words that occur in too many pages are left out.
 
         Args:
-            counts: Number of pages that contain each word, by word.
-            seqs: The pages.
+            counts: A mapping from each word to the number of pages that contain it.
+            seqs: The ``seq`` of each page to examine.
         """
         ...
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
-        """Return the outlines of pages, ascending by ``seq``; missing pages are left out."""
+        """Return the properties of pages, in ascending order of ``seq``. Pages that do not exist are left out."""
         ...
 
     async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
-        """Return the vectors of pages; pages without vectors are left out."""
+        """Return all vectors of the given pages. Pages without vectors are left out."""
         ...
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
-        """Return about ``limit`` vectors of the pages after ``after_seq``, always of whole pages; empty at the end."""
+        """Return about ``limit`` vectors, starting with the first page after ``after_seq``.
+
+        The result contains all vectors of each of its pages. It is empty if no vectors follow ``after_seq``.
+        """
         ...
 
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
-        """Return the encoded token vectors of pages, in the given order, up to ``max_bytes``.
+        """Return the encoded token vectors of as many pages as fit in ``max_bytes``, in the order of ``seqs``.
 
-        Pages without token vectors are left out; a page is returned whole or not at all.
+        Pages without token vectors are left out. The result contains all token vectors of each of its pages.
         """
         ...
 
@@ -151,11 +166,11 @@ class Knowledge(Protocol):
         ...
 
     async def due_segments(self) -> list[int]:
-        """Return the segments whose pages must be read for the profile again, whatever their heat."""
+        """Return the numbers of segments whose pages must be read again for the profile, regardless of their heat."""
         ...
 
     async def traits(self) -> list[Trait]:
-        """Return the profile, by dimension."""
+        """Return the traits of the user's profile, sorted by dimension."""
         ...
 
     async def facts(self, query: FactQuery) -> list[Fact]:
@@ -163,117 +178,143 @@ class Knowledge(Protocol):
         ...
 
     async def corrected_facts(self) -> list[CorrectedFact]:
-        """Return the facts that the user marked as wrong, for all assistants, the newest correction first."""
+        """Return the facts that the user marked as wrong, with the latest correction first.
+
+        Facts of all assistants are included.
+        """
         ...
 
     async def unembedded(self, limit: int) -> Unembedded:
-        """Return facts and segments without vectors, at most ``limit`` of each."""
+        """Return up to ``limit`` facts and up to ``limit`` segments that have no vectors."""
         ...
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
-        """Add to the visits of segments, by segment, and set the time of their last visit."""
+        """Increase the visit counts of segments, and set the time of their last visit to ``at``.
+
+        ``visits`` maps the number of each segment to its number of new visits.
+        """
         ...
 
 
 class Work(Protocol):
-    """Background work on one user's memory, done by the one process that has the lease."""
+    """Methods for background work on one user's memory. Only the process that has the lease does this work."""
 
     async def take_lease(self, ttl_s: float) -> Lease | None:
-        """Take or renew the lease for ``ttl_s`` seconds; return None if another process has it."""
+        """Take or renew the lease for ``ttl_s`` seconds. Return None if another process has the lease."""
         ...
 
     async def release_lease(self, lease: Lease | None = None) -> None:
-        """Release a lease early, so that another process can take it; None releases any lease of this store."""
+        """Release a lease before it expires, so that another process can take it.
+
+        If ``lease`` is None, the lease that this store currently has is released.
+        """
         ...
 
     async def commit(self, lease: Lease, step: Commit) -> bool:
         """Store the result of a background step, in one transaction.
 
-        A filing with ``is_redo`` first removes its pages from their chains and segments, and deletes chains and
-        segments that are then empty. A learning also marks its pages as read.
+        A `Filing` with ``is_redo`` first removes its pages from their current chains and segments, and deletes chains
+        and segments that become empty. A `Learning` also marks its pages as read.
 
         Returns:
-            False, with nothing written, if the result is outdated. A filing is outdated if one of its pages is no
-            longer in the backlog or, with ``is_redo``, no longer degraded. A learning is outdated if the profile or
-            the facts have changed since it was computed.
+            True if the result was stored. False if it is outdated. In this case, nothing was written. A `Filing` is
+            outdated if one of its pages is no longer in the backlog or, with ``is_redo``, is no longer degraded. A
+            `Learning` is outdated if the profile or the facts have changed since it was computed.
         """
         ...
 
     async def count_attempt(self, lease: Lease, *, pages: Sequence[int] = (), segment: int | None = None) -> int:
-        """Count a failed attempt to organise pages, or to learn from a segment.
+        """Record a failed attempt to organise ``pages``, or to learn from ``segment``.
 
         Returns:
-            The highest number of failures of any of the pages, or the failures of the segment since its last success.
+            For a segment, its number of failed attempts since the last success. For pages, the largest number of
+            failed attempts among them.
         """
         ...
 
     async def mark_degraded(self, worker: str) -> int:
-        """Mark all pages that ``worker`` organised or learned from as degraded; return the number of degraded pages."""
+        """Mark as degraded all mid-term pages that the analyst ``worker`` organised or read for the profile.
+
+        Returns:
+            The number of all pages that are now marked as degraded.
+        """
         ...
 
     async def expire(
         self, lease: Lease, retention: timedelta, limit: int, receipt: str
     ) -> ForgetReceipt | datetime | None:
-        """Forget the pages that are older than ``retention``, the oldest first, at most ``limit``.
+        """Forget up to ``limit`` pages that are older than ``retention``, starting with the oldest.
 
         Args:
             lease: The caller's lease.
-            retention: The age from which pages are forgotten.
-            limit: Maximum number of pages.
-            receipt: The name of the receipt.
+            retention: The maximum age of a page.
+            limit: The maximum number of pages to forget.
+            receipt: The name of the receipt to be stored.
 
         Returns:
             The receipt, or None if no page is old enough. If the clock may be wrong, nothing is forgotten, and the
-            time is returned from which on a call forgets the pages.
+            result is the time after which the caller should try again.
         """
         ...
 
     async def add_usage(self, entry: UsageEntry) -> None:
-        """Add the number and tokens of LLM calls to the usage."""
+        """Add LLM calls and their tokens to the stored usage of a day and a purpose."""
         ...
 
     async def usage(self, day: str | None) -> list[UsageEntry]:
-        """Return the usage of LLMs by purpose, for one day; None means the sum of all days, with an empty ``day``."""
+        """Return the LLM usage of one day, with one entry for each purpose.
+
+        With None, each entry is the total over all days, and its ``day`` is empty.
+        """
         ...
 
     async def note_failure(self, work: str, failure: Failure) -> None:
-        """Store a failure of a kind of background work in place of the previous one."""
+        """Store the latest failure of one kind of background work, and replace the previous one."""
         ...
 
     async def failures(self) -> dict[str, Failure]:
-        """Return the last failure of each kind of background work, by its name, the newest first, of all processes."""
+        """Return the last failure of each kind of background work, in any process.
+
+        The keys are the names of the kinds of work. The newest failure comes first.
+        """
         ...
 
 
 class Store(Pages, Index, Knowledge, Work, Protocol):
     """One user's stored memory. Safe to share between tasks and between processes.
 
-    A vector space contains the vectors of one model. A store reads and writes the vectors of one space; a newly opened
-    store has no space and returns no vectors.
+    A vector space contains the vectors of one model. A store reads and writes the vectors of one space. A newly
+    opened store has no space, and returns no vectors.
     """
 
     @property
     def user_data(self) -> UserData:
-        """The operations that the user requests on this memory, with the same vector space."""
+        """The operations that a user requests on this memory. They use the same vector space as this store."""
         ...
 
     @property
     def only_reads_because(self) -> str | None:
-        """Why the memory cannot be written at present; None if it can, or if it was opened with ``only_reads``."""
+        """The reason why the memory cannot be written at present.
+
+        None if it can be written, or if the store was opened with ``only_reads``.
+        """
         ...
 
     def is_in_place(self) -> bool:
-        """Return whether this store is current; if not, close it and open a new one. Takes microseconds.
+        """Return whether this store can still be used. If not, the caller must close it and open a new one.
 
-        It is not current if its files were replaced or removed, or if they can be written again.
+        The result is False if the store's files were replaced or removed. It is also False if the files were not
+        writable when the store was opened, and are writable now. The call takes some microseconds.
         """
         ...
 
     async def keep_lost(self) -> None:
-        """If the files were replaced or removed, save their content as a copy. Call it before `close`.
+        """Save the content of this store as a copy if its files were replaced or removed; otherwise do nothing.
+
+        It must be called before `close`.
 
         Raises:
-            StorageError: There is not enough space for the copy.
+            StorageError: The copy cannot be written, for instance because the disk is full.
         """
         ...
 
@@ -281,26 +322,28 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         """Check the whole memory for damage, and return the ids of damaged pages.
 
         Raises:
-            DamagedStoreError: More than the texts of pages is damaged; every later call raises this error too.
+            DamagedStoreError: The damage is not limited to the content of pages. From now on, every call of a method of
+                this store raises this error.
         """
         ...
 
     async def damaged_pages(self) -> tuple[str, ...]:
-        """Return the ids of the pages that are damaged on disk; reads all pages."""
+        """Read all pages, and return the ids of those that are damaged on disk."""
         ...
 
     async def in_space(self, identity: str, model: str | None = None) -> "Store":
-        """Return this store with the vector space of a model.
+        """Return a copy of this store that uses the vector space of a model.
 
         Args:
-            identity: The model's ``name:dimension:revision``.
-            model: The settings that load the model again, JSON without secrets. The space is created if missing, and
-                its time of use is set. With None, an existing space is used, and nothing is written.
+            identity: The model as ``name:dimension:revision``.
+            model: The settings with which the model can be loaded again, as JSON without secrets. The space is created
+                if it does not exist, and its time of last use is updated. With None, nothing is written; the returned
+                store has no space if the model's space does not exist.
         """
         ...
 
     def use_space_of(self, other: "Store") -> None:
-        """Switch to the vector space of ``other``, which `in_space` returned for the same store."""
+        """Switch to the vector space of ``other``, a store that this store's `in_space` returned."""
         ...
 
     async def spaces(self) -> list[Space]:
@@ -308,26 +351,32 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         ...
 
     async def drop_spaces(self, lease: Lease, keep: Collection[str], unused_since: datetime) -> bool:
-        """Delete a limited number of the vectors in unused vector spaces; return whether there may be more.
+        """Delete some of the vectors in unused vector spaces.
 
         Args:
             lease: The caller's lease.
-            keep: The identities of vector spaces to keep.
-            unused_since: Vector spaces that were used after this time are kept as well.
+            keep: The identities of vector spaces that must not be deleted.
+            unused_since: Vector spaces that were used at or after this time are not deleted either.
+
+        Returns:
+            Whether there may be more vectors to delete. If so, the caller should call this method again.
         """
         ...
 
     async def close(self) -> None:
-        """Wait for running calls and release the files."""
+        """Wait for running calls to finish, then close the files."""
         ...
 
 
 class Stores(Protocol):
-    """The stores of one deployment. Safe to share between tasks; close it after every store."""
+    """The stores of all users. Safe to share between tasks.
+
+    Every store that was opened must be closed before this object is closed.
+    """
 
     @property
     def engine(self) -> str:
-        """Name and version of the database engine, such as ``SQLite 3.51.3``."""
+        """The name and version of the database engine, such as ``SQLite 3.51.3``."""
         ...
 
     @property
@@ -337,44 +386,45 @@ class Stores(Protocol):
 
     @property
     def backups(self) -> Backups | None:
-        """Backups of memories; None if the database engine has its own backup tools."""
+        """The backups of memories, or None if backups are made with the tools of the database engine."""
         ...
 
     async def open(self, user_id: str, options: StoreOptions, *, only_reads: bool = False) -> Store:
-        """Open a user's store, created if missing.
+        """Open a user's store. If it does not exist, it is created, unless ``only_reads`` is set.
 
         Args:
             user_id: Owner of the memory.
             options: The store's settings.
-            only_reads: Open an existing memory, and refuse every change.
+            only_reads: Whether to open the store for reading only. The memory must then exist, and a call that would
+                change it raises an error.
 
         Raises:
             ArgumentError: The user id is not valid.
-            DamagedStoreError: The memory is damaged, or another program made it; it was left untouched.
-            NewerStoreError: A newer version made the memory; it was left untouched.
+            DamagedStoreError: The memory is damaged, or was created by another program. It was not changed.
+            NewerStoreError: The memory was created by a newer version of this program. It was not changed.
             StorageError: The memory could not be opened.
         """
         ...
 
     def users_with_work(self, model: str | None) -> list[str]:
-        """Return the users with pages that are not yet organised or embedded. Blocks, and changes nothing.
+        """Return the ids of users who have pages that are not yet organised or embedded. Blocks.
 
         Args:
-            model: The settings of the embedding model, JSON; None if none is configured.
+            model: The settings of the embedding model as JSON, or None if no model is configured.
         """
         ...
 
     def footprint(self, user_id: str) -> Footprint | None:
-        """Return where a user's memory is stored, and its size; None if there is none. Blocks, and changes nothing.
+        """Return where a user's memory is stored and its size, or None if the user has no memory. Blocks.
 
         Raises:
             ArgumentError: The user id is not valid.
-            StorageError: It cannot be read.
+            StorageError: The memory cannot be accessed.
         """
         ...
 
     def examine(self, user_id: str) -> MemorySummary | None:
-        """Check a user's whole memory for damage; return None if there is no memory. Blocks, and changes nothing.
+        """Check a user's whole memory for damage and return its summary, or None if the user has no memory. Blocks.
 
         Raises:
             ArgumentError: The user id is not valid.
@@ -383,5 +433,5 @@ class Stores(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the threads and files that the stores share."""
+        """Stop the threads and close the files that all stores share."""
         ...

@@ -1,4 +1,4 @@
-"""Names of the files in a user's folder."""
+"""Names and paths of the files in a user's folder: the memory, and backup copies made by restores."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,19 +10,20 @@ _KEPT = "memory-before-"
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time as it is written in file names, in UTC."""
+    """Return a time in the format of file names, such as ``20260131T093000123456Z``, in UTC."""
     return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S%f}Z"
 
 
 def kept_name(at: datetime) -> str:
-    """Return the file name of a memory that was replaced at this time."""
+    """Return the file name of the backup copy of a memory that was replaced at the given time."""
     return f"{_KEPT}{stamp(at)}.db"
 
 
 def kept_copies(database: Path) -> list[Path]:
-    """Return the copies of replaced memories beside a memory, the oldest first.
+    """Return the paths of the backup copies in the folder of ``database``, the oldest first.
 
-    Most are whole memories. A journal without a memory file is from a memory that was replaced while no server ran.
+    A backup copy contains a memory that was replaced. Most are whole database files. Some consist only of a journal,
+    whose database file was replaced while no server was running.
     """
     journals = database.parent.glob(f"{_KEPT}*.db-wal")
     return sorted(
@@ -31,7 +32,7 @@ def kept_copies(database: Path) -> list[Path]:
 
 
 def remove_kept_copies(database: Path) -> None:
-    """Remove the copies of replaced memories, and unfinished copies, beside a memory.
+    """Remove all backup copies in the folder of ``database``, including unfinished ones.
 
     Raises:
         OSError: A file cannot be removed.
@@ -42,12 +43,12 @@ def remove_kept_copies(database: Path) -> None:
 
 
 def beginning_mark(database: Path) -> Path:
-    """Return the path of the empty file that exists beside a new memory until its tables are created."""
+    """Return the path of the mark of a new database: an empty file that exists until the tables have been created."""
     return database.with_name(f".{database.name}.new")
 
 
 def database_file(data_folder: Path, user_id: str) -> Path:
-    """Return the path of a user's memory under the data folder.
+    """Return the path of a user's database file. The file need not exist.
 
     Raises:
         ArgumentError: The user id is not valid.
@@ -56,5 +57,5 @@ def database_file(data_folder: Path, user_id: str) -> Path:
 
 
 def database_files(data_folder: Path) -> list[Path]:
-    """Return the paths of all users' memories under the data folder."""
+    """Return the paths of all users' database files in the data folder."""
     return sorted(data_folder.glob(f"users/*/{DATABASE_NAME}"))

@@ -1,4 +1,4 @@
-"""Choice of the store's implementation; no other module outside an implementation's folder may import it."""
+"""Choice of the storage implementation. This is the only module outside `storage.sqlite` that may import from it."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def make_stores(settings: Settings, clock: Callable[[], datetime], *, threads: int = 1) -> "Stores":
-    """Return the stores for the settings; no file is opened yet. Blocks while it imports libraries.
+    """Return the stores in the data folder of the settings. No file is opened. Blocks while libraries are imported.
 
     Args:
-        settings: The settings, which name the data folder.
-        clock: Returns the current time, with a time zone.
-        threads: Number of threads for the blocking work of all users.
+        settings: The settings with the path of the data folder.
+        clock: A function that returns the current time, with a time zone.
+        threads: Number of threads that do the blocking work of all stores.
     """
     from memoryos_mcp.storage.sqlite.stores import SqliteStores
 

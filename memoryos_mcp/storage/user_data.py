@@ -24,62 +24,75 @@ class UserData(Protocol):
     """
 
     async def look(self, ids: Sequence[MemoryId]) -> list[MemoryView | None]:
-        """Return memories with their evidence and history, in the order of ``ids``; None for a missing memory."""
+        """Return memories with their evidence and history, in the order of ``ids``.
+
+        The result contains None for each memory that does not exist.
+        """
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
-        """Return the next memories of a list after ``place``, at most ``limit``; None starts at the beginning."""
+        """Return up to ``limit`` memories that match ``request``, starting at ``place``; None means the beginning."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
-        """Return the total size of the pages' texts by tier, in bytes of UTF-8."""
+        """Return the total size of the page texts in each tier, in bytes of UTF-8."""
         ...
 
     async def correct(self, what: MemoryId, correction: Correction, *, is_dry_run: bool) -> Corrected:
-        """Correct a fact or trait; with ``is_dry_run``, only return what the correction would change.
+        """Correct a fact or trait, and return the result.
+
+        With ``is_dry_run``, the result is the same, but nothing is changed.
 
         Raises:
-            ArgumentError: The fact or trait is missing, is not current, or already says the same; nothing was changed.
+            ArgumentError: The fact or trait does not exist or is not current, the correction would not change it, or an
+                earlier correction cannot be undone. Nothing was changed.
         """
         ...
 
     async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
         """Call ``take`` with an iterator over all records of the memory, and return its result.
 
-        The records are from one state of the memory, without vectors and indexes. ``take`` runs in a thread.
+        All records show the memory at the same moment. Vectors and indexes are not included. ``take`` runs in a thread.
         """
         ...
 
     async def count_existing_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
-        """Return how many of the given pages exist, each identified by ``page_id`` or idempotency key."""
+        """Return how many of the given pages exist.
+
+        Each page is given as a pair of its ``page_id`` and its idempotency key. One of the two must match.
+        """
         ...
 
     async def import_pages(self, batch: PageBatch) -> dict[str, str]:
-        """Add the missing pages of an export file with their chains and segments, in one transaction.
+        """Add the pages of an export file that do not exist yet, with their chains and segments, in one transaction.
 
         Returns:
-            The stored ``page_id`` of each page that already existed, by its ``page_id`` in the file.
+            A mapping from the ``page_id`` in the file to the stored ``page_id``, for the pages that already existed.
         """
         ...
 
     async def import_long_term(self, long_term: LongTerm) -> Counter[str]:
-        """Add the missing facts, traits and other records of an export file after its pages, in one transaction.
+        """Add the facts, traits and other long-term records of an export file, in one transaction.
+
+        The pages of the file must have been imported before. Records that already exist are not added again.
 
         Returns:
-            The number of new records, by kind, and under `ARCHIVED` the number of archived facts.
+            The number of added records of each kind. Under the key `ARCHIVED`, the number of facts that were archived
+            because there were too many.
         """
         ...
 
     async def import_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
-        """Add the missing facts of another system's file; they have no pages as evidence.
+        """Add facts from a file of another program, without evidence. Facts that already exist are not added again.
 
         Returns:
-            The number of new facts, and under `ARCHIVED` the number of archived facts.
+            The number of added facts under the key ``fact``. Under the key `ARCHIVED`, the number of facts that were
+            archived because there were too many.
         """
         ...
 
     async def plan(self, ids: Sequence[MemoryId] | None) -> ForgetPlan:
-        """Return the plan that forgets the given memories; None means all current memories.
+        """Return a plan to forget the given memories or, with None, all current memories.
 
         Raises:
             ArgumentError: A memory does not exist.
@@ -87,37 +100,45 @@ class UserData(Protocol):
         ...
 
     async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
-        """Return the ``seq`` of the pages said at ``after`` or later and before ``before``; None is unlimited."""
+        """Return the ``seq`` of each page whose dialogue took place at or after ``after`` and before ``before``.
+
+        None means no limit.
+        """
         ...
 
     async def stored_plan(self, handle: str) -> ForgetPlan | None:
-        """Return the plan stored under a handle; None if it is missing or expired."""
+        """Return the plan that was stored under a handle, or None if it does not exist or has expired."""
         ...
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime
     ) -> tuple[ForgetCounts, list[Sample]]:
-        """Store a plan under a handle until ``expires_at``, and return what it would forget, with samples."""
+        """Store a plan under a handle until ``expires_at``.
+
+        Returns:
+            The number of memories of each kind that the plan would forget, and samples of them.
+        """
         ...
 
     async def forget(self, handle: str) -> ForgetReceipt | None:
-        """Carry out the plan stored under a handle, in one transaction.
+        """Carry out the plan that was stored under a handle, in one transaction.
 
         Returns:
-            The receipt; a repeated call returns the same receipt. None if the plan is missing or expired.
+            The receipt, or None if the plan does not exist or has expired. If the plan was already carried out, the
+            same receipt is returned again.
         """
         ...
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
-        """Return the receipts of everything that was forgotten, the oldest first."""
+        """Return all receipts, the oldest first. There is one for each transaction that has forgotten something."""
         ...
 
     async def kept_copies(self) -> list[str]:
-        """Return the names of the copies of earlier states that restores keep beside the memory."""
+        """Return the file names of the backup copies made by restores, the oldest first."""
         ...
 
     async def remove_kept_copies(self) -> None:
-        """Remove the copies of earlier states that restores keep beside the memory.
+        """Remove all backup copies made by restores.
 
         Raises:
             StorageError: A copy could not be removed.
@@ -125,30 +146,35 @@ class UserData(Protocol):
         ...
 
     async def unpurged(self) -> list[str]:
-        """Return the names of the receipts whose forgotten content may not yet be overwritten in the files."""
+        """Return the names of receipts whose forgotten content has not been purged, and may still be in the files."""
         ...
 
     async def missing_summaries(self, after: SummaryCursor, limit: int) -> MissingSummaries:
-        """Return the next chains and segments whose summaries were deleted by forgetting, at most ``limit`` of each."""
+        """Return up to ``limit`` chains and up to ``limit`` segments without a summary, starting after ``after``.
+
+        Their summaries were deleted because they may have quoted forgotten pages.
+        """
         ...
 
     async def set_summaries(self, missing: MissingSummaries, digests: Sequence[Digest], summariser: str) -> bool:
-        """Set missing summaries.
+        """Store new summaries of chains and segments that have none.
 
         Args:
-            missing: The chains and segments.
-            digests: Their summaries in the same order, chains first.
-            summariser: The author of the summaries.
+            missing: The chains and segments, as returned by `missing_summaries`.
+            digests: One new summary for each chain, then one for each segment, in the order of ``missing``.
+            summariser: Name of the analyst that wrote the summaries.
 
         Returns:
-            False, with nothing written, if something was forgotten since ``missing`` was read.
+            True if the summaries were stored. False if something was forgotten after ``missing`` was read. In this
+            case, nothing was written.
         """
         ...
 
     async def purge(self) -> bool:
-        """Overwrite forgotten content in the files, and mark its receipts.
+        """Overwrite forgotten content in the files, and mark the receipts of that content as purged.
 
         Returns:
-            False if another process uses the files; call it again later.
+            True if the content was overwritten. False if another process is using the files; the caller should then try
+            again later.
         """
         ...

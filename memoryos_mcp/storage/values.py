@@ -13,18 +13,18 @@ from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
 from memoryos_mcp.model.segments import Digest, Segment, Vector
 
-# Key of the number of archived facts in the counts of an import.
+# The counts of an import contain the number of archived facts under this key.
 ARCHIVED = "archived_fact"
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of adding a page, which is then on disk.
+    """Confirmation that a turn was stored as a page.
 
     Attributes:
         occurred_at: The time of the turn, with its UTC offset.
-        is_new: False if a page with the same idempotency key already existed.
-        pending: Number of pages in the backlog.
+        is_new: False if a page with the same idempotency key already existed, so that no page was added.
+        pending: Number of pages in the backlog after the page was added.
         redacted: Kinds of secrets that were removed from the page.
     """
 
@@ -37,14 +37,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Outlines:
-    """The properties of pages that ranking needs, as columns of shape ``(n,)``.
+    """The properties of ``n`` pages that are used to rank them. Each attribute is an array of shape ``(n,)``.
 
     Attributes:
-        seqs: The pages, ascending.
-        sessions: Their sessions.
-        segments: Their segments; 0 without a segment.
-        days: Local dates of the turns, in days since 1970.
-        sizes: Lengths of the texts, in bytes of UTF-8.
+        seqs: The ``seq`` of each page, in ascending order.
+        sessions: The session number of each page.
+        segments: The segment number of each page; 0 if it is in no segment.
+        days: The local date of each page, in days since 1970-01-01.
+        sizes: The size of each page's text, in bytes of UTF-8.
     """
 
     seqs: NDArray[np.int64]
@@ -59,12 +59,12 @@ class TermStats:
     """Statistics about the words of a query.
 
     Attributes:
-        pages: Approximate number of all pages.
-        counts: Number of pages that contain each word.
-        user_names: The words that are names of the user.
-        agent_names: The words that are names of the assistant.
-        user_called: The name that the assistant mostly uses for the user, capitalised; None without a name.
-        agent_called: The name that the user mostly uses for the assistant.
+        pages: Approximate number of pages in the memory.
+        counts: A mapping from each word to the number of pages that contain it.
+        user_names: The words of the query that are names of the user.
+        agent_names: The words of the query that are names of the assistant.
+        user_called: The name by which the assistant most often addresses the user, capitalised; None if it is unknown.
+        agent_called: The name by which the user most often addresses the assistant, in the same form.
     """
 
     pages: int
@@ -77,13 +77,13 @@ class TermStats:
 
 @dataclass(frozen=True, slots=True)
 class TokenRows:
-    """The encoded token vectors of pages' windows; the windows of a page are consecutive and in order.
+    """The encoded token vectors of ``w`` windows of pages. The windows of a page are consecutive and in order.
 
     Attributes:
-        seqs: The page of each window, shape ``(w,)``.
-        counts: Number of token vectors in each window, of the user's statements, the user's questions, the
-            assistant's statements and the assistant's questions, shape ``(w, 4)``.
-        codes: One row for each token vector, in the order of the windows, shape ``(counts.sum(), bytes)``, uint8.
+        seqs: The ``seq`` of each window's page, shape ``(w,)``.
+        counts: Numbers of token vectors in each window, shape ``(w, 4)``. The columns are the user's statements, the
+            user's questions, the assistant's statements and the assistant's questions.
+        codes: The encoded token vectors, in the order of the windows, shape ``(counts.sum(), bytes)``, uint8.
     """
 
     seqs: NDArray[np.int64]
@@ -93,11 +93,12 @@ class TokenRows:
 
 @dataclass(frozen=True, slots=True)
 class WordMatches:
-    """Which pages contain which words.
+    """The words that each of several pages contains.
 
     Attributes:
-        user: Whether the user's side of a page contains a word, shape ``(pages, words)``.
-        agent: The same for the assistant's side.
+        words: The words, in the order of the columns of the arrays.
+        user: Whether the user's text in a page contains a word, shape ``(pages, words)``.
+        agent: Whether the assistant's text in a page contains a word, shape ``(pages, words)``.
     """
 
     words: Sequence[str]
@@ -110,7 +111,8 @@ class WordHit:
     """A page found by keywords.
 
     Attributes:
-        score: Higher is better: BM25, or the number of words that the page contains if all words are common.
+        score: The BM25 score of the page. If all words of the query are common, it is the number of these words that
+            the page contains.
     """
 
     seq: int
@@ -119,7 +121,12 @@ class WordHit:
 
 @dataclass(frozen=True, slots=True)
 class WordSearch:
-    """The result of a keyword search: the pages found, best first, and the statistics of the query's words."""
+    """The result of a keyword search.
+
+    Attributes:
+        stats: Statistics about the words of the query.
+        hits: The pages that were found, the best first.
+    """
 
     stats: TermStats
     hits: Sequence[WordHit]
@@ -127,11 +134,12 @@ class WordSearch:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The last failure of a kind of background work.
+    """The last failure of one kind of background work.
 
     Attributes:
-        attempts: Number of consecutive failures; 0 once the work has succeeded again.
-        error: The error message, without dialogue text.
+        attempts: Number of failures since the last success.
+        error: The error message. It does not contain any text of the dialogue.
+        at: The time of the failure.
     """
 
     attempts: int
@@ -141,20 +149,20 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """A query for pages. A page matches if it meets every condition that is set; pages are in the order of ``seq``.
+    """A query for pages. A page matches if it meets every condition that is set. Results are in the order of ``seq``.
 
     Attributes:
-        limit: Maximum number of pages, counted from the oldest; None means all.
-        is_newest: Whether to count the limit from the newest page instead.
+        limit: Maximum number of pages. The oldest pages that match are returned. None means no limit.
+        is_newest: Whether the limit selects the newest pages instead of the oldest.
         after_seq: Only pages with a greater ``seq``.
         before_seq: Only pages with a smaller ``seq``.
         is_unembedded: Only pages without vectors in the store's vector space.
-        is_unread: Only pages not yet read for knowledge.
-        is_unanalysed: Only pages not yet read for the profile.
+        is_unread: Only pages that have not yet been read for knowledge (facts).
+        is_unanalysed: Only pages that have not yet been read for the profile.
         is_degraded: Only pages that the fallback processed because the LLM failed.
-        organised_by: Only pages that this analyst put into a segment.
-        not_organised_by: Only pages that another analyst put into a segment.
-        done_by: Only mid-term pages that this analyst put into a segment or read for the profile.
+        organised_by: Only pages that the analyst with this name put into a segment.
+        not_organised_by: Only pages that an analyst with a different name put into a segment.
+        done_by: Only mid-term pages that the analyst with this name put into a segment or read for the profile.
     """
 
     limit: int | None = None
@@ -175,17 +183,18 @@ class PageQuery:
 
 @dataclass(frozen=True, slots=True)
 class FactQuery:
-    """A query for facts, oldest first: facts that are valid now, unless `is_past` or `without` is set.
+    """A query for facts, the oldest first. They are valid now, unless `is_past` or `without` is set.
 
     Attributes:
-        about: Only facts about this side; None means both sides.
+        about: Only facts about the user, or only facts about the assistant; None means both.
         with_archived: Whether to include archived facts.
-        slots: Only facts in these slots; None means any.
+        slots: Only facts in these slots; None means any fact, with or without a slot.
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
-        without: A learner and a page's ``seq``: the facts that would be valid if the learner had not read that page
-            and the later ones. Facts that were superseded by what it learned from them are included.
-        limit: Maximum number of facts on each side, counted from the newest; None means all.
+        without: The name of an analyst and the ``seq`` of a page. Only facts that would be valid if that analyst had
+            read neither this page nor the later ones. This includes facts that it superseded while reading them.
+        limit: Maximum number of facts about the user, and of facts about the assistant. The newest facts that match are
+            returned. None means no limit.
     """
 
     about: About | None = None
@@ -198,10 +207,10 @@ class FactQuery:
 
 @dataclass(frozen=True, slots=True)
 class Unembedded:
-    """Facts and segments without vectors.
+    """Facts and segments that have no vectors.
 
     Attributes:
-        facts: Facts that are valid now, archived facts last.
+        facts: Facts that are valid now. Archived facts come last.
         segments: Segments that are not archived.
     """
 
@@ -211,11 +220,12 @@ class Unembedded:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The version of a memory, which tells whether data that was read is outdated.
+    """The version of a memory at one moment. Compare two snapshots to find out whether data read earlier is outdated.
 
     Attributes:
-        forget_epoch: How often something was forgotten. If it has grown, data that was read before may be forgotten.
-        position: The newest position of the change sequence.
+        forget_epoch: The number of times that something was forgotten. If it has increased, data that was read earlier
+            may have been forgotten.
+        position: The last position of the change sequence.
     """
 
     forget_epoch: int
@@ -224,14 +234,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Pending background work.
+    """The amount of pending background work.
 
     Attributes:
-        backlog: Number of pages to be organised.
-        oldest_backlog_at: When the first of these pages was added; None without one.
-        unembedded: Number of pages without vectors; 0 without a vector space.
-        newest_seq: The ``seq`` of the last added page, an upper limit of the number of pages; 0 without pages.
-        last_added_at: When the newest page was stored; None without pages.
+        backlog: Number of pages in the backlog, which are to be organised.
+        oldest_backlog_at: When the oldest page in the backlog was stored; None if the backlog is empty.
+        unembedded: Number of pages without vectors; 0 if the store has no vector space.
+        newest_seq: The ``seq`` of the newest page; 0 if there are no pages. There are at most this many pages.
+        last_added_at: When the newest page was stored; None if there are no pages.
     """
 
     backlog: int
@@ -243,13 +253,13 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The vector space of one model; vectors of different spaces cannot be compared.
+    """The vector space of one model. Vectors of different spaces cannot be compared.
 
     Attributes:
-        identity: The model's ``name:dimension:revision``.
-        model: The settings that load the model again, JSON.
-        unembedded: Number of pages without vectors.
-        used_at: When the space was last used, to about a day.
+        identity: The model as ``name:dimension:revision``.
+        model: The settings with which the model can be loaded again, as JSON.
+        unembedded: Number of pages without vectors in this space.
+        used_at: When the space was last used, accurate to about a day.
     """
 
     identity: str
@@ -260,11 +270,11 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class PageVectors:
-    """The vectors of pages' windows; the windows of a page are consecutive and in order.
+    """The vectors of ``n`` windows of pages. The windows of a page are consecutive and in order.
 
     Attributes:
-        seqs: The page of each window, ascending, shape ``(n,)``.
-        vectors: Unit length, shape ``(n, dimension)``, float32.
+        seqs: The ``seq`` of each window's page, in ascending order, shape ``(n,)``.
+        vectors: The unit-length vector of each window, shape ``(n, dimension)``, float32.
     """
 
     seqs: NDArray[np.int64]
@@ -276,8 +286,8 @@ class Changes:
     """The changes after a position of the change sequence.
 
     Attributes:
-        position: The position of the last of these changes; continue after it.
-        pages: Pages whose vectors were set, replaced or dropped.
+        position: The position of the last of these changes. Pass it to the next call to continue.
+        pages: The ``seq`` of each page whose vectors were set, replaced or deleted.
         is_midterm: Whether a segment changed.
         is_longterm: Whether a fact or trait changed.
         is_complete: False if there may be more changes after ``position``.
@@ -295,8 +305,9 @@ class Lease:
     """The right to do one user's background work.
 
     Attributes:
-        epoch: Increases each time another process takes the lease; background writes with an old epoch fail.
-        forget_epoch: The forget epoch when the lease was taken or renewed.
+        epoch: A number that increases each time another process takes the lease or something is forgotten. Background
+            writes with an old number fail.
+        forget_epoch: The forget epoch at the time when the lease was taken or renewed.
     """
 
     epoch: int
@@ -308,8 +319,8 @@ class ChainPlan:
     """Pages to be added to a chain.
 
     Attributes:
-        chain: The chain; None creates one.
-        pages: ``seq`` of the pages to add.
+        chain: The number of the chain; with None, a new chain is created.
+        pages: The ``seq`` of each page to add.
         summary: The new summary of the whole chain.
     """
 
@@ -323,11 +334,11 @@ class SegmentPlan:
     """Pages to be added to a segment.
 
     Attributes:
-        segment: The segment; None creates one.
-        pages: ``seq`` of the pages to add.
+        segment: The number of the segment; with None, a new segment is created.
+        pages: The ``seq`` of each page to add.
         digest: The new summary and keywords of the whole segment.
-        vector: The new vector of the whole segment, unit length; None leaves the vector unchanged.
-        summariser: The author of the digest.
+        vector: The new unit-length vector of the whole segment; with None, its vector is not changed.
+        summariser: Name of the analyst that wrote the digest.
     """
 
     segment: int | None
@@ -339,12 +350,12 @@ class SegmentPlan:
 
 @dataclass(frozen=True, slots=True)
 class Filing:
-    """A batch of pages to be put into chains and segments, each page into one of each.
+    """A batch of pages to be put into chains and segments. Each page is put into one chain and one segment.
 
     Attributes:
-        organiser: The analyst that chose the chains and segments.
-        is_degraded: Whether the fallback did this because the LLM failed, so that it must be done again.
-        is_redo: Whether the pages are already in chains and segments, and are to be moved.
+        organiser: Name of the analyst that chose the chains and segments.
+        is_degraded: Whether the fallback chose them because the LLM failed. The pages must then be organised again.
+        is_redo: Whether the pages are already in chains and segments, and are to be moved to others.
     """
 
     chains: Sequence[ChainPlan]
@@ -359,16 +370,16 @@ class Learning:
     """Traits and facts learned from pages.
 
     Attributes:
-        segments: The pages' segments if the pages were read for the profile; their visits and interaction length are
-            reset to 0. Empty if the pages were read for knowledge only.
-        pages: ``seq`` of the pages that were read.
-        lessons: The learned traits and facts.
-        traits: The profile when the lessons were computed.
-        learner: The analyst that read the pages.
-        corrections: The user's corrections, for all assistants, when the lessons were computed.
-        is_degraded: Whether the fallback did this because the LLM failed, so that it must be done again.
-        replaces: A learner to be replaced: its facts and traits are removed once other learners have read all pages
-            that are evidence of them. None removes nothing.
+        segments: The segments of the pages, if the pages were read for the profile; otherwise empty. The number of
+            visits and the interaction length of these segments are reset to 0.
+        pages: The ``seq`` of each page that was read.
+        lessons: The traits and facts that were learned.
+        traits: The profile at the time when the lessons were computed.
+        learner: Name of the analyst that read the pages.
+        corrections: The user's corrections, for all assistants, at the time when the lessons were computed.
+        is_degraded: Whether the fallback read the pages because the LLM failed. The pages must then be read again.
+        replaces: Name of an analyst whose facts and traits are to be replaced. Each of them is removed once other
+            analysts have read all pages that are its evidence. With None, nothing is removed.
         is_reading: Whether the pages were read for knowledge.
     """
 
@@ -388,9 +399,9 @@ class Vectors:
     """Vectors to be set in the store's vector space.
 
     Attributes:
-        pages: The windows of pages with their vectors, by ``seq``.
-        facts: Unit-length vectors, by fact.
-        segments: Unit-length vectors, by segment.
+        pages: A mapping from the ``seq`` of each page to its windows, which contain their vectors.
+        facts: A mapping from the number of each fact to its unit-length vector.
+        segments: A mapping from the number of each segment to its unit-length vector.
     """
 
     pages: Mapping[int, Sequence[Window]] = field(default_factory=dict)
@@ -400,14 +411,14 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Segments to be archived: they are no longer ranked, but their pages stay."""
+    """Segments to be archived. Archived segments are no longer ranked; their pages are not affected."""
 
     segments: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Degraded pages for which the fallback's result is accepted, so that they are not processed again."""
+    """Degraded pages that are not to be processed again, because the result of the fallback is accepted."""
 
     pages: Sequence[int]
 
@@ -418,13 +429,13 @@ Commit = Filing | Learning | Vectors | Archived | Accepted
 
 @dataclass(frozen=True, slots=True)
 class PageBatch:
-    """Pages of an export file with their chains and segments.
+    """Some pages of an export file with their chains and segments.
 
     Attributes:
-        file: The SHA-256 of the file; it identifies a repeated import.
+        file: The SHA-256 digest of the file, by which a repeated import is recognised.
         pages: The pages, in the order of the file.
-        chains: The chains, by their number in the file.
-        segments: The segments, by their number in the file.
+        chains: A mapping from the number of each chain in the file to its record.
+        segments: A mapping from the number of each segment in the file to its record.
     """
 
     file: str
@@ -438,9 +449,10 @@ class LongTerm:
     """The facts, traits and other long-term records of an export file.
 
     Attributes:
-        file: The SHA-256 of the file.
+        file: The SHA-256 digest of the file.
         records: The records, in the order of the file.
-        other_names: The stored ``page_id`` of each page that already existed with another one, by that in the file.
+        other_names: A mapping from the ``page_id`` in the file to the stored ``page_id``, for pages that already
+            existed under a different ``page_id``.
     """
 
     file: str
@@ -453,10 +465,11 @@ class StoreOptions:
     """The settings of a store.
 
     Attributes:
-        assistant_id: The assistant that owns the facts about the assistant.
+        assistant_id: The id of the assistant that uses the memory. Facts about the assistant are stored under this id.
         short_term_capacity: Maximum number of short-term pages.
-        session_gap_s: A longer silence starts a new session.
-        knowledge_capacity: Maximum number of unarchived facts about the user, and about the assistant.
+        session_gap_s: Maximum time between two pages of a session, in seconds. A longer silence starts a new session.
+        knowledge_capacity: Maximum number of facts about the user that are not archived. The same limit applies to
+            facts about the assistant.
     """
 
     assistant_id: str
@@ -465,7 +478,10 @@ class StoreOptions:
     knowledge_capacity: int
 
     def owner(self, about: About) -> str:
-        """Return the assistant that owns facts about a side; empty for the user's facts, which all assistants share."""
+        """Return the id of the assistant that owns facts about ``about``.
+
+        The result is empty for facts about the user, because all assistants share them.
+        """
         return self.assistant_id if about is About.ASSISTANT else ""
 
 
@@ -475,8 +491,8 @@ class Correction:
 
     Attributes:
         text: The new text of a fact.
-        level: The new level of a trait; None leaves it unchanged.
-        reason: The new reason of a trait; None leaves it unchanged.
+        level: The new level of a trait; with None, its level is not changed.
+        reason: The new reason of a trait; with None, its reason is not changed.
         is_wrong: Whether the fact or trait is wrong and has no replacement.
         is_restored: Whether to undo the last correction of the fact or trait.
     """
@@ -494,10 +510,10 @@ class Corrected:
 
     Attributes:
         id: The public id of the corrected fact or trait.
-        before: The text that was current before the correction; None without one.
-        current_id: The public id of the fact or trait that is current now; None without one, and for the new fact of a
-            dry run.
-        current: The text that is current now; None without one.
+        before: The text that was current before the correction; None if there was none.
+        current_id: The public id of the fact or trait that is current after the correction; None if there is none. A
+            new fact of a dry run has no id either.
+        current: The text that is current after the correction; None if there is none.
     """
 
     id: str
@@ -508,7 +524,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class SummaryCursor:
-    """A position in the list of missing summaries: the last chain and segment that were read."""
+    """A position in the list of missing summaries: the number of the last chain and of the last segment read."""
 
     chain: int = 0
     segment: int = 0
@@ -519,8 +535,10 @@ class MissingSummaries:
     """Chains and segments whose summaries were deleted because one of their pages was forgotten.
 
     Attributes:
-        forget_epoch: The forget epoch when the chains and segments were read.
-        end: The position from which to continue.
+        chains: The number of each chain.
+        segments: The number of each segment.
+        forget_epoch: The forget epoch at the time when the chains and segments were read.
+        end: The position after these chains and segments. Pass it to the next call to continue.
     """
 
     chains: tuple[int, ...]

@@ -1,1 +1,1 @@
-"""The store on SQLite, one file per user. Nothing outside this folder imports apsw."""
+"""Storage in SQLite files, one for each user. No module outside this folder imports apsw."""

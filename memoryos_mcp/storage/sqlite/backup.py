@@ -1,4 +1,4 @@
-"""Backups of users' files: making, checking and restoring them, with separate connections."""
+"""Backups of users' files: making, checking and restoring them. Every function opens its own connections."""
 
 import os
 import secrets
@@ -43,10 +43,10 @@ class SqliteBackups:
             found = check_copy(backup)
         except DamagedStoreError as error:
             why = str(error).removeprefix(f"{backup} is damaged ").partition("; ")[0]
-            msg = f"{backup} is not a backup, or is damaged {why}; nothing was changed. Choose another backup"
+            msg = f"{backup} is damaged or is not a backup {why}; nothing was changed. Choose another file"
             raise DamagedStoreError(msg) from error
         if found.user_id != user_id:
-            problem = f"is the memory of {found.user_id}, not of {user_id}; give --user-id, or choose another file"
+            problem = f"is a backup of user {found.user_id}, not {user_id}; pass --user-id, or choose another file"
             raise ArgumentError(argument=str(backup), problem=problem)
         target = database_file(self._data_folder, user_id)
         if not target.exists():
@@ -71,7 +71,7 @@ class SqliteBackups:
 def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, is_in_use: bool) -> MemorySummary:
     """Copy a user's file in its current state, and check the copy; see `Backups.make`.
 
-    ``is_in_use`` is whether other processes may write to the file meanwhile.
+    ``is_in_use`` must be true if other processes may write to the file during the copy.
     """
     try:
         with unfinished_copy(target) as unfinished:
@@ -92,7 +92,9 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
 
 @contextmanager
 def unfinished_copy(target: Path) -> Iterator[Path]:
-    """Yield an empty file beside a target, accessible for this account only; remove it afterwards if it still exists.
+    """Yield the path of a new, empty file in the folder of ``target``. It is accessible only to the current account.
+
+    The file is removed afterwards, unless the caller has renamed it.
 
     Raises:
         StorageError: The file cannot be created.
@@ -108,19 +110,19 @@ def unfinished_copy(target: Path) -> Iterator[Path]:
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
-    """Move a checked copy to a user's file, and the previous file with its journal's content to ``kept``.
+    """Replace the file ``target`` with ``copy``, and move the previous file to ``kept``.
 
-    This is atomic: a process that opens the memory gets the previous file or the new one. All three paths are on the
-    same file system.
+    The content of the previous file's journal is preserved. A process that opens ``target`` at this moment gets
+    either the previous file or the new one. All three paths must be on the same file system.
 
     Raises:
-        StorageError: Another process has the file open, or the folder cannot be written; nothing was changed.
+        StorageError: Another process has the file open, or the folder cannot be written. Nothing was changed.
     """
     with translated(target):
         if target.exists():
             set_aside_foreign_locked(target)
             with _locked(target):
-                # SQLite would apply a remaining journal to the new file.
+                # The journal is moved too, because SQLite would apply it to the new file.
                 for suffix in _SIDE_FILES:
                     with suppress(FileNotFoundError):
                         target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
@@ -134,7 +136,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Write a file's journal to it, and lock the file against other processes; do neither if the file is damaged.
+    """Write a file's journal to the file, and lock the file. A damaged file is neither changed nor locked.
 
     Raises:
         StorageError: Another process has the file open.
@@ -149,8 +151,8 @@ def _locked(path: Path) -> Iterator[None]:
             connection.execute("BEGIN EXCLUSIVE")
         except (apsw.BusyError, apsw.LockedError) as error:
             msg = (
-                f"{path} is in use by another process; nothing was changed. Stop the servers and clients of this "
-                "memory, and restore again"
+                f"{path} is in use by another process; nothing was changed. Stop all servers and clients that use this "
+                "memory, then restore the backup"
             )
             raise StorageError(msg) from error
         except (apsw.CorruptError, apsw.NotADBError):
@@ -161,18 +163,21 @@ def _locked(path: Path) -> Iterator[None]:
 def copy_pages(
     reader: apsw.Connection, unfinished: Path, target: Path, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> None:
-    """Copy SQLite's pages to an unfinished file; errors name the file ``target``."""
+    """Copy the database of the connection ``reader`` to the file ``unfinished``.
+
+    ``target`` is the path for error messages. ``tell`` is explained in `Backups`; its parts are SQLite pages.
+    """
     with translated(target), closing(apsw.Connection(str(unfinished))) as writer:
         writer.pragma("synchronous", "off")  # the complete file is synced later
         with writer.backup("main", reader, "main") as copying:
             while not copying.done:
                 copying.step(PAGES_PER_STEP)
                 tell(copying.page_count - copying.remaining, copying.page_count)
-        writer.pragma("journal_mode", "delete")  # so that the copy is one file, wherever it is opened
+        writer.pragma("journal_mode", "delete")  # the copy must not need a journal beside it
 
 
 def sync(path: Path) -> None:
-    """Flush a file to disk."""
+    """Flush the content of a file to disk."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -181,7 +186,7 @@ def sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the renames in a folder to disk, if the system supports it."""
+    """Flush the entries of a folder to disk, so that renames are permanent, if the operating system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
 """Blocklist of facts and traits that must not be learned again from existing pages.
 
-Only salted digests are stored: they recognise a refused fact or trait without revealing it. Each file has its own salt.
-The caller opens the transaction.
+A fact or trait on the blocklist is called refused. Only its salted digest is stored, so that the blocklist does not
+reveal it. Each file has its own salt. The caller must open the transaction.
 """
 
 import hashlib
@@ -17,42 +17,48 @@ _SALT_BYTES = 16
 
 
 def refuse_fact(connection: apsw.Connection, about: str, owner: str, text: str, until_seq: int) -> None:
-    """Prevent a fact from being learned again from pages up to ``until_seq``.
+    """Prevent a fact from being learned again from the page ``until_seq`` and earlier pages.
 
-    ``owner`` is the assistant's id for a fact about the assistant, and empty for a fact about the user.
+    ``owner`` is the id of the assistant for a fact about the assistant, and empty for a fact about the user.
     """
     _refuse(connection, _fact_digest(connection, about, owner, text), until_seq)
 
 
 def refuse_trait(connection: apsw.Connection, dimension: str, until_seq: int) -> None:
-    """Prevent a trait from being learned again from pages up to ``until_seq``."""
+    """Prevent a trait from being learned again from the page ``until_seq`` and earlier pages."""
     _refuse(connection, _trait_digest(connection, dimension), until_seq)
 
 
 def allow_fact(connection: apsw.Connection, about: str, owner: str, text: str) -> None:
-    """Allow a fact to be learned again."""
+    """Remove a fact from the blocklist, so that it may be learned again."""
     connection.execute("DELETE FROM refused WHERE digest = ?", (_fact_digest(connection, about, owner, text),))
 
 
 def allow_trait(connection: apsw.Connection, dimension: str) -> None:
-    """Allow a trait to be learned again."""
+    """Remove a trait from the blocklist, so that it may be learned again."""
     connection.execute("DELETE FROM refused WHERE digest = ?", (_trait_digest(connection, dimension),))
 
 
 def is_refused_fact(
     connection: apsw.Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]
 ) -> bool:
-    """Return whether a fact must not be learned from these pages: none is newer than its refusal."""
+    """Return whether a fact must not be learned from these pages.
+
+    It must not if it is refused and none of the pages was added after the refusal.
+    """
     return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
 
 
 def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
-    """Return whether a trait must not be learned from these pages: none is newer than its refusal."""
+    """Return whether a trait must not be learned from these pages.
+
+    It must not if it is refused and none of the pages was added after the refusal.
+    """
     return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
 
 
 def drop_needless(connection: apsw.Connection) -> None:
-    """Delete the digests that apply to none of the remaining pages."""
+    """Delete the digests that no longer apply to any existing page."""
     connection.execute("DELETE FROM refused WHERE until_seq < coalesce((SELECT min(seq) FROM pages), until_seq + 1)")
 
 
@@ -74,7 +80,7 @@ def _is_refused(connection: apsw.Connection, digest: bytes, evidence_seqs: Seque
 
 
 def _fact_digest(connection: apsw.Connection, about: str, owner: str, text: str) -> bytes:
-    # Of stems, so that an inflected form has the same digest.
+    # The digest of word stems is the same for all inflected forms.
     stems = " ".join(map(stem, words(text))) or text.casefold()
     return _digest(connection, "fact", about, owner, stems)
 

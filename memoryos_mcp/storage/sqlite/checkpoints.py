@@ -1,4 +1,4 @@
-"""Checkpoints: they write a journal that has grown to its file."""
+"""Checkpoints, which write the content of a journal to its file when the journal has grown."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -7,12 +7,12 @@ import apsw
 
 from memoryos_mcp.storage.sqlite.journals import checkpointed
 
-# How many SQLite pages are added to a journal between two checkpoints.
+# Number of SQLite pages that are added to a journal between two checkpoints.
 CHECKPOINT_PAGES = 1_000
 
 
 class Checkpoints:
-    """The checkpoints of a file's writing connection."""
+    """The checkpoints made by the writing connection of a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -20,12 +20,15 @@ class Checkpoints:
         self._checkpointed_pages = 0
 
     def watch(self, writer: apsw.Connection) -> None:
-        """Count the pages that a connection writes to the journal."""
+        """Start to count the SQLite pages that a connection writes to the journal."""
         writer.set_wal_hook(self._count_journal)
 
     def write_if_due(self, writer: apsw.Connection) -> None:
-        """Write a journal that has grown to its file; after a failure, try again once it has grown further."""
-        if self._journal_pages < self._checkpointed_pages:  # SQLite has started the journal again
+        """Make a checkpoint if the journal has grown by `CHECKPOINT_PAGES` since the last one.
+
+        If the checkpoint fails, the next attempt is made when the journal has grown by this number again.
+        """
+        if self._journal_pages < self._checkpointed_pages:  # SQLite has restarted the journal
             self._checkpointed_pages = 0
         if self._journal_pages - self._checkpointed_pages >= CHECKPOINT_PAGES:
             with suppress(apsw.Error, OSError), checkpointed(self._path, waits=False):

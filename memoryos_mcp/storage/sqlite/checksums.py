@@ -1,7 +1,7 @@
-"""Checksums of pages, which detect damage on disk before a page is shown.
+"""Checksums of pages, with which damage on disk is detected before a page is shown.
 
-CRC-32 detects accidental damage: every run of up to 32 changed bits, and all but one in four billion other changes. It
-does not protect against attackers, who could replace the checksum as well.
+CRC-32 detects all changes within 32 consecutive bits, and misses one in four billion other changes. It does not protect
+against attackers, who could replace the checksum too.
 """
 
 import logging
@@ -13,12 +13,12 @@ import apsw
 
 logger = logging.getLogger(__name__)
 
-# The columns of a page that are shown and never change. Texts are bytes, because damaged text may not be valid UTF-8.
+# The columns that are shown and never change. Texts are read as bytes, because damaged text may not be valid UTF-8.
 COLUMNS = (
     "CAST(page_id AS BLOB), occurred_us, utc_offset_s, CAST(source AS BLOB), CAST(meta_data AS BLOB), "
     "CAST(user_input AS BLOB), CAST(agent_response AS BLOB)"
 )
-# The columns with text among them.
+# Those of the columns that contain text.
 SUMMED = ("page_id", "source", "meta_data", "user_input", "agent_response")
 
 _IS_SUMMED = "SELECT 1 FROM pragma_table_info('pages') WHERE name = 'checksum'"
@@ -33,21 +33,21 @@ def checksum(
     user_input: bytes,
     agent_response: bytes,
 ) -> int:
-    """Return the 32-bit checksum of a page's content; the arguments are in the order of `COLUMNS`."""
-    # The lengths are included, so that text that moves from one column to the next changes the checksum.
+    """Return the CRC-32 checksum of a page's content. The arguments are in the order of `COLUMNS`."""
+    # With the lengths, the checksum changes if text moves from one column to another.
     sizes = -1 if meta_data is None else len(meta_data), len(user_input)
     summed = crc32(b"%b %d %d %b %d %d " % (page_id, occurred_us, utc_offset_s, source, *sizes))
     return crc32(agent_response, crc32(user_input, crc32(meta_data or b"", summed)))
 
 
 def checksum_of(row: Mapping[str, Any]) -> int:
-    """Return the checksum of a new page from its columns by name."""
+    """Return the checksum of a new page. ``row`` maps the names of its columns to their values."""
     texts: dict[str, Any] = {name: None if row[name] is None else row[name].encode() for name in SUMMED}
     return checksum(occurred_us=row["occurred_us"], utc_offset_s=row["utc_offset_s"], **texts)
 
 
 def add_checksums(connection: apsw.Connection) -> None:
-    """Add checksums of all pages in their current state; a migration."""
+    """Add the column with checksums to the table of pages, and fill it. This is a migration step."""
     connection.execute("ALTER TABLE pages ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
     summed: Callable[..., int] = checksum
     connection.create_scalar_function("page_checksum", summed, deterministic=True)
@@ -56,7 +56,7 @@ def add_checksums(connection: apsw.Connection) -> None:
 
 
 def damaged_pages(connection: apsw.Connection) -> tuple[str, ...]:
-    """Return the ids of all damaged pages; takes some microseconds for each page."""
+    """Return the ids of all damaged pages. This takes some microseconds for each page."""
     if not connection.execute(_IS_SUMMED).get:
         return ()
     rows = connection.execute(f"SELECT checksum, {COLUMNS} FROM pages ORDER BY seq")  # noqa: S608 - constant
@@ -64,5 +64,5 @@ def damaged_pages(connection: apsw.Connection) -> tuple[str, ...]:
 
 
 def warn(page_id: str) -> None:
-    """Log that a page is damaged and shown without its text."""
+    """Log a warning that a page is damaged and is shown without its text."""
     logger.warning("page %s is damaged on disk, so its text is not shown; restore a backup", page_id)

@@ -1,4 +1,4 @@
-"""Configuration of connections to a user's file, and creation of the file."""
+"""Configuration of connections to a user's file, and creation of the file and its folders."""
 
 import os
 import stat
@@ -14,10 +14,10 @@ from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.sqlite.file_errors import BUSY_TIMEOUT_MS
 from memoryos_mcp.storage.sqlite.journals import journals_of
 
-# Earlier versions could corrupt a WAL file with several connections, and their FTS5 has no secure-delete.
+# Earlier versions can corrupt a WAL file that several connections use, and their FTS5 has no secure-delete.
 SQLITE_AT_LEAST = (3, 51, 3)
-# Size of the cache of each connection. There are up to five connections for each open user, and a larger cache helps
-# little: queries share few SQLite pages, and a change by another connection empties the cache.
+# Size of each connection's cache. Each open user has up to five connections. A larger cache would help little, because
+# queries share few SQLite pages, and a change by another connection empties the cache.
 CACHE_KIB = 256
 WAL_RETRY_S = 0.01
 
@@ -32,11 +32,11 @@ def require_version() -> None:
 
 def set_up(connection: apsw.Connection) -> None:
     """Configure a new connection to a user's file."""
-    # Closing the connection must not write the journal to the file before the file was checked.
+    # Closing the connection must not write the journal to the file until the file has been checked.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     distrust(connection)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    connection.wal_autocheckpoint(0)  # checkpoints must be noted: see `journals`
+    connection.wal_autocheckpoint(0)  # instead, `Checkpoints` makes and notes the checkpoints; see `journals`
     connection.pragma("synchronous", "full")
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)
@@ -46,7 +46,7 @@ def set_up(connection: apsw.Connection) -> None:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Commit the changes of the block, or roll them back after an error."""
+    """Run the block in a transaction. It is committed at the end, or rolled back after an error."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -58,7 +58,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 def distrust(connection: apsw.Connection) -> None:
-    """Disable triggers and views, which our files never have, and protect SQLite's own tables."""
+    """Disable triggers and views, which valid files never contain, and protect SQLite's internal tables."""
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
@@ -66,28 +66,32 @@ def distrust(connection: apsw.Connection) -> None:
 
 
 def connect_to_read(path: Path, *, is_in_use: bool) -> apsw.Connection:
-    """Return a reading connection. If the file is not in use and has no journal, it creates and locks no files."""
+    """Return a connection for reading. ``is_in_use`` must be true if other processes may write to the file.
+
+    If the file is not in use and has no journal, the connection neither creates nor locks files.
+    """
     is_immutable = not is_in_use and not journals_of(path)[0].exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_immutable else ''}"
     return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def leave_journal(connections: Iterable[apsw.Connection]) -> None:
-    """Configure connections not to write the journal to the file when they close."""
+    """Configure connections so that they do not write the journal to the file when they are closed."""
     for connection in connections:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 def make_folders(path: Path) -> None:
-    """Create the two folders of a user's file if missing, accessible for this account only."""
+    """Create the folder of a user's file and its parent if missing. They are accessible only to the current account."""
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def make_private(path: Path) -> None:
-    """Create the file and its two folders if missing, accessible for this account only; SQLite would use the umask.
+    """Create a user's file and its folders if they do not exist. They are accessible only to the current account.
 
-    A mark is created beside a new file, until its tables exist. An empty file without the mark has lost its content.
+    SQLite itself would use the umask. For a new file, a mark is created too (see `beginning_mark`). It is removed when
+    the tables exist. An empty file without the mark has therefore lost its content.
     """
     make_folders(path)
     if not path.exists():
@@ -97,7 +101,11 @@ def make_private(path: Path) -> None:
 
 
 def make_journals_writable(path: Path) -> None:
-    """Make journals writable again that were created while the file was not; SQLite copies the file's permissions."""
+    """Make the journals of a file writable if the file is writable.
+
+    SQLite creates a journal with the file's permissions. A journal that was created while the file was read-only is
+    therefore read-only too.
+    """
     if path.stat().st_mode & stat.S_IWUSR:
         for journal in journals_of(path):
             with suppress(OSError):
@@ -106,9 +114,9 @@ def make_journals_writable(path: Path) -> None:
 
 
 def use_wal(connection: apsw.Connection) -> None:
-    """Switch a new file to write-ahead logging; wait for other processes that do so at the same time.
+    """Switch a file to write-ahead logging. Wait while another process does the same.
 
-    The wait is here because SQLite does not call its busy handler for this.
+    The wait is implemented here because SQLite does not use its busy timeout for this operation.
     """
     give_up_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:

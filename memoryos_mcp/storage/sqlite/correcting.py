@@ -1,7 +1,7 @@
-"""The user's corrections of facts and traits; wrong values become history.
+"""Corrections of facts and traits by the user. The previous value is moved to the history.
 
-A correction overrides the pages that exist when it is made; later pages may change the fact or trait again. Corrections
-of the same fact or trait are undone in reverse order.
+A correction takes precedence over all pages that exist when it is made. Later pages may change the fact or trait again.
+If a fact or trait was corrected several times, the latest correction is undone first.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class Correcting:
     """Corrects one user's memory inside the caller's transaction.
 
     Attributes:
-        assistant_id: The assistant whose facts can be corrected in addition to the user's.
+        assistant_id: The id of the current assistant. Facts about other assistants cannot be corrected.
         now_us: The current time, in microseconds since 1970.
         offset_s: The UTC offset of the user's time zone, in seconds.
     """
@@ -45,10 +45,13 @@ class Correcting:
     offset_s: int
 
     def correct(self, what: MemoryId, correction: Correction) -> Corrected:
-        """Carry out a checked correction of a fact or trait.
+        """Carry out a correction of a fact or trait, and return the result.
+
+        The caller must have checked that the values of the correction suit the fact or trait.
 
         Raises:
-            ArgumentError: The fact or trait is missing, is not current, or already says the same.
+            ArgumentError: The fact or trait does not exist or is not current, the correction would not change it, or an
+                earlier correction cannot be undone.
         """
         if what.kind is Kind.FACT:
             if correction.is_restored:
@@ -64,7 +67,7 @@ class Correcting:
         return self._correct_trait(dimension, correction.level, correction.reason)
 
     def dry_run(self, what: MemoryId, correction: Correction) -> Corrected:
-        """Return what `correct` would return, without changing anything."""
+        """Return the result that `correct` would return, without changing anything. In it, a new fact has no id."""
         corrected = rolled_back(self.connection, lambda: self.correct(what, correction))
         sql = "SELECT EXISTS (SELECT 1 FROM facts WHERE 'k' || fact = ?)"
         is_new = what.kind is Kind.FACT and not self.connection.execute(sql, (corrected.current_id,)).get
@@ -73,16 +76,17 @@ class Correcting:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _correct_fact(self, fact: int, text: str | None) -> Corrected:
-        """End a wrong fact, and add its replacement as a fact stated by the user, without evidence."""
+        """End a wrong fact. If there is a new text, add it as a fact that the user stated, without evidence."""
         connection = self.connection
         about, owner, slot, wrong, successor, is_valid, _ = self._fact(fact)
         if not is_valid:
             instead = f"; correct {_fact_id(successor)}, which replaced it" if successor else ""
             raise ArgumentError(argument="id", problem=f"{_fact_id(fact)} is no longer valid{instead}")
         if text is not None and folded(text) == folded(wrong):
-            raise ArgumentError(argument="text", problem="says the same as the current fact; give the right text")
+            problem = "is the same as the current text of the fact; pass the corrected text"
+            raise ArgumentError(argument="text", problem=problem)
         until_seq = newest_seq(connection)
-        connection.execute(  # a fact may begin up to a day in the future, like its page
+        connection.execute(  # like a page, a fact may begin up to a day in the future
             "UPDATE facts SET valid_from_us = min(valid_from_us, ?1), valid_until_us = ?1, ended_by = ?, ended_seq = ? "
             "WHERE fact = ?",
             (self.now_us, LEARNED_BY_USER, until_seq, fact),
@@ -95,7 +99,7 @@ class Correcting:
         return Corrected(_fact_id(fact), wrong, right_id, text)
 
     def _restore_fact(self, fact: int) -> Corrected:
-        """Undo the user's correction of a fact, and withdraw its replacement."""
+        """Undo the user's correction of a fact, and withdraw the fact that replaced it."""
         connection, name = self.connection, _fact_id(fact)
         if not has_fact(connection, fact):
             problem = f"{name} does not exist; forgotten facts cannot be restored"
@@ -111,12 +115,12 @@ class Correcting:
             (self.now_us, about, owner, successor, folded(text), slot, corrected_us),
         ).get
         if other is not None:
-            problem = f"{_fact_id(other)} has replaced {name} since; correct {_fact_id(other)}"
+            problem = f"{_fact_id(other)} has since replaced {name}; correct {_fact_id(other)} instead"
             raise _cannot_restore(problem)
         connection.execute(
             "UPDATE facts SET valid_until_us = stated_until_us, ended_by = NULL, ended_seq = NULL, "
             "superseded_by = NULL, valid_from_us = CASE WHEN valid_from_us < valid_until_us THEN valid_from_us "
-            # The fact was to begin in the future, and the correction has moved its beginning.
+            # If the fact began in the future, the correction moved its beginning, so it is computed again.
             "ELSE max(valid_from_us, coalesce((SELECT min(occurred_us) FROM fact_evidence JOIN pages USING (seq) "
             "WHERE fact = ?1), 0)) END WHERE fact = ?1",
             (fact,),
@@ -125,7 +129,7 @@ class Correcting:
         note_change(connection, "fact", fact)
         if successor is not None:
             self._withdraw(successor, fact, slot, corrected_us)
-        is_current = self._fact(fact)[5]  # its stated end may have passed
+        is_current = self._fact(fact)[5]  # the time when it was to end may have passed
         return Corrected(name, before, name, text) if is_current else Corrected(name, before)
 
     def _why_not_corrected(self, fact: int) -> str:
@@ -133,26 +137,30 @@ class Correcting:
         wrong = self.connection.execute(sql, (fact,)).get
         if wrong is None:
             return f"{_fact_id(fact)} was not corrected"
-        return f"{_fact_id(fact)} is the replacement of {_fact_id(wrong)}; restore {_fact_id(wrong)}"
+        return f"{_fact_id(fact)} is the replacement of {_fact_id(wrong)}; restore {_fact_id(wrong)} instead"
 
     def _replacement(self, name: str, successor: int) -> str | None:
-        """Return the text of the user's replacement of a fact; None if it is not current.
+        """Return the text of the fact that replaced a corrected fact, or None if it is no longer current.
 
         Raises:
-            ArgumentError: The replacement was itself corrected or superseded.
+            ArgumentError: The replacement has itself been corrected or superseded.
         """
         _, _, _, text, newer, is_current, is_corrected = self._fact(successor)
         if is_corrected:
             replacement = _fact_id(successor)
-            problem = f"{replacement}, the replacement of {name}, was corrected too; restore {replacement} first"
+            problem = f"{replacement}, which replaced {name}, has itself been corrected; restore {replacement} first"
             raise _cannot_restore(problem)
         if newer is not None:
-            problem = f"{_fact_id(newer)} has replaced {name} since; correct {_fact_id(newer)}"
+            problem = f"{_fact_id(newer)} has since replaced {name}; correct {_fact_id(newer)} instead"
             raise _cannot_restore(problem)
         return text if is_current else None
 
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw the replacement of a fact, unless it existed before or also replaces another fact."""
+        """Withdraw the fact that replaced a corrected fact.
+
+        It stays if it existed before the correction, or if it also replaces another fact. Otherwise, it ends now
+        if it has evidence, or is deleted if it has none.
+        """
         connection = self.connection
         row = connection.execute(
             "SELECT valid_from_us, EXISTS (SELECT 1 FROM fact_evidence WHERE fact = ?1) FROM facts WHERE fact = ?1",
@@ -186,7 +194,7 @@ class Correcting:
         note_change(connection, "fact", successor)
 
     def _fact(self, fact: int) -> tuple[str, str, str | None, str, int | None, bool, bool]:
-        """Return a fact's about, owner, slot, text, successor, whether it is current, and whether it was corrected."""
+        """Return (about, owner, slot, text, successor, is_current, is_corrected) of a fact."""
         sql = (
             f"SELECT about, assistant_id, slot, text, superseded_by, {IS_VALID}, ended_by IS NOT NULL FROM facts "  # noqa: S608 - constant
             "WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
@@ -200,7 +208,7 @@ class Correcting:
     # Traits --------------------------------------------------------------------------------------------------------
 
     def _correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> Corrected:
-        """Set a trait to the user's value, which learning does not change."""
+        """Set a trait to the user's values. Background work does not change them."""
         connection = self.connection
         old_level, old_reason, learner = self._trait(dimension)
         new_level = old_level if level is None else level.value
@@ -208,7 +216,7 @@ class Correcting:
         new_reason = unsaid if reason is None else reason
         if (new_level, new_reason, LEARNED_BY_USER) == (old_level, old_reason, learner):
             raise ArgumentError(
-                argument="level", problem="says the same as the current trait; give another level or reason"
+                argument="level", problem="would not change the trait; pass a different level or reason"
             )
         add_to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
         connection.execute(
@@ -220,7 +228,7 @@ class Correcting:
         return Corrected(name, f"{old_level} - {old_reason}", name, f"{new_level} - {new_reason}")
 
     def _drop_trait(self, dimension: str) -> Corrected:
-        """Remove a wrong trait from the profile; its value becomes history."""
+        """Remove a wrong trait from the profile. Its value is added to the history."""
         connection = self.connection
         level, reason, _ = self._trait(dimension)
         add_to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
@@ -229,7 +237,7 @@ class Correcting:
         return Corrected(trait_id(dimension), f"{level} - {reason}")
 
     def _restore_trait(self, dimension: str) -> Corrected:
-        """Restore the value of a trait before the user's last correction, with its evidence that still exists."""
+        """Restore the value of a trait before the user's last correction, with the evidence that still exists."""
         connection, name = self.connection, trait_id(dimension)
         current = connection.execute(
             "SELECT level || ' - ' || reason, learned_by FROM traits WHERE dimension = ?", (dimension,)
@@ -243,7 +251,7 @@ class Correcting:
             problem = f"{name} was not corrected, or its history was forgotten"
             raise _cannot_restore(problem)
         if current is not None and current[1] != LEARNED_BY_USER:
-            problem = f"{name} was learned again since; correct its level or reason"
+            problem = f"{name} has since been learned again; correct its level or reason instead"
             raise _cannot_restore(problem)
         _, past, level, reason, held_from_us, learner, evidence = row
         set_trait(connection, dimension, level, reason, held_from_us, learner)
@@ -274,7 +282,7 @@ def _fact_id(fact: int) -> str:
 def _user_fact(
     connection: apsw.Connection, place: tuple[str, str, str | None], text: str, now_us: int, offset_s: int
 ) -> int:
-    """Return the number of the current fact with this text, marked as the user's; create it if missing."""
+    """Find or create the current fact with this text, mark it as stated by the user, and return its number."""
     about, owner, slot = place
     sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     known = connection.execute(sql, (now_us, about, owner, folded(text))).get

@@ -1,4 +1,4 @@
-"""Counts of a user's pages, facts and other items, and of pending work."""
+"""Counts of a user's pages, facts and other items, and of pending background work."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from memoryos_mcp.storage.values import Pending
 
 
 def count_memory(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
-    """Return the counts of a memory, with only one assistant's facts."""
+    """Return the counts of a memory. Facts about assistants other than ``assistant_id`` are not counted."""
 
     def number(sql: str, *parameters: Any) -> int:
         return int(connection.execute(sql, parameters).get or 0)
@@ -43,7 +43,7 @@ def count_memory(connection: apsw.Connection, space: int, assistant_id: str, now
 
 
 def unembedded(connection: apsw.Connection, space: int) -> int:
-    """Return the number of pages without vectors in a space; 0 without a space."""
+    """Return the number of pages that have no vectors in a space, or 0 if there is no such space."""
     sql = (
         "SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?)"
     )
@@ -51,7 +51,7 @@ def unembedded(connection: apsw.Connection, space: int) -> int:
 
 
 def pending(connection: apsw.Connection, space: int) -> Pending:
-    """Return the pending background work; reads only indexes and two rows of pages."""
+    """Return the pending background work. This is fast: only indexes and two rows of pages are read."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
     newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
     newest_seq, newest_us = (0, None) if newest is None else newest

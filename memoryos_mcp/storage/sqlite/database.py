@@ -1,4 +1,4 @@
-"""Asynchronous access to a user's file: blocking work runs in threads, one change at a time."""
+"""Asynchronous access to a user's file. Blocking work runs in threads, and only one thread writes at a time."""
 
 import asyncio
 import threading
@@ -40,7 +40,7 @@ class Database:
     async def open(
         cls, path: Path, user_id: str, threads: StoreThreads, checks: Checks, *, only_reads: bool = False
     ) -> "Database":
-        """Open a user's file; create or migrate it first if needed. See `Stores.open` for the errors."""
+        """Open a user's file. If necessary, it is created or migrated first. `Stores.open` lists the errors."""
         file = OpenFile(path, checks, only_reads=only_reads)
         await threads.run(lambda: file.open(user_id))
         return cls(file, threads, checks)
@@ -49,8 +49,8 @@ class Database:
     def only_reads_because(self) -> str | None:
         """See `Store.only_reads_because`.
 
-        There is a reason if the file could only be opened for reading, or if the last write failed and the cause still
-        exists.
+        There is a reason if the file could be opened only for reading. There is also one after a failed write, until a
+        write succeeds or the cause has disappeared.
         """
         if self._file.only_readable is not None:
             return self._file.only_readable.reason
@@ -60,7 +60,7 @@ class Database:
 
     @property
     def path(self) -> Path:
-        """The user's file."""
+        """The path of the user's file."""
         return self._file.path
 
     def is_in_place(self) -> bool:
@@ -68,7 +68,7 @@ class Database:
         return self._file.is_in_place()
 
     async def read(self, query: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call ``query`` with a connection and the arguments, in a thread and in one transaction."""
+        """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result."""
 
         def run(reader: apsw.Connection) -> T:
             reader.execute("BEGIN")
@@ -81,13 +81,13 @@ class Database:
         return await self._with_reader(run)
 
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement, which needs no transaction."""
+        """Return all rows of a single SQL statement, which is run in a thread."""
         return await self._with_reader(lambda reader: reader.execute(sql, parameters).fetchall())
 
     async def write(self, change: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call ``change`` with a connection and the arguments, in a thread and in one transaction.
+        """Call ``change(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
 
-        On return all of the change is on disk; after an error nothing.
+        When this method returns, the change is on disk. If it raises an error, nothing was changed.
         """
         if self._file.only_readable is not None:
             raise StorageError(self._file.only_readable.reason)
@@ -95,7 +95,7 @@ class Database:
             return await self._threads.run(lambda: self._write(lambda writer: change(writer, *args, **kwargs)))
 
     async def verify(self) -> tuple[str, ...]:
-        """Check the whole file at low priority, unless it was checked recently; see `Store.verify`."""
+        """See `Store.verify`. A file that was checked recently is not checked again. The check has low priority."""
         cancelled, path = threading.Event(), self._file.path
         if not self._checks.is_recent(path):
             await self._threads.run(lambda: self._verify(cancelled), on_cancelled=cancelled.set)
@@ -105,26 +105,29 @@ class Database:
         return damaged
 
     async def purge(self) -> bool:
-        """Remove deleted content from the file and its journal; return False if another process uses them."""
+        """Erase deleted content from the file and its journal. Return False if another process is using the file."""
         async with self._write_lock:
             self._file.opened()
-            # Our connections may read while the file is rewritten, but not while its journal is emptied.
+            # The connections of this store may read while the file is rewritten, but not while the journal is emptied.
             return await self._threads.run(self._rewrite) and await self._without_readers(self._empty_journal)
 
     async def keep_lost(self) -> None:
-        """See `Store.keep_lost`; the copy is in the same folder."""
+        """See `Store.keep_lost`. The copy is stored in the folder of the file."""
         async with self._write_lock:
             if self._file.writer is not None:
                 await self._without_readers(self._file.keep_lost)
 
     async def close(self) -> None:
-        """Wait for running calls, and close the connections; the file is then complete without a journal."""
+        """Wait for running calls to finish, then close the connections.
+
+        If no other process has the file open, the content of the journal is written to the file.
+        """
         async with self._write_lock:
             if self._file.writer is not None:
                 await self._without_readers(self._file.close)
 
     async def _without_readers(self, work: Callable[[], T]) -> T:
-        """Run work in a thread while no reading connection is in use; the caller has the write lock."""
+        """Call ``work`` in a thread while no reading connection is in use. The caller must hold the write lock."""
         taken = 0
         try:
             while taken < READERS:
@@ -151,7 +154,7 @@ class Database:
                 self._is_unwritable = unwritable_reason(self._file.path) is not None
                 raise
             self._unwritten = None
-            self._file.refuse_if_lost()  # raised after the commit, so that `keep_lost` saves this change
+            self._file.refuse_if_lost()  # raises only after the commit, so that `keep_lost` saves this change
             self._file.checkpoints.write_if_due(writer)
             return result
 

@@ -1,4 +1,4 @@
-"""Export of a memory as a stream of records, which needs little RAM for any size."""
+"""Export of a memory as a stream of records. It needs little RAM, even for a large memory."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,8 @@ from memoryos_mcp.storage.sqlite.retention import WATCHED_KEY
 
 DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
 
-# Chains and segments are numbered in the order of their first pages, so that an export after an import has the same
-# numbers.
+# Chains and segments are numbered in the order of their first pages. The numbers are therefore the same if an export is
+# imported and then exported again.
 _CHAINS = (
     "SELECT chain, summary FROM chains JOIN (SELECT chain, min(seq) AS first FROM pages WHERE chain IS NOT NULL "
     "GROUP BY chain) USING (chain) ORDER BY first"
@@ -65,7 +65,7 @@ _REFUSED = (
 
 
 def records(connection: apsw.Connection) -> Iterator[Record]:
-    """Yield the records of a memory in the order of the export file; vectors and indexes are left out."""
+    """Yield the records of a memory in the order of the export file. Vectors and indexes are not included."""
     chains = _numbered(connection, "SELECT chain", _CHAINS)
     segments = _numbered(connection, "SELECT segment", _SEGMENTS)
     for chain, summary in connection.execute(_CHAINS):
@@ -85,7 +85,7 @@ def records(connection: apsw.Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, int]:
-    """Return the position, from 1, of each row of a query, by its key."""
+    """Return a mapping from the key of each row of a query to its row number, which starts at 1."""
     rows = connection.execute(f"{select} FROM ({sql})")
     return {row[0]: place for place, row in enumerate(rows, start=1)}
 
@@ -129,7 +129,7 @@ def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) 
 
 
 def _salvaged(side: bytes) -> str:
-    """Return the text of a damaged page with a mark; the export may be the user's only copy."""
+    """Return the text of a damaged page after a mark. It is exported because the user may have no other copy."""
     return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
 
 

@@ -1,4 +1,4 @@
-"""Checks of a whole file for damage: of a backup, or of a memory that this process has not opened."""
+"""Checks of whole files for damage: backups, and memories that this process has not opened."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +22,7 @@ BUSY_TIMEOUT_MS = 2_000
 
 
 def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
-    """Check a user's file with all its texts; see `Stores.examine`."""
+    """Check a user's file and read all of its texts; see `Stores.examine`."""
     require_version()
     path = database_file(data_folder, user_id)
     try:
@@ -39,16 +39,16 @@ def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
 
 
 def check_copy(path: Path) -> MemorySummary:
-    """Check a whole file for damage, and return its summary; the file is not changed.
+    """Check a whole file for damage, and return its summary. The file is not changed.
 
     Raises:
-        DamagedStoreError: The file is damaged, or another program made it.
-        NewerStoreError: A newer version made it.
-        StorageError: It cannot be read.
+        DamagedStoreError: The file is damaged, or was created by another program.
+        NewerStoreError: The file was created by a newer version of this program.
+        StorageError: The file cannot be read.
     """
     with translated(path):
         if not path.is_file() or path.stat().st_size == 0:
-            state = "is a folder; name a file in it" if path.is_dir() else "does not exist"
+            state = "is a folder; choose a file in it" if path.is_dir() else "does not exist"
             if path.is_file():
                 state = "is empty"
             msg = f"{path} is not a backup: it {state}"
@@ -69,14 +69,17 @@ def check_copy(path: Path) -> MemorySummary:
 
 
 def set_aside_foreign_locked(path: Path) -> None:
-    """Lock the folder, and rename a journal that does not belong to the file beside it."""
+    """Lock the file's folder, and rename the file's journal if it belongs to a different file."""
     with locked_folder(path.parent):
         set_aside_foreign(path)
 
 
 @contextmanager
 def reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
-    """Yield a connection that reads one state of a file; see `connect_to_read`."""
+    """Yield a connection in a read transaction, so that all reads see the same state of the file.
+
+    ``is_in_use`` must be true if other processes may write to the file.
+    """
     with closing(connect_to_read(path, is_in_use=is_in_use)) as connection:
         distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)

@@ -1,4 +1,4 @@
-"""Translation of errors of SQLite and the operating system into `StorageError`, with advice."""
+"""Translation of errors from SQLite and the operating system into `StorageError`, with advice for the user."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
 from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.places import lost_message, read_only_message, unwritable_reason
 
-# How long a connection waits for another process.
+# How long a connection waits until another process releases its lock.
 BUSY_TIMEOUT_MS = 30_000
 
 _WRITE_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
@@ -21,7 +21,7 @@ _READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Translate errors of SQLite and the operating system about a file.
+    """Translate errors from SQLite and the operating system that the block raises while it uses the file ``path``.
 
     Raises:
         DamagedStoreError: SQLite finds the file malformed.
@@ -33,30 +33,34 @@ def translated(path: Path) -> Iterator[None]:
         raise damaged(path, "SQLite finds it malformed") from error
     except apsw.Error as error:
         raise StorageError(_advice(error, path)) from error
-    except UnicodeDecodeError:  # not chained, as it contains the text
-        msg = f"{path} contains a text that is damaged on disk; restore a backup: memoryos-mcp restore FILE"
+    except UnicodeDecodeError:  # not chained, because it contains the text
+        msg = f"{path} contains text that is damaged on disk; restore a backup: memoryos-mcp restore FILE"
         raise StorageError(msg) from None
     except OSError as error:
         raise StorageError(_system_advice(error, path)) from error
 
 
 def damaged(path: Path, what: str) -> DamagedStoreError:
-    """Return the error for a file that is damaged or was made by another program; ``what`` is the reason."""
+    """Return the error for a file that is damaged or was created by another program. ``what`` describes the problem."""
     return DamagedStoreError(
-        f"{path} is damaged ({what}); it was left untouched. Restore a backup, or move the file away to start again"
+        f"{path} is damaged ({what}); it was not changed. Restore a backup, or move the file to another folder to "
+        "start with an empty memory"
     )
 
 
 def newer(path: Path, found: int) -> NewerStoreError:
-    """Return the error for a file that a newer version made; ``found`` is the file's version."""
+    """Return the error for a file that a newer version of this program created. ``found`` is the file's version."""
     return NewerStoreError(
-        f"{path} has version {found}, but this program supports up to {schema.CURRENT_VERSION}; it was left untouched. "
-        "Upgrade memoryos-mcp-server"
+        f"{path} has version {found}, but this program supports versions up to {schema.CURRENT_VERSION}; the file was "
+        "not changed. Upgrade memoryos-mcp-server"
     )
 
 
 def write_failure_reason(error: apsw.Error, path: Path) -> str | None:
-    """Return the message if a change was not written because of the disk or its permissions; else None."""
+    """Return the message for a change that could not be written because of the disk or its permissions.
+
+    The result is None for any other error.
+    """
     is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
     if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):
         return None
@@ -79,7 +83,7 @@ def _advice(error: apsw.Error, path: Path) -> str:
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
         return f"{path} could not be read; check the disk, and restore a backup if the disk is failing"
     if isinstance(error, apsw.FullError | apsw.IOError):
-        cause = "disk full or a size limit"
+        cause = "the disk is full, or a size limit was reached"
         return f"no space to write in {folder} ({cause}); nothing was stored. Free some space and try again"
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return f"{path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; nothing was stored. Try again"

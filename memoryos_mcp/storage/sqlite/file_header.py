@@ -1,4 +1,4 @@
-"""Checks of a file before its use: that this program made it, and its version."""
+"""Checks of a file before it is used: whether this program created it, and whether its version is supported."""
 
 import re
 from contextlib import closing
@@ -13,25 +13,30 @@ from memoryos_mcp.storage.sqlite.file_errors import damaged, newer
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
-# Tables of SQLite's ANALYZE; they do not change query results.
+# Tables that ANALYZE in SQLite creates. They do not affect the results of queries.
 _STATISTICS = frozenset({("table", f"sqlite_stat{number}") for number in (1, 3, 4)})
-# Tables that SQLite creates itself; their statements depend on its version.
+# Tables that SQLite creates itself. Their SQL statements depend on its version.
 _SHADOW_TABLES = re.compile(r"page_words_\w+")
-# SQLite adds quotes to renamed names, and otherwise does not change statements.
+# Removed before SQL statements are compared, because SQLite adds quotes to the names of renamed tables and columns.
 _QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
 _NAME_MAX_CHARS = 60
 
 
 def check_header(path: Path) -> None:
-    """Refuse a file whose first bytes show that it is damaged, foreign or newer, without opening it as a database."""
+    """Check the size and the first bytes of a file, without opening it as a database.
+
+    Raises:
+        DamagedStoreError: The file is damaged, or was created by another program.
+        NewerStoreError: The file was created by a newer version of this program.
+    """
     if not path.exists():
         return
     size = path.stat().st_size
     if size == 0:
         wal = path.with_name(path.name + "-wal")
         if wal.exists() and wal.stat().st_size > 0:
-            raise damaged(path, "it is empty although its journal is not")
-        # Another process may have created the tables and removed the mark meanwhile, so the size is checked again.
+            raise damaged(path, "it is empty, although its journal is not")
+        # The size is checked again, because another process may just have created the tables and removed the mark.
         if not beginning_mark(path).exists() and path.stat().st_size == 0:
             raise damaged(path, "it is empty")
         return
@@ -45,7 +50,12 @@ def check_header(path: Path) -> None:
 
 
 def check_content(connection: apsw.Connection, path: Path) -> int:
-    """Return the file's version; refuse a database that is damaged, or made by another program or a newer version."""
+    """Check the schema of a database and return its version, which is 0 for an empty file.
+
+    Raises:
+        DamagedStoreError: The database is damaged, or was created by another program.
+        NewerStoreError: The database was created by a newer version of this program.
+    """
     found = schema.version(connection)
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
     is_ours = connection.pragma("application_id") == schema.APPLICATION_ID
@@ -61,21 +71,21 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
 
 
 def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
-    """Return the statements that create the tables, indexes, triggers and views, by type and name."""
+    """Return a mapping from type and name of each table, index, trigger and view to the SQL that created it."""
     rows = connection.execute("SELECT type, name, tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema")
     return {(kind, name): sql for kind, name, sql in rows if (kind, name) not in _STATISTICS}
 
 
 @cache
 def our_schema(version: int) -> dict[tuple[str, str], str]:
-    """Return the schema that the migrations create; the first call for a version takes some milliseconds."""
+    """Return the schema that this program creates for a version. The first call for it takes some milliseconds."""
     with closing(apsw.Connection(":memory:")) as connection:
         schema.migrate(connection, "", version)
         return _schema(connection)
 
 
 def _foreign(found: dict[tuple[str, str], str], ours: dict[tuple[str, str], str]) -> str | None:
-    """Return a description of the first difference between a file's schema and ours; None if they are equal."""
+    """Return a description of the first difference between two schemas, or None if they are equal."""
     if found == ours:
         return None
     for kind, name in sorted(found.keys() | ours.keys()):

@@ -1,4 +1,4 @@
-"""Plans and receipts of forgetting: building, storing and reading them. The deletion itself is in `forgetting`."""
+"""Plans and receipts for forgetting: building, storing and reading them. Deletion is implemented in `forgetting`."""
 
 import json
 from collections.abc import Sequence
@@ -20,23 +20,26 @@ SAMPLES = 10
 
 
 def pages_between(connection: apsw.Connection, from_us: int | None, before_us: int | None) -> list[int]:
-    """Return the pages said at ``from_us`` or later and before ``before_us``; None is unlimited."""
+    """Return the ``seq`` of each page whose dialogue took place at or after ``from_us`` and before ``before_us``.
+
+    Times are in microseconds since 1970. None means no limit.
+    """
     sql = "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, 1 << 62)"
     return numbers(connection, f"{sql} ORDER BY seq", from_us, before_us)
 
 
 def has_fact(connection: apsw.Connection, fact: int) -> bool:
-    """Return whether a fact exists."""
+    """Return whether a fact with this number exists."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM facts WHERE fact = ?)", (fact,)).get)
 
 
 def has_trait(connection: apsw.Connection, dimension: str) -> bool:
-    """Return whether a trait exists."""
+    """Return whether a trait with this dimension exists."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM traits WHERE dimension = ?)", (dimension,)).get)
 
 
 def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
-    """Return the plan that forgets the given memories.
+    """Return a plan to forget the given memories.
 
     Raises:
         ArgumentError: A memory does not exist.
@@ -70,7 +73,7 @@ def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
 
 
 def everything(connection: apsw.Connection) -> ForgetPlan:
-    """Return the plan that forgets all current memories."""
+    """Return a plan to forget all current memories."""
     newest = newest_seq(connection)
     return ForgetPlan(
         runs=((1, newest),) if newest else (),
@@ -81,7 +84,7 @@ def everything(connection: apsw.Connection) -> ForgetPlan:
 
 
 def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
-    """Return the beginnings of up to `SAMPLES` memories of a plan: its facts and traits, then its first pages."""
+    """Return the beginnings of at most `SAMPLES` memories in a plan: first facts, then traits, then pages."""
     found: list[tuple[Any, ...]] = []
     if plan.refuses:
         sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
@@ -108,14 +111,17 @@ def store_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_u
 
 
 def stored_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
-    """Return the plan stored under a handle; None if it is missing or expired."""
+    """Return the plan that was stored under a handle, or None if it does not exist or has expired."""
     sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
     plan = connection.execute(sql, (handle, now_us)).get
     return None if plan is None else ForgetPlan.from_json(plan)
 
 
 def store_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
-    """Store the receipt of a completed plan; delete the plan, and other plans that contain deleted traits."""
+    """Store and return the receipt of a completed plan.
+
+    The plan is deleted, and so are other plans that contain deleted traits.
+    """
     connection.execute(
         "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
         "WHERE value NOT IN (SELECT dimension FROM traits))",
@@ -138,15 +144,15 @@ def receipts(connection: apsw.Connection) -> list[ForgetReceipt]:
 
 
 def forget_epoch(connection: apsw.Connection) -> int:
-    """Return the forget epoch: how often something was forgotten."""
+    """Return the forget epoch: the number of times that something was forgotten."""
     return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
 
 
 def unpurged(connection: apsw.Connection) -> list[str]:
-    """Return the names of the receipts whose forgotten content may not yet be overwritten."""
+    """Return the names of the receipts whose forgotten content may still be in the files."""
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
 
 def mark_purged(connection: apsw.Connection, names: Sequence[str]) -> None:
-    """Mark receipts whose forgotten content was overwritten in the files."""
+    """Mark receipts as purged: their forgotten content was overwritten in the files."""
     connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

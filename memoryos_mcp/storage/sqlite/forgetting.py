@@ -1,7 +1,7 @@
-"""Forgetting: deletes pages, facts and traits with everything derived from them. The caller opens the transaction.
+"""Deletion of pages, facts and traits, and of everything derived from them. The caller must open the transaction.
 
-Text that was derived from several pages may quote each of them. It is deleted together with any of these pages, and
-later derived again from the remaining ones.
+Text that was derived from several pages may quote any of them. If one of the pages is deleted, the text is deleted too,
+and is later derived again from the remaining pages.
 """
 
 import json
@@ -36,8 +36,8 @@ REASON_LOST = "Seen in the pages that are left."
 
 _WORD = re.compile(r"[^\W_]+")
 _GOING = "(SELECT seq FROM temp.going)"
-# Queries for the texts that were derived from pages and may quote them; the first column is the key. Facts without
-# evidence and those of the user quote no pages.
+# Queries for texts that were derived from pages and may quote them. The first column is the key. Facts without evidence
+# and facts that the user stated do not quote pages.
 _FACTS = (
     f"SELECT fact, text FROM facts WHERE learned_by <> '{LEARNED_BY_USER}' "  # noqa: S608 - constant
     "AND fact IN (SELECT fact FROM fact_evidence)"
@@ -48,12 +48,12 @@ _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
 
 
 def dry_run(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
-    """Return what a plan would forget, without changing anything."""
+    """Return the number of memories of each kind that a plan would forget, without changing anything."""
     return rolled_back(connection, lambda: _carry_out(connection, plan))
 
 
 def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
-    """Carry out the plan stored under a handle; see `UserData.forget`."""
+    """Carry out the plan that was stored under a handle; see `UserData.forget`."""
     known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
     if known:
         return known[0]
@@ -62,7 +62,10 @@ def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetRece
 
 
 def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
-    """Carry out a plan and store its receipt; background writes based on earlier reads then fail."""
+    """Carry out a plan, and store and return its receipt.
+
+    All leases end, so that background work cannot store results that are based on deleted memories.
+    """
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
     return store_receipt(connection, receipt, counts, now_us)
@@ -72,7 +75,7 @@ def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: 
 
 
 def missing_summaries(connection: apsw.Connection, after: SummaryCursor, limit: int) -> MissingSummaries:
-    """Return the next chains and segments without a summary, at most ``limit`` of each."""
+    """Return chains and segments that have no summary; see `UserData.missing_summaries`."""
     sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
     chains = numbers(connection, sql, after.chain, limit)
     sql = "SELECT segment FROM segments WHERE summariser = '' AND segment > ? ORDER BY segment LIMIT ?"
@@ -88,7 +91,7 @@ def missing_summaries(connection: apsw.Connection, after: SummaryCursor, limit: 
 def set_summaries(
     connection: apsw.Connection, found: MissingSummaries, digests: Sequence[Digest], summariser: str
 ) -> bool:
-    """Set missing summaries; see `UserData.set_summaries`."""
+    """Store new summaries of chains and segments; see `UserData.set_summaries`."""
     if forget_epoch(connection) != found.forget_epoch:
         return False
     for number, digest in zip(found.chains, digests, strict=False):
@@ -123,7 +126,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     _delete_traits(connection, traits)
     _clear_summaries(connection, chains, segments)
     if said:
-        # Other texts may quote the pages too: of an earlier chain or segment, or by an LLM that did not cite the page.
+        # Other texts may quote the pages too, for instance if a page was moved or an LLM did not cite it as evidence.
         lost = _lost_words(connection, said)
         others = _keys_with(connection, _FACTS, lost)
         again |= _remaining_evidence(connection, others)
@@ -146,7 +149,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
 
 
 def _list_pages(connection: apsw.Connection, plan: ForgetPlan) -> int:
-    """Fill a temporary table with the pages to be deleted, and return their number."""
+    """Fill the temporary table ``going`` with the pages to be deleted, and return their number."""
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY); DELETE FROM temp.going")
     connection.executemany("INSERT INTO temp.going SELECT seq FROM pages WHERE seq BETWEEN ? AND ?", plan.runs)
     return int(connection.execute("SELECT count(*) FROM temp.going").get)
@@ -163,7 +166,7 @@ def _refuse(connection: apsw.Connection, plan: ForgetPlan, newest: int) -> None:
 
 
 def _facts_without_evidence(connection: apsw.Connection) -> list[int]:
-    """Return the facts that no remaining page states, except those of the user, which need no page."""
+    """Return the facts that are stated only in pages to be deleted, except those that the user stated directly."""
     return numbers(
         connection,
         f"SELECT DISTINCT fact FROM fact_evidence AS e JOIN facts USING (fact) WHERE seq IN {_GOING} "  # noqa: S608
@@ -185,16 +188,19 @@ def _traits_without_evidence(connection: apsw.Connection) -> list[str]:
 
 
 def _remaining_evidence(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
-    """Return the remaining pages that are evidence of facts to be deleted."""
+    """Return the pages that are evidence of the given facts and are not to be deleted."""
     sql = f"SELECT seq FROM fact_evidence WHERE fact = ? AND seq NOT IN {_GOING}"  # noqa: S608 - constant
     return {seq for fact in facts for seq in numbers(connection, sql, fact)}
 
 
 def _drop_pages(connection: apsw.Connection) -> set[str]:
-    """Delete the pages with their index entries and vectors; return their words, or an empty set if no page remains."""
+    """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
+
+    Return the words of the deleted pages, or an empty set if no pages remain.
+    """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
-        # As bytes, because the text of a damaged page may not be valid UTF-8.
+        # The texts are read as bytes, because the text of a damaged page may not be valid UTF-8.
         sql = f"SELECT CAST(user_input AS BLOB), CAST(agent_response AS BLOB) FROM pages WHERE seq IN {_GOING}"  # noqa: S608
         for sides in connection.execute(sql):
             said.update(*(_words(side.decode(errors="replace")) for side in sides))
@@ -220,7 +226,7 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
 
 
 def _drop_facts(connection: apsw.Connection, facts: Sequence[int], plan: ForgetPlan) -> None:
-    # Forgetting a fact by its id does not restore the facts that it superseded.
+    # If a fact is forgotten by its id, the facts that it superseded do not become current again.
     for fact in plan.facts if plan.refuses else ():
         connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
     drop_facts(connection, facts)
@@ -233,7 +239,10 @@ def _delete_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
 
 
 def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
-    """Clear the reasons and history of traits, which may quote deleted pages, and the history of deleted traits."""
+    """Replace the reasons of traits and delete their history, because both may quote deleted pages.
+
+    The history of deleted traits is deleted too.
+    """
     for dimension in dimensions:
         connection.execute(
             "UPDATE traits SET reason = ? WHERE dimension = ? AND learned_by <> ?",
@@ -245,7 +254,7 @@ def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
 
 
 def _clear_summaries(connection: apsw.Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
-    """Delete the empty ones of these chains and segments, and the summaries and vectors of the others."""
+    """Delete the given chains and segments that have no pages left. Delete the summaries and vectors of the others."""
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
         connection.execute(
@@ -264,7 +273,7 @@ def _clear_summaries(connection: apsw.Connection, chains: Sequence[int], segment
 
 
 def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
-    """Return the words of deleted pages that occur in derived text, but not in any remaining page."""
+    """Return those words of deleted pages that occur in derived texts, but not in any remaining page."""
     derived: set[str] = set()
     for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):
         for _, *texts in connection.execute(sql):
@@ -273,13 +282,13 @@ def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
 
 
 def _keys_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> list[Any]:
-    """Return the keys of the rows of a query for texts that contain a lost word."""
+    """Return the key of each row of a query whose texts contain a lost word; see `_lost_words`."""
     rows = all_rows(connection, sql)
     return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 
 
 def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
-    """Mark pages to be read again for profile and knowledge."""
+    """Mark pages as unread, so that they are read again for the profile and for facts."""
     listed = json.dumps(sorted(pages))
     here = "seq IN (SELECT value FROM json_each(?)) AND tier = 'mid_term'"
     segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE {here}", listed)  # noqa: S608 - constant
@@ -292,6 +301,9 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, lower-cased; letters of other scripts in the text do not change the ASCII words."""
+    """Return the lower-cased words of a text.
+
+    If the text is not ASCII, the words that `text.terms.words` returns are added.
+    """
     plain = _WORD.findall(text.lower())
     return plain if text.isascii() else [*plain, *words(text)]
