@@ -1,4 +1,4 @@
-"""Patterns for English statements about likes, habits, tools and possessions, and for the end of earlier statements."""
+"""Patterns for English statements about likes, habits, tools and possessions, and about the end of these."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import DO_REGULARLY, FOOD, OWNED, PLAY, REGULARLY, RUN_OF, THING
 from memoryos_mcp.llm.extractive.patterns.vocabulary import (

@@ -1,4 +1,4 @@
-"""Parts of patterns that several tables use."""
+"""Regular expressions that several tables of patterns share."""
 
 Row = tuple[str | None, str]
 """The slot that a statement fills, or None, and the pattern for its beginning."""
