@@ -51,7 +51,7 @@ class Run:
     """Consecutive pages of a batch, each of which continues the previous one.
 
     Attributes:
-        pages: The ``seq`` of each page; at least one page.
+        pages: The ``seq`` numbers of the pages, at least one.
         summary: Summary of the whole chain. If the run continues the page before the batch, the summary includes the
             earlier pages of the chain. It is empty if the chain must be summarised again.
         is_whole: Whether the summary also covers the chain's earlier pages.
@@ -68,10 +68,10 @@ class Topic:
 
     Attributes:
         digest: Keywords and summary of the pages, or of the whole segment if ``segment`` is set.
-        pages: The ``seq`` of each page; at least one page.
+        pages: The ``seq`` numbers of the pages, at least one.
         segment: The segment of ``Surroundings.segments`` to which the pages belong. If it is None, the caller chooses a
             segment by its score.
-        apart_from: Numbers of the segments to which the pages must not be added, whatever the scores are.
+        apart_from: Numbers of the segments to which the pages must not be added, regardless of their scores.
     """
 
     digest: Digest
@@ -120,7 +120,7 @@ class Analyst(Protocol):
     async def joined_digest(
         self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[Page]]]
     ) -> Digest:
-        """Return the new digest of a segment to which topics were added. Makes no network call.
+        """Return the new digest of a segment to which topics were added. This needs no network call.
 
         Args:
             known: The segment before the topics were added; None for a new segment.
@@ -130,7 +130,7 @@ class Analyst(Protocol):
         ...
 
     async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[Page]]]) -> str:
-        """Return the new summary of a chain to which a run was added. Makes no network call.
+        """Return the new summary of a chain to which a run was added. This needs no network call.
 
         Args:
             earlier: The chain's previous summary.

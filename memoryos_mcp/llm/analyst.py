@@ -132,7 +132,10 @@ class LlmAnalyst:
 
 
 def _covers(topic: Topic, known: Segment) -> bool:
-    """Return whether a topic's digest covers a segment: the prompt contained the segment's present summary."""
+    """Return whether a topic's digest covers a segment.
+
+    This is the case if the prompt contained the segment's present summary.
+    """
     shown = topic.segment
     return shown is not None and (shown.segment, shown.summary) == (known.segment, known.summary)
 

@@ -162,11 +162,11 @@ class ApiClient:
     async def post(
         self, send: Callable[["openai.AsyncOpenAI"], Awaitable[Any]], to_error: Callable[[ErrorResponse], ModelError]
     ) -> bytes:
-        """Send a request and return the body of the response, which has status 200.
+        """Send a request and return the body of the response.
 
         Args:
             send: Sends the request and returns the raw response.
-            to_error: Returns the error to raise for a response with any other status.
+            to_error: Returns the error to raise for a response with a status other than 200.
 
         Raises:
             ModelError: There was no response within the time limit, or its status was not 200. The error is a
@@ -188,12 +188,12 @@ class ApiClient:
     ) -> None:
         """Send a request and pass the body of the response to ``on_part`` as it arrives.
 
-        The response has status 200. The errors are those of `post`.
+        The errors are the same as those of `post`.
 
         Args:
             start: Sends the request and yields the response before its body has arrived.
             on_part: Called with each part of the body.
-            to_error: Returns the error to raise for a response with any other status.
+            to_error: Returns the error to raise for a response with a status other than 200.
         """
 
         async def read(client: "openai.AsyncOpenAI") -> None:
@@ -243,7 +243,7 @@ class ApiClient:
     def _translated_errors(self, to_error: Callable[[ErrorResponse], ModelError]) -> Iterator[None]:
         """Raise our own errors in place of the library's errors.
 
-        The library's errors contain the server's message, so they must not become the cause of ours.
+        The library's errors contain the server's message, so they must not become the cause of our errors.
         """
         import openai
 

@@ -1,6 +1,6 @@
 """Translates error responses of OpenAI-compatible APIs into errors with our own messages.
 
-Errors about the content of a request differ between LLMs and embedding models. The client of each translates them.
+Errors about the content of a request differ between LLMs and embedding models, so they are translated by the clients.
 """
 
 import re
@@ -60,7 +60,7 @@ def _passing(response: ErrorResponse, api: Api) -> ModelError:
     if response.status == 429:
         text = f"{where} accepts no more calls at present ({label}); if this persists, {api.wording.rate_limit_advice}"
     else:
-        text = f"{where} failed ({label}), perhaps because of overload; the reason may be in the server's log"
+        text = f"{where} failed ({label}), perhaps because of overload; look for the reason in the server's log"
     return PassingError(text, retry_after_s=wait_s)
 
 

@@ -18,12 +18,14 @@ SHOWN_BACK_MAX_CHARS = 8_000
 async def ask(
     chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T], limiter: CapacityLimiter
 ) -> T:
-    """Send a request and return the value that ``read`` makes of the reply.
+    """Send a request and return the value that ``read`` makes from the reply.
+
+    If the reply is invalid, the model is asked once to correct it.
 
     Args:
         chat: The chat model.
         request: A request whose ``form`` is set.
-        read: Turns the reply's JSON object into a value, or raises ReplyFormatError. The second argument is true for
+        read: Turns the reply's JSON object into a value, or raises ReplyFormatError. Its second argument is true for
             the corrected reply. In that case, ``read`` should use the valid parts and ignore the others.
         limiter: Limits the number of threads that parse replies. Repairing invalid JSON may take seconds.
 

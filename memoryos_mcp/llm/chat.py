@@ -105,7 +105,8 @@ class ChatModel(Protocol):
 
         Args:
             request: The request.
-            listener: Called with each piece of the reply's text. If no error is raised, it has received the whole text.
+            listener: Called with each piece of the reply's text. If no error is raised, the listener has received the
+                whole text.
 
         Raises:
             ModelError: There was no reply within the time limit, or the endpoint refused the request. The message says
@@ -119,7 +120,7 @@ class ChatModel(Protocol):
 
 
 class ForgetEpochs(Protocol):
-    """The forget epoch of one user's memory."""
+    """Access to the forget epoch of one user's memory."""
 
     async def forget_epoch(self) -> int:
         """Return the current forget epoch, which increases with each forget operation.

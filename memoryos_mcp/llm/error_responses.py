@@ -1,4 +1,4 @@
-"""Translates error responses of an LLM endpoint into exceptions, some of which contain simpler dialects to try next.
+"""Translates error responses of an LLM endpoint into exceptions. Some exceptions contain simpler dialects to try next.
 
 A dialect is a set of request parameters, as defined in `providers`.
 """
@@ -16,7 +16,7 @@ _PLAINER_FORMAT = {ReplyFormat.JSON_SCHEMA: ReplyFormat.JSON_OBJECT, ReplyFormat
 
 
 class DialectError(ModelError):
-    """The endpoint refused the dialect of a request.
+    """The endpoint refused the dialect of a request, which is the set of its parameters.
 
     Args:
         text: The message for the user: what is wrong and what to do.

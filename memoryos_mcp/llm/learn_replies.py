@@ -212,7 +212,7 @@ class LearnReading:
 
 
 def cited(places: Sequence[int], pages: int) -> list[int]:
-    """Return the valid page numbers, which start at 1, without repeats.
+    """Return the valid page numbers without repeats. The first page has the number 1.
 
     Args:
         places: The page numbers in a reply.

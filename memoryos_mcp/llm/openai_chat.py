@@ -1,4 +1,4 @@
-"""The network client for chat models. It works with all endpoints of the OpenAI chat API, even incomplete ones."""
+"""The network client for chat models. It works with any server that implements the OpenAI chat API, even partially."""
 
 import asyncio
 import json
@@ -50,12 +50,13 @@ class _Tokens(BaseModel):
 class OpenAIChat:
     """A client for one endpoint of the OpenAI chat API. Share one client between all callers, and close it after use.
 
-    The client finds out which dialect the endpoint accepts and uses that dialect for later calls.
+    The client finds out which dialect, or set of request parameters, the endpoint accepts. It uses that dialect for
+    later calls.
 
     Args:
         endpoint: The model and its API.
         timeout_s: Time limit for a reply, in seconds, from the request to the last byte of the reply.
-        max_concurrent_calls: Maximum number of concurrent requests. Further requests wait until another one has ended.
+        max_concurrent_calls: Maximum number of concurrent requests. Further requests wait until one has ended.
         pause: Waits for the given number of seconds.
     """
 

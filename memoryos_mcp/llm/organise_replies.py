@@ -144,8 +144,8 @@ class OrganiseReading:
     ) -> tuple[Run, ...]:
         """Return the runs of the batch.
 
-        If the reply contains no summary of a run, the summary of the first page's topic is used. Otherwise, the summary
-        quotes the pages of the run.
+        If the reply contains no summary of a run, the summary of the first page's topic is used. If that is missing too,
+        the summary is made of quotes from the run's pages.
         """
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
@@ -169,7 +169,7 @@ def _problem_of_chain(chain: _ChainReply) -> str | None:
 
 
 def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
-    """Return the digest of a topic. If the reply lacks its keywords or summary, they are taken from its pages."""
+    """Return the digest of a topic. Keywords or a summary that the reply lacks are derived from the topic's pages."""
     named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
     keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX]
     summary = shorten(topic.summary, SUMMARY_MAX_CHARS)

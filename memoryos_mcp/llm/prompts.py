@@ -147,8 +147,8 @@ def learn_request(
 
     Args:
         pages: Pages in order of arrival.
-        around: The traits, facts and corrections to show. If it says that the facts of the pages are already known, the
-            prompt contains only the user's messages.
+        around: The traits, facts and corrections to show. If ``is_read`` is set, the prompt contains only the user's
+            messages.
         dimensions: Profile dimensions that the user has added to the catalogue.
         max_prompt_tokens: Maximum number of tokens in the prompt. The longest pages are shortened to fit.
     """
@@ -251,14 +251,24 @@ def _page_lines(views: Sequence[Page], room: int, *, is_of_user: bool = False) -
 
 
 def _of_user(page: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the beginning of the user's message. If that message is empty, use the assistant's."""
+    """Return a page that contains only the beginning of the user's message.
+
+    If the user's message is empty, the assistant's message is used instead.
+    """
     said = page.get("user") or page.get("assistant")
     who = "user" if "user" in page else "assistant"
     return {who: shorten(str(said), USER_SHOWN_MAX_CHARS)}
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the highest token limit per page with which all pages fit into ``room``; None if no limit is needed."""
+    """Return the highest limit of tokens per page with which all pages fit into ``room``.
+
+    The result is None if all pages fit without a limit.
+
+    Args:
+        tokens: The number of tokens of each page.
+        room: The number of tokens available for all pages.
+    """
     if sum(tokens) <= room:
         return None
     left = room

@@ -173,8 +173,8 @@ class Endpoint:
 def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint | None:
     """Return the configured LLM endpoint; None if no LLM is configured.
 
-    If `llm_provider` is set, the provider's default address is used, and its key is read from the environment. The
-    settings `openai_base_url` and `openai_api_key` take precedence over both.
+    If `llm_provider` is set, that provider's default address is used, and the provider's key is read from the
+    environment. The settings `openai_base_url` and `openai_api_key` take precedence over both.
 
     If `llm_provider` is not set, a usable `openai_api_key` selects OpenAI, or the server at `openai_base_url`. A base
     URL without a usable key selects a server that needs no key. If that URL belongs to a provider that needs a key, the
@@ -200,7 +200,7 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
 
 
 def is_reasoning_model(model: str) -> bool:
-    """Return whether a model reasons before it replies, according to its name.
+    """Return whether a model's name shows that the model reasons before it replies.
 
     Such models accept no temperature and need more tokens.
     """
@@ -251,7 +251,7 @@ def _endpoint(
 
 
 def _provider_at(url: str) -> LlmProvider | None:
-    """Return the provider to which the host of a URL belongs; None if it belongs to none."""
+    """Return the provider to which the host of a URL belongs; None for other hosts."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     for provider, preset in PRESETS.items():
         if any(host == known or host.endswith(f".{known}") for known in preset.hosts):

@@ -24,8 +24,8 @@ class ReplayChat:
     The file contains lines of a `RecordingChat` log, lines of a batch's output, or both. If it contains several replies
     to a request, the last one is used. The file is read on first use, and again whenever it has changed.
 
-    A request without a reply is written to ``<stem>.missing.jsonl`` in the same folder, as a line of a batch's input.
-    Each request is written only once. Delete that file after adding its replies.
+    Requests without a reply are written to ``<stem>.missing.jsonl`` in the same folder, as lines of a batch's input.
+    Each request is written only once. Delete this second file after adding its replies to the first file.
 
     Args:
         path: The file with the replies. It need not exist yet.
@@ -78,12 +78,12 @@ class ReplayChat:
         except OSError as error:
             msg = (
                 f"{self._path} contains no reply to request {key}, and {self._missing_path} cannot be written "
-                f"({reason(error)}); allow this account to write to the folder, then try again"
+                f"({reason(error)}); make the folder writable by this account, then try again"
             )
             raise ModelError(msg) from error
         msg = (
-            f"{self._path} contains no reply to request {key}; send the file {self._missing_path}, which contains the "
-            "request, as a batch, and add the output lines to the replay file"
+            f"{self._path} contains no reply to request {key}; send {self._missing_path}, which contains this request, "
+            "to a batch API, and add the output lines to the replay file"
         )
         raise ModelError(msg)
 

@@ -140,14 +140,14 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Return the whole numbers in a value: a number, a string, or a list of these."""
+    """Return the whole numbers in a value, which may be a number, a string, or a list of these."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]
 
 
 def text_of(value: object) -> str:
-    """Return a text with single spaces and without repetitions; empty if the text means "nothing"."""
+    """Return the text in a value, with single spaces and without repetitions; empty if the text means "nothing"."""
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str) or is_nothing(value):
@@ -171,7 +171,7 @@ def checked(
     Args:
         found: The items in the reply.
         what: The name of an item in messages, such as "fact".
-        model: The schema of an item.
+        model: The Pydantic model of an item.
         problem: Returns what is wrong with an item; None if the item is valid.
         right_share: Minimum share of valid items, from 0 to 1. If there are invalid items, at least one item must be
             valid. With None, all items may be invalid.
@@ -249,6 +249,6 @@ def _mended(text: str) -> dict[str, Any]:
 
 
 def _problem_text(error: ValidationError) -> str:
-    """Return a description of the first problem, which quotes nothing from the reply."""
+    """Return a description of the first problem, without a quote from the reply."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{first['loc'][0] if first['loc'] else 'it'} is not as asked ({first['type']})"

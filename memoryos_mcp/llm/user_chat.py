@@ -28,7 +28,7 @@ class Account(ForgetEpochs, Protocol):
         ...
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add the tokens of a call; ``usage`` is None if there was no reply."""
+        """Count a call and its tokens; ``usage`` is None if there was no reply."""
         ...
 
 
@@ -46,16 +46,16 @@ class Spent:
 
 
 class Tally:
-    """Totals of the calls of all users since the process started, by purpose.
+    """The totals of all users' calls since the process started, by purpose.
 
-    The counts of each single user are stored in the user's file.
+    Each user's own counts are stored in that user's file.
     """
 
     def __init__(self) -> None:
         self.spent = {purpose: Spent() for purpose in Purpose}
 
     def add(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add the tokens of a call; ``usage`` is None if there was no reply."""
+        """Count a call and its tokens; ``usage`` is None if there was no reply."""
         spent = self.spent[purpose]
         if usage is None:
             spent.failed_calls += 1
@@ -68,8 +68,8 @@ class Tally:
 class UserChat:
     """A chat model that counts its calls, and refuses further calls once the day's token budget is spent.
 
-    If something is forgotten after the memory was read for a request, the request is not sent. If it was already sent,
-    its reply is discarded.
+    If anything in the memory is forgotten after it was read for a request, the request is not sent. If the request was
+    already sent, its reply is discarded.
 
     Args:
         chat: The chat model that replies.

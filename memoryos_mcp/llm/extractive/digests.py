@@ -189,7 +189,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
 
 
 def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[str, float]:
-    """Return the terms with the highest total weight over all pages, in descending order, with their total weights."""
+    """Return the terms with the highest total weights over all pages, each with its weight, in descending order."""
     total: dict[str, float] = defaultdict(float)
     for page in said:
         for root, weight in page.terms.items():

@@ -188,7 +188,7 @@ def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[Knowledg
 
 
 def _without_idle_guesses(said: Sequence[Statement], known: _FactIndex) -> list[Statement]:
-    """Return the statements without the guesses that are not needed, because the same slot has a stated answer."""
+    """Return the statements, except guesses about slots for which an answer was stated."""
     filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
 
     def is_idle(statement: Statement) -> bool:
@@ -227,7 +227,7 @@ def _resolve_slot(
         added: The statements to add as facts, each with the numbers of the facts that it supersedes.
 
     Returns:
-        Those of the page's statements that contain more than the answer, without their slot.
+        Copies of the page's statements that contain more than the answer. The copies have no slot.
     """
     newest = group[-1]
     same = [statement for statement in group if _is_same_answer(newest, statement)]
@@ -275,7 +275,7 @@ def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -
 
 
 def _is_over(fact: Fact, known: _FactIndex) -> bool:
-    """Return whether a fact that contains the ended stems ends. Only positive statements in the first person do."""
+    """Return whether a later statement may end a fact. Only positive statements in the first person can be ended."""
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None
 

@@ -55,8 +55,8 @@ class Statement:
     Attributes:
         about: Whether it is about the user or the assistant.
         text: The quoted text, with white space collapsed and with the dates of relative days in brackets.
-        slot: The slot that it fills; None if it fills none.
-        value: The stems of its answer; empty if it fills no slot.
+        slot: The slot that it fills, such as "lives"; None if it fills none.
+        value: The stems of the answer that fills the slot; empty if there is no slot.
         said_at: The time of its page.
         pages: The ids of its pages, by ``seq``.
         kind: Whether it is a statement or a wish.
@@ -192,7 +192,10 @@ def _asks_for_text(text: str) -> bool:
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return a sentence up to its request for a text, and whether the following sentences are about the user."""
+    """Return the part of a sentence before a request for a text, and whether later sentences are about the user.
+
+    If the sentence contains no such request, the whole sentence is returned.
+    """
     made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
         return sentence[: asked.start()], context.FOR_OTHERS.search(sentence, asked.start()) is None
@@ -278,7 +281,7 @@ def _elided(text: str, table: Table) -> Answer | None:
 
 
 def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield the statement in a text, or the two statements if it contains two with the same subject.
+    """Yield the statement in a text, or both statements if the text contains two with the same subject.
 
     Further facts about the speaker in the same text are also yielded, such as the age in "I'm Tom, 41".
     """

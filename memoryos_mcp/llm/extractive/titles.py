@@ -1,8 +1,8 @@
 """Titles of topics, for display.
 
 Pages are matched with segments by keywords, so the keywords must not change. But some keywords mean little on their own
-("going", "act"), and several topics may share a keyword. A title consists of the other keywords, and joins keywords
-that are adjacent in the summary. If only one ordinary word is left, the title is a quote from the summary instead.
+("going", "act"), and several topics may share a keyword. A title consists of the other keywords. Keywords that are
+adjacent in the summary are joined. If only one ordinary word is left, the title is a quote from the summary instead.
 Titles are computed from segments alone, so they are not stored.
 """
 
@@ -102,7 +102,10 @@ def _title(segment: Segment, owners: Mapping[str, int]) -> str:
 
 
 def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
-    """Return the first keywords in their original spelling. Keywords that are adjacent in a quote are joined."""
+    """Return the parts of a title: the first keywords in their original spelling.
+
+    Keywords that are adjacent in a quote are joined to one part.
+    """
     runs = sorted((run for quote in quotes for run in _runs(quote, frozenset(keywords))), key=len, reverse=True)
     parts: list[str] = []
     used: set[str] = set()

@@ -93,7 +93,10 @@ def _message(page: Page) -> _Message:
 
 @cache
 def _cues() -> dict[str, frozenset[str]]:
-    """Return the dimensions to which each cue belongs. A cue is one word, or several words joined by single spaces."""
+    """Return each cue with the dimensions to which it belongs.
+
+    A cue is one word, or several words joined by single spaces.
+    """
     source = resources.files("memoryos_mcp.llm.extractive") / "data" / "interests.json"
     found: dict[str, set[str]] = {}
     for dimension, cues in json.loads(source.read_text(encoding="utf-8")).items():
@@ -131,7 +134,7 @@ class _Interest:
     Attributes:
         cues: The number of sentences with each cue.
         pages: The pages with cues, by ``seq``.
-        quote: The best sentence to quote, with its score before it.
+        quote: The score of the best sentence to quote, and the sentence.
     """
 
     cues: Counter[str]

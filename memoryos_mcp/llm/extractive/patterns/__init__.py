@@ -2,8 +2,8 @@
 
 A row consists of a slot and a regular expression for the beginning of a statement. A slot, such as "lives", has only
 one valid answer at a time. The slot is None for statements that may be valid side by side. In a row with a slot, the
-group ``value`` of the regular expression matches the answer. A slot may contain the names of other groups in braces. A
-group ``ends`` matches an earlier statement that is no longer valid.
+group ``value`` of the regular expression matches the answer. A slot may contain the names of other groups in braces.
+The group ``ends`` matches an earlier statement that is no longer valid.
 """
 
 import re
@@ -99,7 +99,7 @@ class Group:
     patterns: dict[str, tuple[Pattern, ...]]
 
     def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-        """Return the first pattern that matches at ``start``, with its match; None if no pattern matches."""
+        """Return the first pattern with a match at ``start``, together with the match; None if there is none."""
         first = text[start : start + 1].lower()
         has_adverb = True
         if first in {"i", "w"}:
@@ -123,7 +123,7 @@ class Table:
 
 @lru_cache(256)
 def first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-    """Return the first pattern of a table that matches at ``start``, with its match; None if no pattern matches."""
+    """Return the first pattern in a table with a match at ``start``, together with the match; None if there is none."""
     said = _words_of(text)
     for group in table.groups:
         if not group.needs or _may_be_in(group, said):
@@ -161,7 +161,7 @@ def greeted_table() -> Table:
 
 @cache
 def names_of(table: Table) -> Table:
-    """Return a table with only those patterns of a table that have the slot "name"."""
+    """Return a copy of a table that contains only the patterns for the slot "name"."""
     groups = (
         (
             group.needs,
