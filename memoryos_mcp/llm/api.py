@@ -37,7 +37,7 @@ FIRST_PAUSE_S = 1.0
 # Longer than any error message. If a body repeats the whole prompt, only its beginning is searched.
 TEXT_READ_CHARS = 20_000
 
-# The client requires a key; servers that need none ignore it.
+# The library requires a key. Servers that need no key ignore it.
 _NO_KEY = "none"
 _FOREIGN_LOGGERS = ("openai", "httpx2", "httpcore2")
 _REINSTALL = "the library openai cannot be imported; reinstall this program"
@@ -204,9 +204,8 @@ class ApiClient:
                     async with start(client) as response:
                         async for part in response.iter_bytes():
                             on_part(part)
-                except (
-                    httpx2.HTTPError
-                ) as error:  # the library does not translate errors that occur while the body is read
+                except httpx2.HTTPError as error:
+                    # The library does not translate errors that occur while the body is read.
                     raise self._unreachable(error) from None
 
         await self._in_time(read)

@@ -13,7 +13,7 @@ LONGEST_RETRY_AFTER_S = 60.0
 _NO_SUCH_MODEL = re.compile(
     r"model_?not_?found|(?:no such|invalid|unknown) model|model\b.{0,80}(?:not exist|not found|unknown)"
 )
-# Without "billing": rate-limit messages link to a page of that name.
+# "billing" is not included, because rate-limit messages link to a page of that name.
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient balance|credit balance is too low|arrearage")
 
 

@@ -165,7 +165,7 @@ def _open(
     parameters: Mapping[str, Any], dialect: Dialect, client: "openai.AsyncOpenAI"
 ) -> AbstractAsyncContextManager[Any]:
     body = {**parameters["extra_body"], "stream": True}
-    # A server that refuses a cap probably refuses this option too. Its tokens are estimated instead.
+    # A server that refuses a cap probably refuses this option too. Tokens are then estimated.
     if dialect.cap is not None:
         body["stream_options"] = {"include_usage": True}
     return client.chat.completions.with_streaming_response.create(**{**parameters, "extra_body": body})
@@ -177,7 +177,7 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
     body: dict[str, Any] = {"messages": messages}
     if request.form is not None:
         if dialect.reply_format is not ReplyFormat.JSON_SCHEMA:
-            # At the end, so that the beginning of the system message is equal for all calls of a purpose.
+            # The form is added at the end, so that the system message begins the same for all calls with a purpose.
             messages[0]["content"] += _form_in_words(request.form)
         if (response_format := _response_format(request.form, endpoint, dialect)) is not None:
             body["response_format"] = response_format
@@ -199,7 +199,7 @@ def _response_format(form: ReplyForm, endpoint: Endpoint, dialect: Dialect) -> d
 
 def _without_lengths(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        # The value of a property with such a name would be a schema, not a number.
+        # If a property has such a name, its value is a schema, not a number.
         return {
             name: _without_lengths(value)
             for name, value in schema.items()

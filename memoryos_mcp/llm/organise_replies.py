@@ -144,7 +144,7 @@ class OrganiseReading:
     ) -> tuple[Run, ...]:
         """Return the runs of the batch.
 
-        If the reply contains no summary of a run, the summary of the first page's topic is used. If that is missing too,
+        If the reply contains no summary of a run, the summary of the first page's topic is used. If that is missing,
         the summary is made of quotes from the run's pages.
         """
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]

@@ -37,7 +37,7 @@ SENTENCE_ASKED_CHARS = 200
 DATE_CHARS = 10
 SLOT_CHARS = 40
 EVIDENCE_ASKED = 3
-# One fact is requested per this many tokens of pages, but at least the minimum.
+# One fact is requested for this number of tokens in the pages, but never fewer facts than the minimum.
 TOKENS_PER_FACT_ASKED = 60
 FACTS_ASKED_MIN = 3
 # A reply with more facts per page than this is rejected.

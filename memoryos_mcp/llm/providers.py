@@ -20,7 +20,7 @@ from memoryos_mcp.llm.api import Api, Wording
 
 # Low, because replies are facts. With 0, small models may repeat themselves endlessly.
 TEMPERATURE = 0.2
-# Path of the chat API below the base URL; users often paste both together.
+# Path of the chat API below the base URL. Users often paste it together with the base URL.
 CHAT_PATH = "/chat/completions"
 # Several times the length of the longest reply that a prompt requests.
 OUTPUT_TOKENS = 8192

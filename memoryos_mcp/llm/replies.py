@@ -64,9 +64,8 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
     if len(reply.text) > REPLY_MAX_CHARS:
         msg = f"the reply is over {REPLY_MAX_CHARS:,} characters; answer more briefly"
         raise ReplyFormatError(msg)
-    if (
-        bare := _parsed(reply.text)
-    ) is not None:  # strings in the JSON may contain thinking tags, so no tags are removed
+    if (bare := _parsed(reply.text)) is not None:
+        # Strings in the JSON may contain thinking tags, so no tags are removed.
         return bare
     text = _THOUGHT.sub("", _THINKING.sub("", reply.text))
     if not text.strip():

@@ -91,7 +91,7 @@ class _FactIndex:
 
     def same_as(self, about: About, form: _Form) -> Fact | None:
         """Return a fact with the same meaning; None if there is none."""
-        # A fact that shares enough stems contains at least one of these.
+        # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
         few = rarest[: int(len(rarest) * (1 - SAME_JACCARD)) + 1]
         numbers = set().union(*(self._by_stem.get((about, stem), set()) for stem in few))

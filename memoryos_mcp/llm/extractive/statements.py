@@ -43,7 +43,7 @@ WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
 UNSPACED_CHARS = (4, 80)
-# A text that begins so is a guess about the home: most people live in the town where they work.
+# Beginning of the texts that are guesses about the home: most people live in the town where they work.
 GUESS = "I work in "
 SENTENCE_MAX_CHARS = 1_000
 

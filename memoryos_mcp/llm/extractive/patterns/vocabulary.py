@@ -96,7 +96,7 @@ MONTH = (
     r"(?:january|february|(?-i:March|May)|(?<=\bin )(?:march|may)\b|(?<=\d )(?:march|may)\b|april|june|july|august|september|october"
     r"|november|december)"
 )
-# A time; an event needs one.
+# A time, which every statement about an event must contain.
 TIME = (
     rf"(?:\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:week|weekend|month|year|spring|summer|autumn|fall"
     rf"|winter|{WEEKDAY}|{MONTH})|(?:on|this) {WEEKDAY}|(?:in|on|by|until|from|since|of|early|late|mid) {MONTH}|{MONTH}"
