@@ -78,7 +78,7 @@ class LlmAnalyst:
         topics: Sequence[Topic],
         pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the reply covers them
     ) -> Digest:
-        """Return the digests of the topics as one digest.
+        """Return one digest that combines the digests of the topics.
 
         The segment's previous digest is included unless the digest of a topic already covers it.
         """
@@ -141,7 +141,7 @@ def _covers(topic: Topic, known: Segment) -> bool:
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[Page]) -> list[Fact]:
-    """Return the ``FACTS_SHOWN`` facts most similar to the pages, sorted by number.
+    """Return the ``FACTS_SHOWN`` facts most similar to the pages, sorted by fact number.
 
     The most similar fact of each page is chosen first, then the second most similar fact of each page, and so on.
     """

@@ -78,7 +78,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The address and key of an API. Its ``repr`` contains neither the key nor credentials.
+    """The address and key of an API. Its ``repr`` contains neither the key nor the credentials in the address.
 
     Attributes:
         base_url: The address of the API, which may contain credentials.
@@ -280,7 +280,7 @@ class ApiClient:
 
 
 class Attempts:
-    """Limits a request to three attempts, with a pause after each failure.
+    """Limits a request to three attempts, with a pause between two attempts.
 
     The pauses grow with each failure, and are at least as long as the server requests.
 

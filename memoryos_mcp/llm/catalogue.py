@@ -79,7 +79,7 @@ def _spellings() -> Mapping[str, str]:
 
 
 def _own_spellings(extra: Sequence[str]) -> dict[str, str]:
-    """Return the names of the dimensions that the user has added, by their folded form.
+    """Return the names of the dimensions that the user has added, by normalised spelling.
 
     Names in the catalogue, and names that consist only of punctuation, are omitted.
     """

@@ -79,7 +79,7 @@ class LoggedError(_Line):
 
 
 class BatchLine(_Line):
-    """A line of a batch's output. The lines of our own log have the same fields and some others."""
+    """An output line of an OpenAI batch job. The lines of our own log have the same fields and some others."""
 
     custom_id: str
     response: LoggedResponse | None = None
@@ -123,7 +123,7 @@ class LogLine(BatchLine):
 
 
 def request_key(request: ChatRequest) -> str:
-    """Return the key that identifies a request in logs and batches.
+    """Return the key that identifies a request in logs and batch jobs.
 
     The key is the first 32 hexadecimal digits of the SHA-256 of the purpose, messages and form. It does not depend on
     the model.

@@ -151,7 +151,7 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model and the API that serves it. Its ``repr`` contains neither the key nor credentials.
+    """A model and the API that serves it. Its ``repr`` contains neither the key nor other credentials.
 
     Attributes:
         provider: The provider whose preset applies; None if only the server's address is known.

@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 class ReplayChat:
     """A chat model that takes its replies from a file.
 
-    The file contains lines of a `RecordingChat` log, lines of a batch's output, or both. If it contains several replies
-    to a request, the last one is used. The file is read on first use, and again whenever it has changed.
+    The file contains lines of a `RecordingChat` log, output lines of an OpenAI batch job, or both. If there are several
+    replies to a request, the last one is used. The file is read on first use, and again whenever it has changed.
 
-    Requests without a reply are written to ``<stem>.missing.jsonl`` in the same folder, as lines of a batch's input.
+    Requests without a reply are written to ``<stem>.missing.jsonl`` in the same folder, as input lines of a batch job.
     Each request is written only once. Delete this second file after adding its replies to the first file.
 
     Args:

@@ -6,7 +6,7 @@ from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 
 
 class TracedChat:
-    """A chat model that passes calls on to another chat model and records each call as a span."""
+    """A chat model that passes calls on to another chat model and records each call as an OpenTelemetry span."""
 
     def __init__(self, chat: ChatModel, tracer: Tracer) -> None:
         self._chat = chat

@@ -108,7 +108,7 @@ _QUESTION = re.compile(r"[?？؟][\"'”’)\s]*$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, its terms and its weight."""
+    """A sentence with its terms and its weight."""
 
     text: str
     terms: frozenset[str]

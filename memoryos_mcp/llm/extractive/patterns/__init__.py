@@ -92,7 +92,7 @@ class Group:
         needs: Words and other signs of the language, as returned by ``_words_of``. Every text that a pattern matches
             contains at least one of them. If empty, the patterns are tried on every text.
         patterns: The patterns to try in order, by the beginning of a text: "b" for "I'm" and "we're", "i" for "I" and
-            "we", "m" for "my" and "our". Other texts have their first letter as key, or "" if that is not a key.
+            "we", "m" for "my" and "our". For other texts, the key is the first letter, or "" if there is no such key.
     """
 
     needs: frozenset[str]
