@@ -140,7 +140,7 @@ class Analyst(Protocol):
         ...
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many pages one call of `learn` can process, counted from the first page; at least one."""
+        """Return how many of the first pages one call of `learn` can process. The result is at least 1."""
         ...
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:

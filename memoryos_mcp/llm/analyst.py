@@ -109,7 +109,7 @@ class LlmAnalyst:
         return f"{shorten(earlier, room)} {shorten(run.summary, room)}"
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many pages, counted from the first, fit into a prompt without being shortened; at least one."""
+        """Return how many of the first pages fit into a prompt without being shortened. The result is at least 1."""
         room = int(self._max_prompt_tokens * PAGES_SHARE)
         for count, page in enumerate(pages[:LEARN_PAGES_MAX]):
             room -= page_tokens(page)

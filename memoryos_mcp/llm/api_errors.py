@@ -60,7 +60,10 @@ def _passing(response: ErrorResponse, api: Api) -> ModelError:
     if response.status == 429:
         text = f"{where} accepts no more calls at present ({label}); if this persists, {api.wording.rate_limit_advice}"
     else:
-        text = f"{where} failed ({label}), perhaps because of overload; look for the reason in the server's log"
+        text = (
+            f"{where} failed ({label}), perhaps because of overload; "
+            "try again later, or look for the reason in the server's log"
+        )
     return PassingError(text, retry_after_s=wait_s)
 
 

@@ -141,10 +141,7 @@ def _version(path: Path) -> tuple[int, ...] | None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, except blank lines. A missing file has no lines.
-
-    Only one line at a time is in memory.
-    """
+    """Yield the lines of a file one by one, except blank lines. A missing file has no lines."""
     try:
         with path.open("rb") as file:
             yield from filter(bytes.strip, file)

@@ -248,7 +248,7 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
 def _clauses(sentence: str) -> list[str]:
     """Return the clauses of a sentence before its first quotation.
 
-    If the last of these clauses is incomplete without the quotation, it is omitted.
+    The last of these clauses is omitted if it is incomplete without the quotation.
     """
     bare = context.QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
     quote = context.QUOTE_MARKS.search(bare)
