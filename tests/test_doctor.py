@@ -247,7 +247,7 @@ async def test_the_settings_check_names_the_source_of_the_key(
         (html("<h1>Not found</h1>", status=404), "no such model or path", "openai_base_url"),
         (html("Method not allowed", status=405), "refused the request", "ends in /v1"),
         (Reply(b"", 307, {"location": "https://elsewhere.example/"}), "redirects to another", "set openai_base_url"),
-        (api_error(503, "overloaded"), "HTTP 503", "log may say more"),
+        (api_error(503, "overloaded"), "HTTP 503", "reason in the server's log"),
         (Reply(WELL.body, headers=WELL.headers, sent_bytes=20), "broke before the reply was complete", "try again"),
     ],
 )

@@ -413,9 +413,7 @@ async def test_invalid_lines_are_skipped_with_one_warning(
     replay = ReplayChat(path, model_name="m")
     replies = await calls(replay, ask("a"), ask("a"))
     assert [reply.text for reply in replies] == ["A", "A"]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: number of invalid lines, which are ignored: 2"
-    ]
+    assert [record.getMessage() for record in caplog.records] == [f"{path}: number of ignored invalid lines: 2"]
 
 
 async def test_the_error_for_a_folder_as_replay_file_names_it(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""LLM: analysis of pages by an LLM or by the fallback, and the clients for LLM APIs.
+"""LLM clients, and the analysis of pages by an LLM or by its fallback.
 
-`analysis` is the protocol that the LLM analyst and its fallback share. `prompts` builds requests, `replies` checks the
-answers, `extractive` is the fallback, and `chat` and `openai_chat` make the calls.
+`analysis` defines the protocol of an analyst. `analyst` implements it with an LLM, and `extractive` is the fallback,
+which needs no LLM. `prompts` builds requests to the LLM, and `replies` validates the replies. `chat` defines the
+protocol of a chat model, and `openai_chat` is the network client.
 """

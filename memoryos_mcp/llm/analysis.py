@@ -1,7 +1,7 @@
-"""The protocol of analysts, which the LLM and the fallback implement.
+"""The protocol of analysts, which find chains, topics, facts and traits in pages.
 
-An analyst finds chains, topics, facts and traits in pages. It only computes: it holds no lock and stores nothing, and
-its results are validated before they are stored.
+It has two implementations: one uses an LLM, and the other is the fallback without an LLM. An analyst only computes: it
+holds no lock and stores nothing. Its results are validated before they are stored.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,24 +16,24 @@ from memoryos_mcp.model.segments import Digest, Segment
 from memoryos_mcp.text.addressees import NAMELESS, Speakers
 
 LEARN_PAGES_MAX = LLM_BATCH_PAGES
-"""Maximum number of pages in one call of ``Analyst.learn``; with more, an LLM overlooks pages in the middle."""
+"""Maximum number of pages in one call of ``Analyst.learn``. With more pages, an LLM overlooks those in the middle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The parts of the memory that an analyst needs to read some pages.
+    """The parts of the memory that an analyst needs in order to analyse some pages.
 
     Attributes:
-        before: The page before the first of these pages, with the summary of its chain; None if there is none.
-        segments: The few segments most similar to the pages, the most similar first.
+        before: The page before the first of these pages, with the summary of its chain; None if there is no such page.
+        segments: A few segments, those most similar to the pages, in descending order of similarity.
         traits: The current profile.
-        facts: Facts about user and assistant that are valid at the time of the last page, except facts whose only
-            evidence is on these pages.
-        corrected: Facts that the user has marked as wrong since these pages, newest first. If one of them is learned
-            again, the caller discards it.
-        speakers: The names of user and assistant.
-        is_read: Whether the facts of the pages are already known; then only traits are learned.
-        forget_epoch: The forget epoch when all of this was read; None if nothing is ever forgotten.
+        facts: Facts about the user and the assistant that are valid at the time of the last page. Facts whose only
+            evidence is on these pages are excluded.
+        corrected: Facts that the user has marked as wrong since the last of these pages was added, newest first. If an
+            analyst learns such a fact again, the caller discards it.
+        speakers: The names of the user and the assistant.
+        is_read: Whether facts were already extracted from the pages. If so, only traits are extracted.
+        forget_epoch: The forget epoch at which these values were read; None if nothing in the memory can be forgotten.
     """
 
     before: Page | None = None
@@ -51,10 +51,10 @@ class Run:
     """Consecutive pages of a batch, each of which continues the previous one.
 
     Attributes:
-        pages: Their ``seq``, at least one.
-        summary: Summary of the whole chain. If the run continues the page before the batch, this includes the earlier
-            pages of the chain. Empty if the chain must be summarised again.
-        is_whole: Whether the summary covers the chain's earlier pages too.
+        pages: The ``seq`` numbers of the pages, at least one.
+        summary: Summary of the whole chain. If the run continues the page before the batch, the summary includes the
+            earlier pages of the chain. It is empty if the chain must be summarised again.
+        is_whole: Whether the summary also covers the chain's earlier pages.
     """
 
     pages: tuple[int, ...]
@@ -68,9 +68,10 @@ class Topic:
 
     Attributes:
         digest: Keywords and summary of the pages, or of the whole segment if ``segment`` is set.
-        pages: Their ``seq``, at least one.
-        segment: The segment of the surroundings that they belong to; None to choose a segment by its score.
-        apart_from: Numbers of segments that they do not belong to, whatever their scores.
+        pages: The ``seq`` numbers of the pages, at least one.
+        segment: The segment of ``Surroundings.segments`` to which the pages belong. If it is None, the caller chooses a
+            segment by its score.
+        apart_from: Numbers of the segments to which the pages must not be added, regardless of their scores.
     """
 
     digest: Digest
@@ -85,8 +86,8 @@ class Organised:
 
     Attributes:
         is_continuing: Whether the first run continues the page before the batch.
-        runs: The runs; every page of the batch is in exactly one.
-        topics: The topics; every page of the batch is in exactly one.
+        runs: The runs. Every page of the batch is in exactly one run.
+        topics: The topics. Every page of the batch is in exactly one topic.
         knowledge: Changes to the known facts; None if no facts were extracted.
     """
 
@@ -97,59 +98,59 @@ class Organised:
 
 
 class Analyst(Protocol):
-    """Finds chains, topics, facts and traits in pages. Safe to share between tasks."""
+    """An object that finds chains, topics, facts and traits in pages. It can be shared between tasks."""
 
     @property
     def name(self) -> str:
-        """Name of the analyst; stored with its results."""
+        """Name of the analyst, which is stored with its results."""
         ...
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Return the chains and topics of a batch, and its facts if they need no further call.
+        """Return the chains and topics of a batch, and also its facts if the same call extracts them.
 
         Args:
             batch: Pages in order of arrival, at least one.
             around: The parts of the memory that are related to the batch.
 
         Raises:
-            ModelError: There was no usable reply.
+            ModelError: The LLM returned no usable reply.
         """
         ...
 
     async def joined_digest(
         self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[Page]]]
     ) -> Digest:
-        """Return the new digest of a segment to which topics were added, without a network call.
+        """Return the new digest of a segment to which topics were added. This needs no network call.
 
         Args:
             known: The segment before the topics were added; None for a new segment.
             topics: The added topics, at least one.
-            pages: Reads the segment's newest pages, including those of the topics, in order of arrival.
+            pages: Returns the segment's newest pages, including the pages of the topics, in order of arrival.
         """
         ...
 
     async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[Page]]]) -> str:
-        """Return the new summary of a chain to which a run was added, without a network call.
+        """Return the new summary of a chain to which a run was added. This needs no network call.
 
         Args:
             earlier: The chain's previous summary.
             run: The added run.
-            pages: Reads the chain's newest pages, including those of the run, in order of arrival.
+            pages: Returns the chain's newest pages, including the pages of the run, in order of arrival.
         """
         ...
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many pages, from the first on, one call of `learn` can process; at least one."""
+        """Return how many of the first pages one call of `learn` can process. The result is at least 1."""
         ...
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
-        """Return the changes that pages make to profile and knowledge.
+        """Return the traits and facts that the pages add, change or confirm.
 
         Args:
             pages: Pages in order of arrival, at least one.
             around: The profile, facts and corrections that the analyst needs.
 
         Raises:
-            ModelError: There was no usable reply.
+            ModelError: The LLM returned no usable reply.
         """
         ...

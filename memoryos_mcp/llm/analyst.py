@@ -1,4 +1,4 @@
-"""The LLM analyst: one call for the chains, topics and facts of a batch, another one for facts and traits."""
+"""The LLM analyst. One call finds the chains, topics and facts of a batch; another call finds facts and traits."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ READING_THREADS = 2
 FACTS_SHOWN = 15
 TRAITS_SHOWN = 8
 CORRECTED_SHOWN = 25
-# Share of a prompt for pages when a segment is processed in portions; the rest is for known facts and traits.
+# Share of a prompt that a portion of pages may fill. The remaining share is for instructions, facts and traits.
 PAGES_SHARE = 0.6
 
 
@@ -33,11 +33,11 @@ class LlmAnalyst:
     """An ``Analyst`` that uses a chat model and validates its replies.
 
     Args:
-        chat: The model; its errors are raised unchanged.
+        chat: The chat model. Its errors are raised unchanged.
         max_topics: Maximum number of topics in one batch.
-        max_prompt_tokens: Maximum number of tokens of one prompt.
-        dimensions: The user's own dimensions of the profile.
-        fallback: Assigns the pages that a reply left out to topics.
+        max_prompt_tokens: Maximum number of tokens in one prompt.
+        dimensions: Profile dimensions that the user has added to the catalogue.
+        fallback: Assigns pages to topics, or summarises a chain, if the LLM's reply did not.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LlmAnalyst:
         return self._chat.name
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Return the chains, topics and facts of a batch, found in one call. See ``Analyst.organise``."""
+        """Return the chains, topics and facts of a batch, all from one call. See ``Analyst.organise``."""
         shown = replace(around, facts=_nearest_facts(around.facts, batch), corrected=around.corrected[:CORRECTED_SHOWN])
         request = organise_request(batch, shown, max_topics=self._max_topics, max_prompt_tokens=self._max_prompt_tokens)
         reading = OrganiseReading(batch, shown, self._max_topics)
@@ -78,12 +78,15 @@ class LlmAnalyst:
         topics: Sequence[Topic],
         pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the reply covers them
     ) -> Digest:
-        """Return the joined digests of the topics, and of the segment unless a topic's digest already covers it."""
+        """Return one digest that combines the digests of the topics.
+
+        The segment's previous digest is included unless the digest of a topic already covers it.
+        """
         digests = [topic.digest for topic in topics]
         if known is not None and not any(_covers(topic, known) for topic in topics):
             digests.append(Digest(known.keywords, known.summary))
         keywords = dict.fromkeys(keyword for digest in digests for keyword in digest.keywords)
-        # All summaries may be cut here. The next prompt shows the result, and the LLM rewrites it.
+        # Summaries may be shortened here: the next prompt contains the result, and the LLM rewrites it.
         room = SUMMARY_MAX_CHARS // len(digests)
         summary = " ".join(shorten(digest.summary, room) for digest in reversed(digests))
         return Digest(keywords=tuple(keywords)[:KEYWORDS_MAX], summary=summary)
@@ -94,7 +97,10 @@ class LlmAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return the run's summary, after the earlier one if needed; if it is empty, return the fallback's summary."""
+        """Return the run's summary, with the earlier summary before it if the run's summary does not cover it.
+
+        If the run has no summary, the fallback writes a summary of the chain.
+        """
         if not run.summary:
             return await self._fallback.joined_summary(earlier, run, pages)
         if run.is_whole or not earlier:
@@ -103,7 +109,7 @@ class LlmAnalyst:
         return f"{shorten(earlier, room)} {shorten(run.summary, room)}"
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many pages, from the first on, fit into a prompt without being cut; at least one."""
+        """Return how many of the first pages fit into a prompt without being shortened. The result is at least 1."""
         room = int(self._max_prompt_tokens * PAGES_SHARE)
         for count, page in enumerate(pages[:LEARN_PAGES_MAX]):
             room -= page_tokens(page)
@@ -112,7 +118,7 @@ class LlmAnalyst:
         return min(len(pages), LEARN_PAGES_MAX)
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
-        """Return traits and facts in pages, found in one call. See ``Analyst.learn``."""
+        """Return the traits and facts found in pages, all from one call. See ``Analyst.learn``."""
         shown = replace(
             around,
             traits=most_telling_first(around.traits)[:TRAITS_SHOWN],
@@ -126,15 +132,18 @@ class LlmAnalyst:
 
 
 def _covers(topic: Topic, known: Segment) -> bool:
-    """Whether a topic's digest covers a segment: the LLM saw the segment with its present summary."""
+    """Return whether a topic's digest covers a segment.
+
+    This is the case if the prompt contained the segment's present summary.
+    """
     shown = topic.segment
     return shown is not None and (shown.segment, shown.summary) == (known.segment, known.summary)
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[Page]) -> list[Fact]:
-    """Return the ``FACTS_SHOWN`` facts most similar to the pages, sorted by number.
+    """Return the ``FACTS_SHOWN`` facts most similar to the pages, sorted by fact number.
 
-    The most similar fact of each page is chosen first, then the second of each page, and so on.
+    The most similar fact of each page is chosen first, then the second most similar fact of each page, and so on.
     """
     if len(facts) <= FACTS_SHOWN:
         return list(facts)

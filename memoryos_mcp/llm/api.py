@@ -1,10 +1,11 @@
-"""Clients of OpenAI-compatible APIs, for LLMs and embedding models.
+"""Clients for OpenAI-compatible APIs, which serve LLMs and embedding models.
 
-`openai` takes 0.4 s to import, so the first call imports it, in a thread. Its retries and time limits are switched
-off: the limits restart with each read, so a server that sends byte by byte could block a call for ever.
+Importing `openai` takes 0.4 s, so the library is imported in a thread when the first request is sent. Its retries and
+time limits are switched off. Its time limits restart with each read, so a server that sends one byte at a time could
+block a call for ever.
 
-All failures are raised as errors with our own messages. A server's message may repeat the key or the dialogue, so it is
-only used to choose the error and is never shown.
+Every failure is raised as an error with our own message. The server's message may contain the key or the dialogue. It
+is used to choose the error, but it is never shown.
 """
 
 import asyncio
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 1.0
-# Longer than any error message. A body that repeats the whole prompt is longer; its rest is not searched.
+# Longer than any error message. If a body repeats the whole prompt, only its beginning is searched.
 TEXT_READ_CHARS = 20_000
 
-# The client requires a key; servers that need none ignore it.
+# The library requires a key. Servers that need no key ignore it.
 _NO_KEY = "none"
 _FOREIGN_LOGGERS = ("openai", "httpx2", "httpcore2")
 _REINSTALL = "the library openai cannot be imported; reinstall this program"
@@ -55,8 +56,8 @@ class PassingError(ModelError):
     """A temporary failure: a later attempt may succeed.
 
     Args:
-        text: The message for the user: what was wrong and what to do.
-        retry_after_s: The pause that the server asks for, in seconds; 0 if it asks for none.
+        text: The message for the user: what is wrong and what to do.
+        retry_after_s: The pause requested by the server, in seconds; 0 if it requested none.
     """
 
     def __init__(self, text: str, *, retry_after_s: float = 0.0) -> None:
@@ -66,7 +67,7 @@ class PassingError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Parts of error messages about an API: its name, the settings to check, and advice on rate limits."""
+    """The words that error messages about an API use for its name, the settings to check, and advice on rate limits."""
 
     name: str
     url_setting: str
@@ -77,13 +78,13 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API at an address. Its ``repr`` shows no key and no credentials.
+    """The address and key of an API. Its ``repr`` contains neither the key nor the credentials in the address.
 
     Attributes:
-        base_url: Its address; may contain credentials.
+        base_url: The address of the API, which may contain credentials.
         key: The API key; None if the server needs none.
-        key_source: The setting or environment variable for the key.
-        wording: Parts of its error messages.
+        key_source: Name of the setting or environment variable for the key.
+        wording: The words to use in error messages about the API.
     """
 
     base_url: str = field(repr=False)
@@ -93,7 +94,7 @@ class Api:
 
     @property
     def address(self) -> str:
-        """The base URL without credentials and query, for messages."""
+        """The base URL without credentials and query, for use in messages."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
@@ -108,7 +109,7 @@ class Api:
 
     @property
     def where(self) -> str:
-        """Name and address, for messages."""
+        """The name and address of the API, for use in messages."""
         return f"{self.wording.name} at {self.address}"
 
 
@@ -118,10 +119,10 @@ class ErrorResponse:
 
     Attributes:
         status: The HTTP status.
-        code: The API's name for the error; None if there is none, or if it may not be shown.
-        param: The request parameter that the API names; None if it names none.
-        text: The body in lower case; must not be shown.
-        retry_after_s: The pause that the server asks for, in seconds; 0 if none.
+        code: The error code in the response; None if it has none, or if the code may not be shown.
+        param: The request parameter named in the response; None if it names none.
+        text: The beginning of the body, in lower case. It must not be shown to the user.
+        retry_after_s: The pause requested by the server, in seconds; 0 if it requested none.
     """
 
     status: int
@@ -132,23 +133,23 @@ class ErrorResponse:
 
     @property
     def label(self) -> str:
-        """Status and code, for messages."""
+        """The HTTP status and the error code, for use in messages."""
         return f"HTTP {self.status}, {self.code}" if self.code else f"HTTP {self.status}"
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the input is longer than the model's context."""
+        """Whether the request was refused because its input is longer than the model's context."""
         if self.status == 413:
             return True
         return self.status in {400, 422, 500} and _CONTEXT_TOO_LONG.search(self.text) is not None
 
 
 class ApiClient:
-    """A client of an API. Share one between all callers; close it after use.
+    """A client for an API. Share one client between all callers, and close it after use.
 
     Args:
         api: The API.
-        timeout_s: Longest wait for one reply, from the request to its last byte, in seconds.
+        timeout_s: Time limit for a reply, in seconds, from the request to the last byte of the reply.
     """
 
     def __init__(self, api: Api, *, timeout_s: float) -> None:
@@ -161,15 +162,15 @@ class ApiClient:
     async def post(
         self, send: Callable[["openai.AsyncOpenAI"], Awaitable[Any]], to_error: Callable[[ErrorResponse], ModelError]
     ) -> bytes:
-        """Return the body of a response with status 200.
+        """Send a request and return the body of the response.
 
         Args:
             send: Sends the request and returns the raw response.
-            to_error: Returns the error to raise for any other status.
+            to_error: Returns the error to raise for a response with a status other than 200.
 
         Raises:
-            ModelError: There was no response within the time limit, or its status was not 200; a `PassingError` if the
-                same request may succeed later.
+            ModelError: There was no response within the time limit, or its status was not 200. The error is a
+                `PassingError` if the same request may succeed later.
         """
 
         async def body(client: "openai.AsyncOpenAI") -> bytes:
@@ -185,12 +186,14 @@ class ApiClient:
         on_part: Callable[[bytes], None],
         to_error: Callable[[ErrorResponse], ModelError],
     ) -> None:
-        """Pass on the body of a response with status 200 as it arrives; errors are those of `post`.
+        """Send a request and pass the body of the response to ``on_part`` as it arrives.
+
+        The errors are the same as those of `post`.
 
         Args:
-            start: Sends the request and yields the response without its body.
+            start: Sends the request and yields the response before its body has arrived.
             on_part: Called with each part of the body.
-            to_error: Returns the error to raise for any other status.
+            to_error: Returns the error to raise for a response with a status other than 200.
         """
 
         async def read(client: "openai.AsyncOpenAI") -> None:
@@ -201,7 +204,8 @@ class ApiClient:
                     async with start(client) as response:
                         async for part in response.iter_bytes():
                             on_part(part)
-                except httpx2.HTTPError as error:  # once the body has begun, the library does not translate it
+                except httpx2.HTTPError as error:
+                    # The library does not translate errors that occur while the body is read.
                     raise self._unreachable(error) from None
 
         await self._in_time(read)
@@ -219,7 +223,7 @@ class ApiClient:
             raise ModelError(message) from None
 
     async def aclose(self) -> None:
-        """Release connections. Running calls and later calls fail."""
+        """Close the connections. Running calls and later calls fail."""
         self._is_closed = True
         async with self._opening:
             client, self._client = self._client, None
@@ -236,7 +240,10 @@ class ApiClient:
 
     @contextmanager
     def _translated_errors(self, to_error: Callable[[ErrorResponse], ModelError]) -> Iterator[None]:
-        """Raise our errors instead of the library's, which contain the server's message and so must not be a cause."""
+        """Raise our own errors in place of the library's errors.
+
+        The library's errors contain the server's message, so they must not become the cause of our errors.
+        """
         import openai
 
         try:
@@ -249,7 +256,7 @@ class ApiClient:
             raise ModelError(_closed(self._api) if self._is_closed else _unsendable(self._api, error)) from None
 
     def _unreachable(self, error: Exception) -> ModelError:
-        import httpx2  # already loaded: the library sends its requests with it
+        import httpx2  # already imported by the library, which sends its requests with it
 
         api = self._api
         if self._is_closed:
@@ -257,8 +264,8 @@ class ApiClient:
         causes = list(_causes(error))
         if any(isinstance(cause, ssl.SSLError) for cause in causes):
             return ModelError(
-                f"no secure connection to {api.where}; check whether its address begins with http or https, "
-                "and the server's certificate"
+                f"no secure connection to {api.where}; check the server's certificate, and whether the address must "
+                "begin with http or https"
             )
         url_setting = api.wording.url_setting
         if any(isinstance(cause, socket.gaierror) for cause in causes):
@@ -273,7 +280,9 @@ class ApiClient:
 
 
 class Attempts:
-    """Limits the attempts at one request to three, with growing pauses or those that the server asks for.
+    """Limits a request to three attempts, with a pause between two attempts.
+
+    The pauses grow with each failure, and are at least as long as the server requests.
 
     Args:
         pause: Waits for the given number of seconds.
@@ -284,17 +293,19 @@ class Attempts:
         self._failed = 0
 
     async def wait_after(self, error: PassingError) -> None:
-        """Wait until the next attempt may be made; raise ``error`` if there are no attempts left."""
+        """Wait until the next attempt may be made. After the last attempt, raise ``error`` instead."""
         self._failed += 1
         if self._failed == ATTEMPTS:
             raise error
         pause_s = max(error.retry_after_s, _backoff_s(self._failed))
-        _logger.info("attempt %d of %d failed, next in %.1f s: %s", self._failed, ATTEMPTS, pause_s, error)
+        _logger.info(
+            "attempt %d of %d failed; the next one starts in %.1f s: %s", self._failed, ATTEMPTS, pause_s, error
+        )
         await self._pause(pause_s)
 
 
 def retry_after_seconds(header: str | None, *, now: datetime) -> float:
-    """Return the pause that a ``Retry-After`` header (RFC 9110, 10.2.3) asks for, in seconds; 0 if it asks for none."""
+    """Return the pause requested by a ``Retry-After`` header (RFC 9110, 10.2.3), in seconds; 0 if it requests none."""
     if header is None:
         return 0.0
     try:
@@ -313,7 +324,7 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
     except ImportError as error:
         raise ModelError(_REINSTALL) from error
     for name in _FOREIGN_LOGGERS:
-        # At lower levels, which OPENAI_LOG can switch on, they log whole addresses with credentials.
+        # At lower levels, which OPENAI_LOG can enable, these loggers log whole addresses with credentials.
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
         client = openai.AsyncOpenAI(
@@ -334,7 +345,7 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
             "environment variables HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
         )
         raise ModelError(message) from None
-    # The library reads these from the environment. They may belong to another account or another provider.
+    # The library reads these values from the environment. They may belong to another account or provider.
     client.organization = client.project = None
     return client
 
@@ -351,7 +362,10 @@ def _error_response(error: "openai.APIStatusError") -> ErrorResponse:
 
 
 def _backoff_s(attempt: int) -> float:
-    """Return a pause in seconds: it doubles with each attempt, plus or minus a random half to spread out the calls."""
+    """Return the pause after a failed attempt, in seconds.
+
+    The pause doubles with each attempt. It varies at random by up to half, so that clients do not all retry at once.
+    """
     return FIRST_PAUSE_S * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - not for security
 
 
@@ -360,7 +374,7 @@ def _closed(api: Api) -> str:
 
 
 def _unsendable(api: Api, error: Exception) -> str:
-    """Return the message for a request or key that HTTP cannot transmit."""
+    """Return the message for a request or key that cannot be sent over HTTP."""
     settings = f"{api.wording.url_setting} and {api.key_source}"
     return f"the request to {api.where} could not be sent ({type(error).__name__}); check {settings}"
 

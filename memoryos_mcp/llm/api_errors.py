@@ -1,6 +1,6 @@
 """Translates error responses of OpenAI-compatible APIs into errors with our own messages.
 
-Responses about the content of a request differ between LLMs and embedding models, so their clients translate those.
+Errors about the content of a request differ between LLMs and embedding models, so they are translated by the clients.
 """
 
 import re
@@ -13,15 +13,15 @@ LONGEST_RETRY_AFTER_S = 60.0
 _NO_SUCH_MODEL = re.compile(
     r"model_?not_?found|(?:no such|invalid|unknown) model|model\b.{0,80}(?:not exist|not found|unknown)"
 )
-# Without "billing": rate-limit messages link to a page of that name.
+# "billing" is not included, because rate-limit messages link to a page of that name.
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient balance|credit balance is too low|arrearage")
 
 
 def common_error(response: ErrorResponse, api: Api) -> ModelError | None:
-    """Return the error to raise for a response; None if the response is about the request's content.
+    """Return the error to raise for a response, or None if the response is about the request's content.
 
     Returns:
-        A `PassingError` if the same request may succeed later, a bare `ModelError` if the user must act.
+        A `PassingError` if the same request may succeed later, or a plain `ModelError` if the user must act.
     """
     where, label, wording = api.where, response.label, api.wording
     if response.status == 402 or (response.status in {400, 403, 429} and _NO_CREDIT.search(response.text)):
@@ -37,11 +37,16 @@ def common_error(response: ErrorResponse, api: Api) -> ModelError | None:
         return None
     if response.status < 400:
         return ModelError(f"{where} redirects to another address ({label}); set {wording.url_setting} to that address")
-    return ModelError(f"{where} refused the request ({label}); {wording.url_setting} usually ends in /v1")
+    return ModelError(f"{where} refused the request ({label}); check {wording.url_setting}, which usually ends in /v1")
 
 
 def no_such_api(api: Api, kind: str) -> ModelError:
-    """Return the error for a response with status 200 that is not one of the expected API, such as "a chat API"."""
+    """Return the error for a response that has status 200 but is not from the expected kind of API.
+
+    Args:
+        api: The API at the configured address.
+        kind: The expected kind of API, such as "a chat API".
+    """
     return ModelError(
         f"{api.address} answers, but not as {kind}; check {api.wording.url_setting}, which usually ends in /v1, "
         "and any proxy in between"
@@ -51,15 +56,20 @@ def no_such_api(api: Api, kind: str) -> ModelError:
 def _passing(response: ErrorResponse, api: Api) -> ModelError:
     where, label, wait_s = api.where, response.label, response.retry_after_s
     if wait_s > LONGEST_RETRY_AFTER_S:
-        return ModelError(f"{where} asks for a pause of {wait_s:.0f} s ({label}); try again after that")
+        return ModelError(f"{where} asks for a pause of {wait_s:.0f} s ({label}); try again after the pause")
     if response.status == 429:
         text = f"{where} accepts no more calls at present ({label}); if this persists, {api.wording.rate_limit_advice}"
     else:
-        text = f"{where} failed ({label}); it may be overloaded; the server's own log may say more"
+        text = (
+            f"{where} failed ({label}), perhaps because of overload; "
+            "try again later, or look for the reason in the server's log"
+        )
     return PassingError(text, retry_after_s=wait_s)
 
 
 def _key_refused(response: ErrorResponse, api: Api) -> str:
     if api.key is None:
         return f"{api.where} requires a key ({response.label}); set {api.key_source}"
-    return f"{api.where} refused the key ({response.label}); check {api.key_source} and that it is for this address"
+    return (
+        f"{api.where} refused the key ({response.label}); check {api.key_source}, which must be valid for this address"
+    )

@@ -1,4 +1,4 @@
-"""Requests whose reply is a JSON object. After an invalid reply, the model gets one chance to correct it."""
+"""Requests for a reply that is a JSON object. If the reply is invalid, the model is asked once to correct it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,17 +18,19 @@ SHOWN_BACK_MAX_CHARS = 8_000
 async def ask(
     chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T], limiter: CapacityLimiter
 ) -> T:
-    """Send a request and return the value of its reply.
+    """Send a request and return the value that ``read`` makes from the reply.
+
+    If the reply is invalid, the model is asked once to correct it.
 
     Args:
-        chat: The model.
-        request: A request with a form.
-        read: Turns the reply's JSON into a value or raises ReplyFormatError. Its second argument is true for the
-            corrected reply, of which it should use at least the valid parts.
-        limiter: Limits the threads that parse replies; repairing invalid JSON may take seconds.
+        chat: The chat model.
+        request: A request whose ``form`` is set.
+        read: Turns the reply's JSON object into a value, or raises ReplyFormatError. Its second argument is true for
+            the corrected reply. In that case, ``read`` should use the valid parts and ignore the others.
+        limiter: Limits the number of threads that parse replies. Repairing invalid JSON may take seconds.
 
     Raises:
-        ReplyFormatError: Neither the first reply nor the corrected one had the form.
+        ReplyFormatError: Neither the first reply nor the corrected reply could be used.
         ModelError: There was no reply.
     """
     found: dict[str, Any] = {}
@@ -54,7 +56,10 @@ async def ask(
 
 
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
-    """Return the sketch if a reply lacks the form. Otherwise the sketch is not shown, since models copy its dots."""
+    """Return the sketch to send with a request for correction; empty if the reply already has the form.
+
+    The sketch is only sent if it is needed, because models copy its dots.
+    """
     if form is None:
         return ""
     properties = form.schema["properties"]

@@ -1,7 +1,8 @@
-"""The catalogue of the 90 dimensions of a profile. A fixed list keeps an LLM from using two names for one dimension.
+"""The catalogue of the 90 dimensions of a profile.
 
-51 of them are from the reference implementation of MemoryOS, the others from published models; the sources are in
-``data/dimensions.json``. Users can add their own dimensions.
+A fixed list prevents an LLM from using two names for the same dimension. 51 of the dimensions are from the reference
+implementation of MemoryOS, and the others are from published models. The sources are in ``data/dimensions.json``. Users
+can add their own dimensions.
 """
 
 import json
@@ -23,10 +24,10 @@ class Dimension:
     """One dimension of the catalogue.
 
     Attributes:
-        name: ASCII, at most three words, no comma.
-        group: The group of dimensions that it belongs to.
-        meaning: A description of a user with the level High.
-        source: The published model from which it is taken.
+        name: Name in ASCII, of at most three words and without commas.
+        group: Name of the group to which the dimension belongs.
+        meaning: Description of a user whose level in this dimension is High.
+        source: The published model from which the dimension is taken.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Dimension:
 
 @cache
 def dimensions() -> tuple[Dimension, ...]:
-    """Return the catalogue, ordered by group."""
+    """Return the dimensions of the catalogue, ordered by group."""
     source = resources.files("memoryos_mcp.llm") / "data" / "dimensions.json"
     return tuple(
         Dimension(entry["dimension"], entry["group"], entry["meaning"], entry["source"])
@@ -46,21 +47,21 @@ def dimensions() -> tuple[Dimension, ...]:
 
 
 def find(name: str, extra: Sequence[str] = ()) -> str | None:
-    """Return the canonical spelling of a dimension's name, or None if there is no such dimension.
+    """Return the name of a dimension in its canonical spelling; None if there is no such dimension.
 
     Args:
-        name: Any spelling; case, spaces and punctuation do not matter.
-        extra: The user's own dimensions; the catalogue's spelling takes precedence.
+        name: The name in any spelling. Case, spaces and punctuation do not matter.
+        extra: Dimensions that the user has added. For dimensions in the catalogue, the catalogue's spelling is used.
     """
     folded = _fold(name)
     return _spellings().get(folded) or _own_spellings(extra).get(folded)
 
 
 def as_text(extra: Sequence[str] = ()) -> str:
-    """Return the names for a prompt, with one line ``group: name, name`` per group.
+    """Return the names of all dimensions for a prompt, with one line ``group: name, name`` per group.
 
     Args:
-        extra: The user's own dimensions, which come last; those that the catalogue contains are not repeated.
+        extra: Dimensions that the user has added. They come last. Those that are also in the catalogue are omitted.
     """
     groups: dict[str, list[str]] = {}
     for dimension in dimensions():
@@ -78,7 +79,10 @@ def _spellings() -> Mapping[str, str]:
 
 
 def _own_spellings(extra: Sequence[str]) -> dict[str, str]:
-    """Return the user's own names by folded form, without names in the catalogue and names of only punctuation."""
+    """Return the names of the dimensions that the user has added, by normalised spelling.
+
+    Names in the catalogue, and names that consist only of punctuation, are omitted.
+    """
     found: dict[str, str] = {}
     for name in extra:
         folded = _fold(name)

@@ -1,8 +1,8 @@
 """The protocol of chat models, which take one request and return one reply.
 
-The network client, the log, the replay and the token counter implement it. Some wrap another chat model: a token
-counter may wrap a log, which wraps the network client. A streamed reply is still returned as a whole; only the listener
-gets its pieces.
+It is implemented by the network client, the log of calls, the replay of recorded replies and the token counter. Some of
+these wrap another chat model: a token counter may wrap a log, which wraps the network client. A streamed reply is also
+returned as a whole; only the listener receives it in pieces.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +12,12 @@ from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
-# Is called with each piece of a reply as it arrives; must not block.
+# A function that is called with each piece of a reply as it arrives. It must not block.
 Listener = Callable[[str], None]
 
 
 class Purpose(StrEnum):
-    """The purpose of a call; tokens are counted per purpose."""
+    """The purpose of a call. Tokens are counted separately for each purpose."""
 
     ORGANISE = "organise"
     LEARN = "learn"
@@ -38,10 +38,11 @@ class ReplyForm:
     """The form of a reply that is a JSON object.
 
     Attributes:
-        name: A short identifier.
-        schema: JSON schema; strict servers require ``additionalProperties`` false and every property ``required``.
-        sketch: A short example, shown to the model if its server does not enforce the schema. If it is empty, the
-            schema is shown instead.
+        name: A short identifier of the form.
+        schema: JSON schema of the reply. Strict servers require that ``additionalProperties`` is false and that every
+            property is listed in ``required``.
+        sketch: A short example of a reply, which is shown to the model if its server does not enforce the schema. If
+            the sketch is empty, the schema is shown instead.
     """
 
     name: str
@@ -54,11 +55,11 @@ class ChatRequest:
     """A request to a chat model.
 
     Attributes:
-        messages: The messages, a system message first. Its beginning is equal for all calls of a purpose, so that
-            providers can cache it.
-        form: The form of the reply, which the messages need not describe; None for a reply in plain text.
-        reply_tokens: Maximum number of tokens of the reply, hidden reasoning included; None means the endpoint's limit.
-        forget_epoch: The forget epoch at which the memory quoted in the messages was read; None if they quote none.
+        messages: The messages, a system message first. The beginning of the system message is the same for all calls
+            with the same purpose, so that providers can cache it.
+        form: The form of a JSON reply; None for a reply in plain text. The messages need not describe the form.
+        reply_tokens: Maximum number of tokens in the reply, including hidden reasoning; None for the endpoint's limit.
+        forget_epoch: The forget epoch at which the quoted parts of the memory were read; None if nothing is quoted.
     """
 
     purpose: Purpose
@@ -70,7 +71,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as counted by the provider, or estimated if it sends no counts."""
+    """Token counts of one call. They are estimated if the provider sends none."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -78,10 +79,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A reply as the model sent it.
+    """A reply exactly as the model sent it.
 
     Attributes:
-        text: The text; may be empty, cut, in a code fence, or not JSON even if that was requested.
+        text: The text of the reply. It may be empty, incomplete, inside a code fence, or not JSON even if JSON was
+            requested.
         is_cut: Whether the provider stopped the reply at a token limit.
     """
 
@@ -91,11 +93,11 @@ class ChatReply:
 
 
 class ChatModel(Protocol):
-    """Replies to requests. Safe to share between tasks."""
+    """A model that replies to requests. It can be shared between tasks."""
 
     @property
     def name(self) -> str:
-        """Name of the model; stored with everything that is derived from its replies."""
+        """Name of the model, which is stored with everything that is derived from its replies."""
         ...
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
@@ -103,24 +105,25 @@ class ChatModel(Protocol):
 
         Args:
             request: The request.
-            listener: Called with each piece of the reply's text. If no error is raised, it has received all pieces.
+            listener: Called with each piece of the reply's text. If no error is raised, the listener has received the
+                whole text.
 
         Raises:
             ModelError: There was no reply within the time limit, or the endpoint refused the request. The message says
-                what to do; it contains no key and no part of the request.
+                what to do. It contains neither a key nor any part of the request.
         """
         ...
 
     async def aclose(self) -> None:
-        """Release connections; later calls fail."""
+        """Close the connections. Later calls fail."""
         ...
 
 
 class ForgetEpochs(Protocol):
-    """One user's memory, as far as it counts forget operations."""
+    """Access to the forget epoch of one user's memory."""
 
     async def forget_epoch(self) -> int:
-        """Return the present forget epoch, which grows with each forget operation.
+        """Return the current forget epoch, which increases with each forget operation.
 
         Raises:
             StorageError: The memory could not be read.
@@ -129,11 +132,11 @@ class ForgetEpochs(Protocol):
 
 
 async def quotes_forgotten(request: ChatRequest, memory: ForgetEpochs | None) -> bool:
-    """Return whether something was forgotten since the memory was read for a request.
+    """Return whether anything has been forgotten since the memory was read for a request.
 
     Args:
         request: The request.
-        memory: The memory that it quotes; None if nothing in it is ever forgotten.
+        memory: The memory that the request quotes; None if nothing in it can be forgotten.
 
     Raises:
         StorageError: The memory could not be read.

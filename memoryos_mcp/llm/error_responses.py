@@ -1,4 +1,7 @@
-"""Translates error responses of an LLM's endpoint into errors, some with simpler dialects to try next."""
+"""Translates error responses of an LLM endpoint into exceptions. Some exceptions contain simpler dialects to try next.
+
+A dialect is a set of request parameters, as defined in `providers`.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,11 +16,11 @@ _PLAINER_FORMAT = {ReplyFormat.JSON_SCHEMA: ReplyFormat.JSON_OBJECT, ReplyFormat
 
 
 class DialectError(ModelError):
-    """The endpoint refused the dialect of a request.
+    """The endpoint refused the dialect of a request, which is the set of its parameters.
 
     Args:
-        text: The message for the user: what was wrong and what to do.
-        simpler: Dialects to try instead, the likeliest first.
+        text: The message for the user: what is wrong and what to do.
+        simpler: Dialects to try instead, the most promising first.
     """
 
     def __init__(self, text: str, *, simpler: tuple[Dialect, ...]) -> None:
@@ -30,7 +33,7 @@ def error_of(response: ErrorResponse, endpoint: Endpoint, dialect: Dialect) -> M
 
     Returns:
         A `PassingError` if the same request may succeed later, a `DialectError` if a simpler request may succeed now,
-        a bare `ModelError` if the user must act.
+        or a plain `ModelError` if the user must act.
     """
     where = endpoint.api.where
     if response.is_too_long:
@@ -51,7 +54,10 @@ def _too_long(response: ErrorResponse, where: str, dialect: Dialect) -> ModelErr
 
 
 def _simpler(response: ErrorResponse, dialect: Dialect) -> Iterator[Dialect]:
-    """Yield dialects to try: first without the parameter that the response names, then with simpler reply formats."""
+    """Yield the dialects to try next.
+
+    The first ones change or omit the parameter that the response names. The others use simpler reply formats.
+    """
     names = response.param or response.text
     if "enable_thinking" in names:
         yield replace(dialect, disables_thinking=not dialect.disables_thinking)

@@ -62,7 +62,7 @@ class _TraitReply(Part):
 
 
 class FactsReading:
-    """Reads the facts of a reply.
+    """Turns the facts in a reply into changes to the known facts.
 
     Args:
         pages: The pages in the prompt, in the same order.
@@ -75,11 +75,15 @@ class FactsReading:
         self._page_stems: dict[int, frozenset[str]] = {}
 
     def read(self, found: object, is_last: bool) -> tuple[KnowledgeChange, ...]:
-        """Return the changes to known facts, at most as many as were requested.
+        """Return the changes to the known facts, at most as many as the prompt requested.
+
+        Args:
+            found: The facts in the reply's JSON.
+            is_last: Whether this is the corrected reply.
 
         Raises:
-            ReplyFormatError: Fewer than half of the facts are usable (for the corrected reply: none is), or there are
-                more than ``FACTS_PER_PAGE_MAX`` per page.
+            ReplyFormatError: Fewer than half of the facts are usable, or there are more than ``FACTS_PER_PAGE_MAX`` per
+                page. In the corrected reply, one usable fact is enough.
         """
         facts = items(found)
         most = FACTS_PER_PAGE_MAX * len(self._pages)
@@ -104,13 +108,16 @@ class FactsReading:
         return None
 
     def _is_grounded(self, fact: _FactReply) -> bool:
-        """Whether a fact shares a word with the pages it cites; only words in ASCII letters can be compared."""
+        """Return whether a fact shares a word with the pages that it cites.
+
+        Only words in ASCII letters are compared. If there are none, the result is True.
+        """
         in_fact = {stem for stem in stems(fact.text) if stem.isascii()} - _SUBJECT_STEMS
         in_pages = frozenset[str]().union(*map(self._stems, self._cited(fact.pages)))
         return not in_fact or not any(stem.isascii() for stem in in_pages) or not in_fact.isdisjoint(in_pages)
 
     def _stems(self, place: int) -> frozenset[str]:
-        """Return the stems of a page, computed on first use."""
+        """Return the stems of a page, which are computed on first use."""
         if place not in self._page_stems:
             self._page_stems[place] = frozenset(stems(self._pages[place - 1].text))
         return self._page_stems[place]
@@ -152,12 +159,12 @@ class FactsReading:
 
 
 class LearnReading:
-    """Reads a reply with facts and traits.
+    """Turns a reply with facts and traits into changes to the known facts and to the profile.
 
     Args:
         pages: The pages in the prompt, in the same order.
         facts: The known facts in the prompt, in the same order; None if no facts were requested.
-        dimensions: The user's own dimensions.
+        dimensions: Profile dimensions that the user has added to the catalogue.
     """
 
     def __init__(self, pages: Sequence[Page], facts: Sequence[Fact] | None, dimensions: Sequence[str]) -> None:
@@ -166,11 +173,16 @@ class LearnReading:
         self._dimensions = dimensions
 
     def read(self, found: dict[str, Any], is_last: bool) -> Lessons:
-        """Return the changes to profile and knowledge.
+        """Return the changes to the profile and to the known facts.
+
+        Args:
+            found: The JSON object in the reply.
+            is_last: Whether this is the corrected reply.
 
         Raises:
-            ReplyFormatError: Fewer than half of the facts or traits are usable (for the corrected reply: none is), or
-                there are more than ``FACTS_PER_PAGE_MAX`` facts per page.
+            ReplyFormatError: Facts and traits are missing, fewer than half of the facts or of the traits are usable, or
+                there are more than ``FACTS_PER_PAGE_MAX`` facts per page. In the corrected reply, one usable fact and
+                one usable trait are enough.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"
@@ -200,13 +212,24 @@ class LearnReading:
 
 
 def cited(places: Sequence[int], pages: int) -> list[int]:
-    """Return the valid page numbers, from 1, without repeats."""
+    """Return the valid page numbers without repeats. The first page has the number 1.
+
+    Args:
+        places: The page numbers in a reply.
+        pages: The number of pages in the prompt.
+    """
     return [place for place in dict.fromkeys(places) if 1 <= place <= pages]
 
 
 @dataclass(frozen=True, slots=True)
 class _Period:
-    """A year, month or day in the precision of the text, with its first instant and the first instant after it."""
+    """A year, month or day.
+
+    Attributes:
+        said: The period as a date that is as precise as the text, such as "2023-05".
+        begin: The first instant of the period.
+        end: The first instant after the period.
+    """
 
     said: str
     begin: datetime
@@ -214,7 +237,7 @@ class _Period:
 
 
 def _period(text: str, said_at: datetime) -> _Period | None:
-    """Return the day, month or year at the start of a text; None if it is missing or out of range."""
+    """Return the year, month or day at the start of a text; None if there is none or if it is out of range."""
     match = _DATE.match(text)
     if match is None:
         return None

@@ -1,6 +1,6 @@
 """The format of the log of LLM calls.
 
-A line has the format of OpenAI's batch API, with a few more fields:
+Each line has the format of an output line of OpenAI's batch API, with a few additional fields:
 https://platform.openai.com/docs/api-reference/batch/request-output
 """
 
@@ -24,7 +24,7 @@ FILE_MODE = 0o600
 
 
 class _Line(BaseModel):
-    """A part of a line; unknown fields are ignored."""
+    """Base class for a line or a part of a line. Unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,7 +37,7 @@ class LoggedMessage(_Line):
 
 
 class LoggedChoice(_Line):
-    """A reply and the reason for its end: ``stop``, ``length`` or a value of the provider's own."""
+    """A reply and the reason why it ended: ``stop``, ``length``, or another value chosen by the provider."""
 
     message: LoggedMessage
     finish_reason: str | None = None
@@ -58,7 +58,7 @@ class LoggedCompletion(_Line):
 
 
 class LoggedResponse(_Line):
-    """A server's response; with status 200, the body is a completion."""
+    """A server's response. If its status is 200, the body is a completion."""
 
     status_code: int
     body: Annotated[LoggedCompletion | JsonValue, Field(union_mode="left_to_right")] = None
@@ -72,14 +72,14 @@ class LoggedResponse(_Line):
 
 
 class LoggedError(_Line):
-    """The reason why there is no response."""
+    """The reason why a call has no response."""
 
     code: str | None = None
     message: str | None = None
 
 
 class BatchLine(_Line):
-    """A line of a batch's output, or the same fields of a line of our log."""
+    """An output line of an OpenAI batch job. The lines of our own log have the same fields and some others."""
 
     custom_id: str
     response: LoggedResponse | None = None
@@ -87,7 +87,7 @@ class BatchLine(_Line):
 
     @property
     def completion(self) -> LoggedCompletion | None:
-        """The completion; None for a failed call."""
+        """The completion; None if the call failed."""
         if self.response is None or self.response.status_code != HTTPStatus.OK:
             return None
         return self.response.body if isinstance(self.response.body, LoggedCompletion) else None
@@ -114,7 +114,7 @@ class LoggedRequest(_Line):
 
 
 class LogLine(BatchLine):
-    """A line of our log."""
+    """A line of our own log."""
 
     at: AwareDatetime
     purpose: str
@@ -123,9 +123,10 @@ class LogLine(BatchLine):
 
 
 def request_key(request: ChatRequest) -> str:
-    """Return the key of a request in logs and batches. It does not depend on the model.
+    """Return the key that identifies a request in logs and batch jobs.
 
-    The key is the first 32 hexadecimal digits of the SHA-256 of purpose, messages and form.
+    The key is the first 32 hexadecimal digits of the SHA-256 of the purpose, messages and form. It does not depend on
+    the model.
     """
     content = {
         "purpose": request.purpose,
@@ -138,7 +139,7 @@ def request_key(request: ChatRequest) -> str:
 
 
 def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValue]:
-    """Return a request as a body for the chat completions API."""
+    """Return a request as the body of a call to the chat completions API."""
     body: dict[str, JsonValue] = {
         "model": model_name,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
@@ -150,17 +151,19 @@ def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValu
 
 
 def append_line(path: Path, line: Mapping[str, JsonValue]) -> int:
-    """Append one line of JSON in a single write, so that processes may share the file; return its size in bytes.
+    """Append one line of JSON to a file, and return the number of bytes written.
+
+    The line is written in a single call, so that several processes can append to the same file.
 
     Raises:
-        OSError: The line was not written, or only a part of it.
+        OSError: The line was not written, or only a part of it was written.
     """
     # Models may return half a surrogate pair, which is not valid UTF-8.
     data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
     with open(path, "a+b", buffering=0, opener=_open_private) as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":  # a full disk cut the previous line
+            if file.read(1) != b"\n":  # the previous line is incomplete because the disk was full
                 data = b"\n" + data
         if file.write(data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -168,7 +171,7 @@ def append_line(path: Path, line: Mapping[str, JsonValue]) -> int:
 
 
 def reason(error: OSError) -> str:
-    """Return the system's message for an error, which names no file."""
+    """Return the operating system's message for an error, without the name of the file."""
     return error.strerror or type(error).__name__
 
 

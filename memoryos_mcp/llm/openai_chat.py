@@ -1,4 +1,4 @@
-"""The network client for chat models: any endpoint that implements the OpenAI chat API, even incompletely."""
+"""The network client for chat models. It works with any server that implements the OpenAI chat API, even partially."""
 
 import asyncio
 import json
@@ -48,14 +48,15 @@ class _Tokens(BaseModel):
 
 
 class OpenAIChat:
-    """A client of one endpoint of the OpenAI chat API. Share one between all callers; close it after use.
+    """A client for one endpoint of the OpenAI chat API. Share one client between all callers, and close it after use.
 
-    It finds out which dialect the endpoint accepts and uses it for later calls.
+    The client finds out which dialect, or set of request parameters, the endpoint accepts. It uses that dialect for
+    later calls.
 
     Args:
-        endpoint: The model and its address.
-        timeout_s: Longest wait for one reply, from the request to its last byte, in seconds.
-        max_concurrent_calls: Maximum number of concurrent requests; others wait for their turn.
+        endpoint: The model and its API.
+        timeout_s: Time limit for a reply, in seconds, from the request to the last byte of the reply.
+        max_concurrent_calls: Maximum number of concurrent requests. Further requests wait until one has ended.
         pause: Waits for the given number of seconds.
     """
 
@@ -75,22 +76,22 @@ class OpenAIChat:
 
     @property
     def name(self) -> str:
-        """Name of the model at the endpoint."""
+        """The model's name in the API."""
         return self._endpoint.model
 
     @property
     def reply_format(self) -> ReplyFormat:
-        """How the JSON form of replies is requested: the strictest way that the server is known to accept."""
+        """How replies in JSON are requested: the strictest format that the server is known to accept."""
         return self._dialect.reply_format
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request. See ``ChatModel.complete``.
 
-        After a temporary failure, the request is sent again, with at most three attempts in all. There is no further
-        attempt after a timeout, which already took long, or if the listener has received a part of the reply.
+        After a temporary failure, the request is sent again, with at most three attempts in all. It is not sent again
+        after a timeout, or if the listener has already received a part of the reply.
 
         Raises:
-            ModelError: As in ``ChatModel.complete``; the message does not contain the server's message either.
+            ModelError: As in ``ChatModel.complete``. The message does not contain the server's message.
         """
         dialect = started_with = self._dialect
         tried = {dialect}
@@ -116,13 +117,13 @@ class OpenAIChat:
                 return reply
 
     async def aclose(self) -> None:
-        """Release connections. Running calls and later calls fail."""
+        """Close the connections. Running calls and later calls fail."""
         await self._client.aclose()
 
     def _remember(self, dialect: Dialect) -> None:
-        # Only after a success: a request refused for other reasons must not make the dialect simpler for good.
+        # Called only after a success: a request that is refused for other reasons must not change the dialect for good.
         self._dialect = dialect
-        _logger.info("later requests to %s use this dialect: %s", self._endpoint.api.address, dialect)
+        _logger.info("later requests to %s will use this dialect: %s", self._endpoint.api.address, dialect)
 
     async def _send(self, request: ChatRequest, dialect: Dialect, tracked: "_TrackedListener | None") -> ChatReply:
         endpoint = self._endpoint
@@ -140,7 +141,7 @@ class OpenAIChat:
 
 
 class _TrackedListener:
-    """Passes pieces of a reply on to a listener, and records whether there were any."""
+    """Passes the pieces of a reply on to a listener, and records whether there were any."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -152,7 +153,7 @@ class _TrackedListener:
 
 
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
-    """Return the simpler dialect; a request without a form has no use for another reply format."""
+    """Return the simpler dialect for a request. If the request has no form, the reply format is not changed."""
     return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 
 
@@ -164,7 +165,7 @@ def _open(
     parameters: Mapping[str, Any], dialect: Dialect, client: "openai.AsyncOpenAI"
 ) -> AbstractAsyncContextManager[Any]:
     body = {**parameters["extra_body"], "stream": True}
-    # A server that refuses a cap probably refuses this too; its tokens are estimated.
+    # A server that refuses a cap probably refuses this option too. Tokens are then estimated.
     if dialect.cap is not None:
         body["stream_options"] = {"include_usage": True}
     return client.chat.completions.with_streaming_response.create(**{**parameters, "extra_body": body})
@@ -172,11 +173,11 @@ def _open(
 
 def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> dict[str, Any]:
     messages = [{"role": message.role, "content": message.content} for message in request.messages]
-    # The library does not process ``extra_body`` item by item, which would take longer than sending it.
+    # The messages are in ``extra_body`` because the library does not process it item by item, which would be slow.
     body: dict[str, Any] = {"messages": messages}
     if request.form is not None:
         if dialect.reply_format is not ReplyFormat.JSON_SCHEMA:
-            # At the end, so that the beginning of the system message is equal for all calls of a purpose.
+            # The form is added at the end, so that the system message begins the same for all calls with a purpose.
             messages[0]["content"] += _form_in_words(request.form)
         if (response_format := _response_format(request.form, endpoint, dialect)) is not None:
             body["response_format"] = response_format
@@ -198,7 +199,7 @@ def _response_format(form: ReplyForm, endpoint: Endpoint, dialect: Dialect) -> d
 
 def _without_lengths(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        # The value of a property with such a name would be a schema, not a number.
+        # If a property has such a name, its value is a schema, not a number.
         return {
             name: _without_lengths(value)
             for name, value in schema.items()
@@ -230,7 +231,7 @@ def _streamed_reply(stream: Stream, request: ChatRequest, endpoint: Endpoint, tr
             message = f"{endpoint.api.where} ended its reply too early; try again"
             raise PassingError(message)
         return ChatReply(stream.text, _usage(stream.usage, request, stream.text), is_cut=stream.is_cut)
-    # Some servers never stream.
+    # Some servers send the reply as a whole.
     reply = _reply(stream.body, request, endpoint)
     tracked.receive(reply.text)
     return reply

@@ -1,4 +1,4 @@
-"""Parses and validates an LLM's reply about a batch: topics, chains and facts."""
+"""Parses and validates an LLM's reply about a batch: the topics, chains and facts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,8 @@ from memoryos_mcp.text.prose import shorten
 
 KEYWORDS_MAX = 12
 SUMMARY_MAX_CHARS = 1_200
-# Share of a batch's pages that the LLM's last reply must assign to topics; the fallback assigns the others.
+# Minimum share of a batch's pages that the LLM's corrected reply must assign to topics. The fallback assigns the other
+# pages.
 FILED_SHARE = 0.5
 
 
@@ -40,7 +41,7 @@ class _ChainReply(Part):
 
 
 class OrganiseReading:
-    """Reads a reply about a batch.
+    """Turns a reply about a batch into an ``Organised`` batch.
 
     Args:
         batch: The pages in the prompt, in the same order.
@@ -56,15 +57,16 @@ class OrganiseReading:
         self._max_topics = max_topics
 
     def read(self, found: dict[str, Any], is_last: bool) -> tuple[Organised, list[Page]]:
-        """Return the organised batch, and the pages without a topic.
+        """Return the organised batch, and the pages to which the reply assigned no topic.
 
         Args:
-            found: The reply's JSON.
-            is_last: Whether this is the corrected reply. Then some pages may have no topic, and ``knowledge`` is None
-                if most facts are unusable.
+            found: The JSON object in the reply.
+            is_last: Whether this is the corrected reply. If so, up to half of the pages may have no topic, and
+                ``knowledge`` is None if the facts are unusable.
 
         Raises:
-            ReplyFormatError: Pages have no topic, there are too many topics, or most facts are unusable.
+            ReplyFormatError: Too many pages have no topic, there are too many topics, or too few topics or facts are
+                usable.
         """
         knowledge = self._knowledge(found, is_last)
         pages = self._pages(found.get("pages"))
@@ -73,7 +75,7 @@ class OrganiseReading:
             msg = f"topics: there are {len(described)}, but at most {self._max_topics} are asked for"
             raise ReplyFormatError(msg)
         topics = {topic.topic: topic for topic in described}
-        if len(topics) < len(described):  # some numbers are repeated, so the order is used instead
+        if len(topics) < len(described):  # some topic numbers are repeated, so topics are numbered in order
             topics = dict(enumerate(described, 1))
         left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
         if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):
@@ -99,8 +101,8 @@ class OrganiseReading:
         return Organised(is_continuing, runs, tuple(named), knowledge), left
 
     def _knowledge(self, found: dict[str, Any], is_last: bool) -> tuple[KnowledgeChange, ...] | None:
-        """Return the changes to known facts; None if the reply contains no usable list of facts."""
-        if not isinstance(found.get("facts"), list | dict):  # such as the text "none"
+        """Return the changes to the known facts; None if the reply contains no usable list of facts."""
+        if not isinstance(found.get("facts"), list | dict):  # for example, the text "none"
             return None
         try:
             return self._facts.read(found["facts"], is_last)
@@ -110,13 +112,19 @@ class OrganiseReading:
             return None
 
     def _apart_from(self, topic: _TopicReply) -> frozenset[int]:
-        """Return the numbers of the segments in the prompt if the LLM chose none of them for a topic."""
+        """Return the numbers of the segments that a topic must not join.
+
+        These are all segments in the prompt if the LLM chose none of them for the topic. Otherwise there are none.
+        """
         if topic.segment in self._segments:
             return frozenset()
         return frozenset(segment.segment for segment in self._segments.values())
 
     def _pages(self, found: object) -> dict[int, _PageReply]:
-        """Return the reply about each page, by the page's number. An object was requested; a list is accepted too."""
+        """Return the reply about each page, by page number.
+
+        The prompt requests an object with page numbers as keys, but a list is accepted too.
+        """
         if isinstance(found, dict):
             pairs = [(numbers(name), value) for name, value in found.items()]
         else:
@@ -134,7 +142,11 @@ class OrganiseReading:
     def _runs(
         self, pages: dict[int, _PageReply], summaries: dict[int, str], of_topics: dict[int, str]
     ) -> tuple[Run, ...]:
-        """Return the runs; if the reply has no summary of a run, the topic's summary or one of its pages is used."""
+        """Return the runs of the batch.
+
+        If the reply contains no summary of a run, the summary of the first page's topic is used. If that is missing,
+        the summary is made of quotes from the run's pages.
+        """
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
         for start, end in zip(starts, [*starts[1:], len(self._batch) + 1], strict=True):
@@ -157,7 +169,7 @@ def _problem_of_chain(chain: _ChainReply) -> str | None:
 
 
 def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
-    """Return a topic's digest; missing keywords or a missing summary are taken from its pages."""
+    """Return the digest of a topic. Keywords or a summary that the reply lacks are derived from the topic's pages."""
     named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
     keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX]
     summary = shorten(topic.summary, SUMMARY_MAX_CHARS)

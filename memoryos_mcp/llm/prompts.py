@@ -1,7 +1,8 @@
-"""Prompts of the LLM analyst. The instructions come first and never change, so that providers can cache them.
+"""Prompts of the LLM analyst.
 
-The prompt contains pages as lines of JSON, so no text in a page can end its line or look like one of our instructions.
-The instructions say that pages are data. Recalled memories that were pasted into a page are omitted.
+The instructions come first and never change, so that providers can cache them. They say that pages are data. Each page
+is one line of JSON. No text in a page can end this line or look like one of our instructions. Recalled memories that
+were pasted into a page are omitted.
 """
 
 import json
@@ -20,11 +21,11 @@ from memoryos_mcp.text.prose import shorten, without_recalled
 
 REASON_SHOWN_MAX_CHARS = 80
 SUMMARY_SHOWN_MAX_CHARS = 600
-# Limit for one side of a page if only traits are requested.
+# Maximum number of characters of a page if only traits are requested.
 USER_SHOWN_MAX_CHARS = 200
-# A page is never cut to fewer tokens than this; less would be useless.
+# Pages are never shortened to fewer tokens than this, because less would be useless.
 PAGE_TOKENS_MIN = 50
-# A page that is too long is cut in the middle; this share of the remaining text is from its end.
+# The middle of a page that is too long is omitted. This share of the remaining text is from the end of the page.
 END_SHARE = 0.25
 OMISSION = " […] "
 # Limits for replies.
@@ -36,14 +37,14 @@ SENTENCE_ASKED_CHARS = 200
 DATE_CHARS = 10
 SLOT_CHARS = 40
 EVIDENCE_ASKED = 3
-# One fact is requested per this many tokens of pages, but at least the minimum.
+# One fact is requested for this number of tokens in the pages, but never fewer facts than the minimum.
 TOKENS_PER_FACT_ASKED = 60
 FACTS_ASKED_MIN = 3
 # A reply with more facts per page than this is rejected.
 FACTS_PER_PAGE_MAX = 10
 PAGES_PER_TRAIT_ASKED = 4
 
-# Line ends and text direction marks that JSON does not escape by itself.
+# Line ends and text direction marks that ``json.dumps`` does not escape.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -105,13 +106,13 @@ wrong_fact: the user has said that this is not so; report it in no words, whatev
 def organise_request(
     batch: Sequence[Page], around: Surroundings, *, max_topics: int, max_prompt_tokens: int
 ) -> ChatRequest:
-    """Return the request for a batch's chains, topics and facts; pages and facts are numbered from 1.
+    """Return the request for the chains, topics and facts of a batch. The prompt numbers pages and facts from 1.
 
     Args:
         batch: Pages in order of arrival.
-        around: The related parts of the memory; the prompt contains all of its facts and corrections.
+        around: The related parts of the memory. The prompt contains all of its facts and corrections.
         max_topics: Maximum number of topics.
-        max_prompt_tokens: Limit for the prompt; the longest pages are shortened to fit.
+        max_prompt_tokens: Maximum number of tokens in the prompt. The longest pages are shortened to fit.
     """
     facts_max = facts_asked(batch)
     instructions = f"{ORGANISE_INSTRUCTIONS}\nAt most {max_topics} topics and {facts_max} facts."
@@ -142,13 +143,14 @@ def organise_request(
 def learn_request(
     pages: Sequence[Page], around: Surroundings, *, dimensions: Sequence[str], max_prompt_tokens: int
 ) -> ChatRequest:
-    """Return the request for traits and facts in pages; pages and facts are numbered from 1.
+    """Return the request for the traits and facts in pages. The prompt numbers pages and facts from 1.
 
     Args:
-        pages: Pages in order of arrival. If their facts are already known, only the user's messages are shown.
-        around: The traits, facts and corrections to show.
-        dimensions: The user's own dimensions.
-        max_prompt_tokens: Limit for the prompt; the longest pages are shortened to fit.
+        pages: Pages in order of arrival.
+        around: The traits, facts and corrections to show. If ``is_read`` is set, the prompt contains only the user's
+            messages.
+        dimensions: Profile dimensions that the user has added to the catalogue.
+        max_prompt_tokens: Maximum number of tokens in the prompt. The longest pages are shortened to fit.
     """
     facts = around.facts
     context: list[dict[str, JsonValue]] = _names(around.speakers)
@@ -172,7 +174,7 @@ def learn_request(
 
 
 def facts_asked(pages: Sequence[Page]) -> int:
-    """Return the maximum number of facts to request."""
+    """Return the maximum number of facts to request for these pages."""
     by_length = sum(page_tokens(page) for page in pages if page.teaches) // TOKENS_PER_FACT_ASKED
     return min(max(FACTS_ASKED_MIN, by_length), FACTS_PER_PAGE_MAX * len(pages))
 
@@ -183,12 +185,12 @@ def traits_asked(pages: int) -> int:
 
 
 def page_tokens(page: Page) -> int:
-    """Return the estimated number of tokens of a page in a prompt."""
+    """Return the estimated number of tokens that a page needs in a prompt."""
     return estimate_tokens(_line(_page(page, None)))
 
 
 def segment_name(segment: int) -> str:
-    """Return the name of a segment in a prompt."""
+    """Return the name of a segment in prompts, such as "s12"."""
     return f"s{segment}"
 
 
@@ -205,7 +207,7 @@ def _request(
 
 
 def _room(max_prompt_tokens: int, instructions: str, known: Sequence[str]) -> int:
-    """Return the number of tokens left for pages."""
+    """Return the number of tokens that remain for pages in a prompt."""
     return max_prompt_tokens - estimate_tokens(instructions) - sum(map(estimate_tokens, known))
 
 
@@ -225,9 +227,12 @@ def _known(facts: Sequence[Fact], corrected: Sequence[CorrectedFact]) -> list[di
 
 
 def _page_lines(views: Sequence[Page], room: int, *, is_of_user: bool = False) -> list[str]:
-    """Return one line per page, numbered from 1; the longest pages are shortened if not all fit into ``room`` tokens.
+    """Return one line of JSON per page, numbered from 1. If needed, the longest pages are shortened.
 
-    With ``is_of_user``, the lines contain only the text that is needed to find traits.
+    Args:
+        views: The pages.
+        room: Maximum number of tokens in all lines.
+        is_of_user: Whether to include only the text that is needed to find traits.
     """
 
     def lines(max_tokens: int | None) -> list[str]:
@@ -246,14 +251,24 @@ def _page_lines(views: Sequence[Page], room: int, *, is_of_user: bool = False) -
 
 
 def _of_user(page: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the beginning of the user's message, or of the assistant's if the user's is empty."""
+    """Return a page that contains only the beginning of the user's message.
+
+    If the user's message is empty, the assistant's message is used instead.
+    """
     said = page.get("user") or page.get("assistant")
     who = "user" if "user" in page else "assistant"
     return {who: shorten(str(said), USER_SHOWN_MAX_CHARS)}
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the highest limit of tokens per page with which all pages fit; None if they fit without a limit."""
+    """Return the highest limit of tokens per page with which all pages fit into ``room``.
+
+    The result is None if all pages fit without a limit.
+
+    Args:
+        tokens: The number of tokens of each page.
+        room: The number of tokens available for all pages.
+    """
     if sum(tokens) <= room:
         return None
     left = room
@@ -293,7 +308,7 @@ def _ends(text: str, chars: int) -> str:
 
 
 def _line(entry: Mapping[str, JsonValue]) -> str:
-    """Return an entry as one line of JSON; every character that may be read as a line end is escaped."""
+    """Return an object as one line of JSON. Characters that may be read as line ends are escaped."""
     return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)
 
 

@@ -1,7 +1,7 @@
-"""LLM providers: address, API key and supported parameters of each provider's OpenAI-compatible chat API.
+"""LLM providers: the address, API key and supported parameters of each provider's OpenAI-compatible chat API.
 
-Known differences between providers are data in this module, with their sources. The client finds out the others from
-error responses. This module does no I/O and does not read the environment, which the caller passes in.
+The known differences between providers are listed in this module, with their sources. The client learns about other
+differences from error responses. This module does no I/O. The caller passes in the environment variables.
 """
 
 import re
@@ -20,11 +20,11 @@ from memoryos_mcp.llm.api import Api, Wording
 
 # Low, because replies are facts. With 0, small models may repeat themselves endlessly.
 TEMPERATURE = 0.2
-# Path of the chat API below the base URL; users often paste both together.
+# Path of the chat API below the base URL. Users often paste it together with the base URL.
 CHAT_PATH = "/chat/completions"
-# Several times the longest reply that a prompt requests.
+# Several times the length of the longest reply that a prompt requests.
 OUTPUT_TOKENS = 8192
-# Hidden reasoning counts as output. With the smaller cap, it might leave nothing for the reply.
+# Hidden reasoning counts as output. With the lower limit, no tokens might be left for the reply.
 REASONING_OUTPUT_TOKENS = 32_768
 
 KEY_SETTING = "openai_api_key"
@@ -43,14 +43,14 @@ _REASONING_MODEL = re.compile(
     """,
     re.VERBOSE,
 )
-# Qwen3 thinks by default, but it only supports that in streams. In QwQ and "-thinking" models it cannot be disabled.
+# Qwen3 thinks by default, but supports thinking only in streams. QwQ and "-thinking" models cannot disable thinking.
 _QWEN_THINKING_OPTIONAL = re.compile(r"^qwen3(?!.*thinking)")
 
 CapName = Literal["max_completion_tokens", "max_tokens"]
 
 
 class ReplyFormat(StrEnum):
-    """Ways to request the JSON form of a reply, the strictest first."""
+    """Ways to request a reply in JSON, the strictest first."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -59,12 +59,12 @@ class ReplyFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The parameters of a request other than model and messages.
+    """The parameters of a request, except the model and the messages.
 
     Attributes:
-        reply_format: How the JSON form of the reply is requested.
-        cap: Name of the parameter that limits the reply's tokens; None to send no limit.
-        temperature: From 0 to 1; None to use the server's default.
+        reply_format: How a reply in JSON is requested.
+        cap: Name of the parameter that limits the tokens of the reply; None to set no limit.
+        temperature: The temperature, from 0 to 1; None to use the server's default.
         disables_thinking: Whether to send ``enable_thinking: false``, which only some servers support.
     """
 
@@ -76,16 +76,17 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A provider's API according to its documentation.
+    """The properties of a provider's API, according to its documentation.
 
     Attributes:
         base_url: Default address of the API.
-        key_variables: Environment variables for the key, of which the first one set is used; empty if it needs no key.
-        hosts: The provider's own host names; their subdomains match too.
-        reply_format: The strictest format that it supports.
-        cap: Its name for the limit of a reply's tokens.
-        rejects_length_limits: Whether its JSON schemas support neither ``minLength`` nor ``maxLength``.
-        disable_thinking_for: Names of models whose requests need ``enable_thinking: false``.
+        key_variables: Environment variables for the key, in order of precedence; empty if the API needs no key.
+        hosts: Host names of the provider. Their subdomains also belong to the provider.
+        reply_format: The strictest reply format that the API supports.
+        cap: Name of the parameter that limits the tokens of a reply.
+        rejects_length_limits: Whether the API refuses JSON schemas with ``minLength`` or ``maxLength``.
+        disable_thinking_for: Pattern for names of models whose requests must contain ``enable_thinking: false``; None
+            if there are no such models.
     """
 
     base_url: str
@@ -150,15 +151,15 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model and the API that serves it. Its ``repr`` shows no key and no credentials.
+    """A model and the API that serves it. Its ``repr`` contains neither the key nor other credentials.
 
     Attributes:
-        provider: The provider whose preset applies; None for a server known only by its address.
+        provider: The provider whose preset applies; None if only the server's address is known.
         model: The model's name in the API.
         api: The API.
         dialect: The dialect of the first request.
-        rejects_length_limits: Whether its JSON schemas support neither ``minLength`` nor ``maxLength``.
-        output_tokens: Maximum number of tokens of one reply.
+        rejects_length_limits: Whether the API refuses JSON schemas with ``minLength`` or ``maxLength``.
+        output_tokens: Maximum number of tokens in one reply.
     """
 
     provider: LlmProvider | None
@@ -172,20 +173,22 @@ class Endpoint:
 def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint | None:
     """Return the configured LLM endpoint; None if no LLM is configured.
 
-    A named provider has a default address and environment variables for its key; the settings override both. Without
-    a named provider, a usable `openai_api_key` means OpenAI, or the server at `openai_base_url`. A base URL without a
-    usable key means a server that needs no key. The result is None if that URL belongs to a provider that needs a key:
-    such settings were copied from a template, with a placeholder for the key.
+    If `llm_provider` is set, that provider's default address is used, and the provider's key is read from the
+    environment. The settings `openai_base_url` and `openai_api_key` take precedence over both.
 
-    A key in the environment alone never enables the LLM. Most users set it for other programs, and the dialogue would
-    be sent out without their consent.
+    If `llm_provider` is not set, a usable `openai_api_key` selects OpenAI, or the server at `openai_base_url`. A base
+    URL without a usable key selects a server that needs no key. If that URL belongs to a provider that needs a key, the
+    result is None: such settings were copied from a template and contain a placeholder for the key.
+
+    A key in the environment does not enable the LLM by itself. Most users have set it for other programs and have not
+    agreed that their dialogue is sent to the provider.
 
     Args:
         settings: The configuration.
-        environment: Environment variables; only those with the named provider's keys are read.
+        environment: Environment variables. Only those for the key of the configured provider are read.
 
     Raises:
-        ConfigError: The named provider needs a key and there is none; the message names the variable to set.
+        ConfigError: The configured provider needs a key and there is none. The message names the variables to set.
     """
     if settings.llm_provider is not None:
         return _named(settings, settings.llm_provider, environment)
@@ -197,7 +200,10 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
 
 
 def is_reasoning_model(model: str) -> bool:
-    """Whether a model is known by its name to reason first; such models accept no temperature and need more tokens."""
+    """Return whether a model's name shows that the model reasons before it replies.
+
+    Such models accept no temperature and need more tokens.
+    """
     return _REASONING_MODEL.search(_bare(model)) is not None
 
 
@@ -245,7 +251,7 @@ def _endpoint(
 
 
 def _provider_at(url: str) -> LlmProvider | None:
-    """Return the provider to which the URL's host belongs; None if it belongs to none."""
+    """Return the provider to which the host of a URL belongs; None for other hosts."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     for provider, preset in PRESETS.items():
         if any(host == known or host.endswith(f".{known}") for known in preset.hosts):
@@ -254,5 +260,5 @@ def _provider_at(url: str) -> LlmProvider | None:
 
 
 def _bare(model: str) -> str:
-    """Return a model's name without the maker's name and slash before it."""
+    """Return the name of a model in lower case, without a prefix such as "openai/"."""
     return model.strip().lower().rpartition("/")[2]

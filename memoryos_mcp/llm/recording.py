@@ -1,4 +1,4 @@
-"""The log of calls to the LLM. It shows which data left this machine."""
+"""The log of LLM calls. It shows which data left this machine."""
 
 import asyncio
 import logging
@@ -25,16 +25,16 @@ logger = logging.getLogger(__name__)
 
 
 class RecordingChat:
-    """A chat model that logs the calls to another chat model, including failed and cancelled calls. Close it after use.
+    """A chat model that logs all calls to another chat model, including failed and cancelled calls. Close it after use.
 
-    If the log cannot be written, the calls succeed nevertheless, and one warning is logged. A call is not logged if its
-    request may quote something that was forgotten in the meantime.
+    If the log cannot be written, the calls still succeed, and one warning is logged. A call is not logged if its
+    request may quote something that has been forgotten since.
 
     Args:
-        chat: The model that replies.
-        path: The log file; its folder must exist. Several processes may append to it.
+        chat: The other chat model.
+        path: The log file, whose folder must exist. Several processes may append to it.
         clock: Returns the current time.
-        memory: The memory that requests quote; None if nothing in it is ever forgotten.
+        memory: The memory that requests quote; None if nothing in it can be forgotten.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class RecordingChat:
 
     @property
     def name(self) -> str:
-        """Name of the model that replies."""
+        """Name of the other chat model."""
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Log the other model's reply and return it.
+        """Return the reply of the other chat model, after logging the call.
 
         Raises:
-            ModelError: The other model's error, unchanged.
+            ModelError: The error of the other chat model, unchanged.
         """
         at, began = self._clock(), time.perf_counter()
         try:
@@ -73,7 +73,7 @@ class RecordingChat:
         return reply
 
     async def aclose(self) -> None:
-        """Release the other model's connections and wait until the log is written."""
+        """Close the connections of the other chat model, and wait until the log is written."""
         await self._chat.aclose()
         if self._writing:
             await asyncio.wait(self._writing)
@@ -82,14 +82,14 @@ class RecordingChat:
         try:
             if await quotes_forgotten(request, self._memory):
                 return
-        except StorageError:  # it cannot be known
+        except StorageError:  # it is not known whether the request quotes something forgotten
             return
         took_ms = round((time.perf_counter() - began) * 1000)
         loop = asyncio.get_running_loop()
         writing = loop.run_in_executor(_WRITER, self._append, request, at, took_ms, outcome)
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
-        # Shielded, so that a request that was sent is logged even if its caller is cancelled.
+        # Shielded, so that a request that has been sent is logged even if its caller is cancelled.
         await asyncio.shield(writing)
         # If something was forgotten during the write, the line may have been added after the log was removed.
         if await quotes_forgotten(request, self._memory):
@@ -114,10 +114,10 @@ class RecordingChat:
 
 
 def remove_log(path: Path) -> None:
-    """Remove a log, if it exists.
+    """Remove a log file, if it exists.
 
     Raises:
-        OSError: The log cannot be removed.
+        OSError: The log file cannot be removed.
     """
     path.unlink(missing_ok=True)
 
@@ -139,7 +139,10 @@ def _response(reply: ChatReply, model_name: str) -> dict[str, JsonValue]:
 
 
 def _error(error: BaseException) -> dict[str, JsonValue]:
-    """Return an error as JSON. Only messages of our own errors are shown: others may contain a key or dialogue."""
+    """Return an error as JSON.
+
+    Only the messages of our own errors are included. Other messages may contain a key or dialogue.
+    """
     if isinstance(error, ModelError):
         text = str(error)
     elif isinstance(error, asyncio.CancelledError):

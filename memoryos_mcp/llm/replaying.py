@@ -1,4 +1,4 @@
-"""A chat model that replays recorded replies: without a network, at no cost, and always the same."""
+"""A chat model that replays recorded replies. It needs no network, costs nothing, and always gives the same replies."""
 
 import logging
 from collections.abc import Iterator
@@ -21,21 +21,22 @@ logger = logging.getLogger(__name__)
 class ReplayChat:
     """A chat model that takes its replies from a file.
 
-    The file contains lines of a `RecordingChat` log, lines of a batch's output, or both. Of several replies to a
-    request, the last one is used. The file is read on first use and again after changes. A request without a reply is
-    written once to ``<stem>.missing.jsonl`` in the same folder, as a line of a batch's input. Delete that file after
-    adding its replies.
+    The file contains lines of a `RecordingChat` log, output lines of an OpenAI batch job, or both. If there are several
+    replies to a request, the last one is used. The file is read on first use, and again whenever it has changed.
+
+    Requests without a reply are written to ``<stem>.missing.jsonl`` in the same folder, as input lines of a batch job.
+    Each request is written only once. Delete this second file after adding its replies to the first file.
 
     Args:
-        path: The file with the replies; it need not exist yet.
-        model_name: The model that a batch of the missing requests should use.
+        path: The file with the replies. It need not exist yet.
+        model_name: Name of the model that should reply to the missing requests.
     """
 
     def __init__(self, path: Path, *, model_name: str) -> None:
         self._path = path
         self._missing_path = path.parent / f"{path.stem}.missing.jsonl"
         self._model_name = model_name
-        # With one thread at a time, the state below needs no lock.
+        # Only one thread at a time uses the state below, so it needs no lock.
         self._limiter = anyio.CapacityLimiter(1)
         self._completions: dict[str, LoggedCompletion] = {}
         self._version: tuple[int, ...] | None = None
@@ -44,14 +45,15 @@ class ReplayChat:
 
     @property
     def name(self) -> str:
-        """The constant "replay": the file may contain replies of several models."""
+        """Always "replay", because the file may contain replies of several models."""
         return "replay"
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the reply from the file; a listener gets it in one piece.
+        """Return the reply from the file. A listener receives the reply in one piece.
 
         Raises:
-            ModelError: The file has no reply yet, or cannot be read. The message names the file of missing requests.
+            ModelError: The file cannot be read or contains no reply. If there is no reply, the message names the file
+                of missing requests.
         """
         reply = await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
         if listener is not None:
@@ -59,7 +61,7 @@ class ReplayChat:
         return reply
 
     async def aclose(self) -> None:
-        """Do nothing: no file stays open."""
+        """Do nothing, because no file stays open."""
 
     def _reply(self, request: ChatRequest) -> ChatReply:
         key = request_key(request)
@@ -76,12 +78,12 @@ class ReplayChat:
         except OSError as error:
             msg = (
                 f"{self._path} contains no reply to request {key}, and {self._missing_path} cannot be written "
-                f"({reason(error)}); make its folder writable for this account"
+                f"({reason(error)}); make the folder writable by this account, then try again"
             )
             raise ModelError(msg) from error
         msg = (
-            f"{self._path} contains no reply to request {key}; the request was written to {self._missing_path}: "
-            "send that file as a batch and add the lines of the output to the replay file"
+            f"{self._path} contains no reply to request {key}; send {self._missing_path}, which contains this request, "
+            "to a batch API, and add the output lines to the replay file"
         )
         raise ModelError(msg)
 
@@ -102,7 +104,7 @@ class ReplayChat:
                 completions[line.custom_id] = line.completion
         self._completions, self._version = completions, version
         if unreadable:
-            logger.warning("%s: number of invalid lines, which are ignored: %d", self._path, unreadable)
+            logger.warning("%s: number of ignored invalid lines: %d", self._path, unreadable)
 
     def _note_missing(self, key: str, request: ChatRequest) -> None:
         """Write a request to the file of missing requests, unless the file already contains it."""
@@ -114,7 +116,7 @@ class ReplayChat:
             return
         body = request_body(request, model_name=self._model_name)
         line: dict[str, JsonValue] = {"custom_id": key, "method": "POST", "url": BATCH_URL, "body": body}
-        # The bytes are counted: if another process writes too, the file's size differs, and the file is read again.
+        # The bytes are counted. If another process also writes, the file has a different size, and is read again.
         self._missing_bytes += append_line(self._missing_path, line)
         self._missing.add(key)
 
@@ -130,7 +132,7 @@ def _chat_reply(request: ChatRequest, completion: LoggedCompletion) -> ChatReply
 
 
 def _version(path: Path) -> tuple[int, ...] | None:
-    """Return size, modification time and inode of a file; None if it does not exist."""
+    """Return the size, modification time and inode number of a file; None if it does not exist."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -139,7 +141,7 @@ def _version(path: Path) -> tuple[int, ...] | None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Yield a file's lines except blank ones, one in memory at a time; a missing file has none."""
+    """Yield the lines of a file one by one, except blank lines. A missing file has no lines."""
     try:
         with path.open("rb") as file:
             yield from filter(bytes.strip, file)
@@ -152,4 +154,4 @@ def _custom_ids(path: Path) -> Iterator[str]:
         try:
             yield BatchLine.model_validate_json(raw).custom_id
         except ValidationError:
-            continue  # a full disk cut the line; its request will be written again
+            continue  # the line is incomplete because the disk was full; its request will be written again

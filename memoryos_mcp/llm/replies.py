@@ -1,8 +1,8 @@
 """Extraction and validation of the JSON in an LLM's reply.
 
 Models wrap JSON in code fences and prose, write their thoughts before it, omit commas, send one object instead of a
-list, or send numbers as strings. All of that is accepted. Anything else raises a `ReplyFormatError`. Its message, for
-the model and the user, says what is wrong and quotes nothing from the reply.
+list, or send numbers as strings. All of that is accepted. Any other defect raises a `ReplyFormatError`. Its message is
+shown to the model and to the user. It says what is wrong, but quotes nothing from the reply.
 """
 
 import json
@@ -18,13 +18,13 @@ from memoryos_mcp.text.prose import plain
 
 Item = TypeVar("Item", bound=BaseModel)
 
-# No reply needs more; the time to repair invalid JSON grows with its length.
+# No reply needs more characters. The time to repair invalid JSON grows with its length.
 REPLY_MAX_CHARS = 100_000
-# Share of a list's items that must be usable; otherwise the model must correct its reply.
+# Minimum share of a list's items that must be usable. Otherwise, the model must correct its reply.
 RIGHT_SHARE = 0.5
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-# Thoughts without their opening tag, which some servers do not send.
+# Thoughts without an opening tag, which some servers do not send.
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _OPENINGS = ("<think>", "<thinking>", "<reasoning>")
 _CLOSING = "</think>"
@@ -36,7 +36,8 @@ _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECAS
 LOOP_MIN_CHARS = 40
 _LOOP = re.compile(r"\b(\w(?:.{0,98}?\w)?)(?:\W{1,3}\1\b){2,}")
 _WORD = re.compile(r"\w+")
-# Repetitions are searched for if the share of different words is at most this. Without repetitions it is about 0.9.
+# Repetitions are only searched for if the share of distinct words is at most this. A text without repetitions has a
+# share of about 0.9.
 _VARIED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NOTHING = re.compile(
@@ -47,7 +48,7 @@ _NOTHING = re.compile(
 
 
 def is_nothing(text: str) -> bool:
-    """Whether a text is empty or means "nothing", such as "None." and "N/A"."""
+    """Return whether a text is empty or means "nothing", such as "None." or "N/A"."""
     return _NOTHING.fullmatch(text) is not None
 
 
@@ -55,7 +56,7 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
     """Return the JSON object in a reply.
 
     Raises:
-        ReplyFormatError: There is none.
+        ReplyFormatError: The reply contains no JSON object, is too long, or was cut at a token limit.
     """
     if reply.is_cut:
         msg = "the reply was cut at the limit of tokens; answer more briefly"
@@ -63,7 +64,8 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
     if len(reply.text) > REPLY_MAX_CHARS:
         msg = f"the reply is over {REPLY_MAX_CHARS:,} characters; answer more briefly"
         raise ReplyFormatError(msg)
-    if (bare := _parsed(reply.text)) is not None:  # its strings may contain thinking tags, so none are removed
+    if (bare := _parsed(reply.text)) is not None:
+        # Strings in the JSON may contain thinking tags, so no tags are removed.
         return bare
     text = _THOUGHT.sub("", _THINKING.sub("", reply.text))
     if not text.strip():
@@ -80,7 +82,7 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
 class Speech:
     """Removes a model's thoughts from the beginning of a streamed text reply.
 
-    Thinking tags after the beginning are text: the model may write about such tags.
+    Later thinking tags are not removed, because the model may be writing about such tags.
     """
 
     def __init__(self) -> None:
@@ -88,7 +90,10 @@ class Speech:
         self._has_begun = False
 
     def hear(self, piece: str) -> str:
-        """Return the new text to show after a piece; empty while thoughts arrive or may still begin."""
+        """Return the new text to show after a piece of the reply has arrived.
+
+        The text is empty while thoughts are arriving, and while the reply may still begin with thoughts.
+        """
         if self._has_begun:
             return piece
         is_thinking = _OPENING.match(self._head) is not None
@@ -111,7 +116,10 @@ def said_aloud(text: str) -> str:
 
 
 def items(value: object) -> list[Any]:
-    """Return a list, also for an object of objects or a single object; empty for any other value."""
+    """Return a value as a list of items.
+
+    The value may be a list, an object that contains only objects, or a single object. Any other value has no items.
+    """
     if isinstance(value, list):
         return value
     if isinstance(value, dict):
@@ -120,7 +128,7 @@ def items(value: object) -> list[Any]:
 
 
 def texts(value: object) -> list[str]:
-    """Return the strings in a value, which may be nested; strings with commas are split."""
+    """Return the strings in a value, which may be nested. Strings are split at commas, semicolons and line ends."""
     if isinstance(value, str):
         return [plain(part) for part in re.split("[,;\n、，]", value) if not is_nothing(part)]
     if isinstance(value, dict):
@@ -131,14 +139,14 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Return the whole numbers in a list of numbers or strings."""
+    """Return the whole numbers in a value, which may be a number, a string, or a list of these."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]
 
 
 def text_of(value: object) -> str:
-    """Return a text with single spaces and without repetitions; empty if it means "nothing"."""
+    """Return the text in a value, with single spaces and without repetitions; empty if the text means "nothing"."""
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str) or is_nothing(value):
@@ -157,18 +165,18 @@ def checked(
     problem: Callable[[Item], str | None],
     right_share: float | None = RIGHT_SHARE,
 ) -> list[Item]:
-    """Return the valid items; the others are left out.
+    """Return the valid items of a reply. Invalid items are left out.
 
     Args:
         found: The items in the reply.
-        what: The name of an item, for messages.
-        model: The schema of an item.
-        problem: Returns what is wrong with an item; None if it is valid.
-        right_share: Share of the items that must be valid, from 0 to 1. If any item is invalid, at least one must be
-            valid. With None, all may be invalid.
+        what: The name of an item in messages, such as "fact".
+        model: The Pydantic model of an item.
+        problem: Returns what is wrong with an item; None if the item is valid.
+        right_share: Minimum share of valid items, from 0 to 1. If there are invalid items, at least one item must be
+            valid. With None, all items may be invalid.
 
     Raises:
-        ReplyFormatError: Too few items are valid; the message describes the first invalid one.
+        ReplyFormatError: Too few items are valid. The message describes the first invalid item.
     """
     good: list[Item] = []
     wrong: list[str] = []
@@ -189,7 +197,7 @@ def checked(
 
 
 class Part(BaseModel):
-    """A part of a reply; fields that were not requested are ignored."""
+    """Base class for parts of a reply. Fields that were not requested are ignored."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
@@ -201,7 +209,7 @@ Number = Annotated[int, BeforeValidator(lambda value: next(iter(numbers(value)),
 
 
 def _once(loop: re.Match[str]) -> str:
-    """Return the repeated words once; numbers and short repetitions are not changed, since they may be intended."""
+    """Return repeated words only once. Numbers and short repetitions may be intended, so they are not changed."""
     is_loop = len(loop[0]) >= LOOP_MIN_CHARS and any(char.isalpha() for char in loop[1])
     return loop[1] if is_loop else loop[0]
 
@@ -240,6 +248,6 @@ def _mended(text: str) -> dict[str, Any]:
 
 
 def _problem_text(error: ValidationError) -> str:
-    """Return a description of the first problem that quotes nothing from the reply."""
+    """Return a description of the first problem, without a quote from the reply."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{first['loc'][0] if first['loc'] else 'it'} is not as asked ({first['type']})"

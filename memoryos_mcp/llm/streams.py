@@ -1,7 +1,7 @@
-"""Streamed replies, parsed from server-sent events.
+"""Parsing of streamed replies, which arrive as server-sent events.
 
-Chunks are described at https://platform.openai.com/docs/api-reference/chat-streaming. Other events, which many servers
-send, are ignored.
+The format of a chunk is described at https://platform.openai.com/docs/api-reference/chat-streaming. Many servers also
+send other events, which are ignored.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 _FIELD = b"data:"
 _DONE = b"[DONE]"
-# Limit for one line, and for a body that is not an event stream. No reply needs more.
+# Limit for a line, and for a body that is not an event stream. No reply needs more bytes.
 BODY_MAX_BYTES = 10_000_000
 
 
@@ -32,16 +32,16 @@ class _Chunk(BaseModel):
 
 
 class Stream:
-    """The parser of one response, fed while the response arrives.
+    """Parser of a streamed response. Call ``feed`` with each part of the response.
 
     Args:
         on_text: Called with each piece of the reply's text.
 
     Attributes:
         is_event_stream: Whether the response is an event stream.
-        is_complete: Whether the server marked the end of the reply.
+        is_complete: Whether the server has marked the end of the reply.
         is_cut: Whether the reply ended at a token limit.
-        usage: The server's token counts; None if it sent none.
+        usage: The token counts sent by the server; None if it has sent none.
     """
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
@@ -56,16 +56,16 @@ class Stream:
 
     @property
     def text(self) -> str:
-        """The reply's text so far."""
+        """The text of the reply that has arrived."""
         return "".join(self._pieces)
 
     @property
     def body(self) -> bytes:
-        """The unchanged body if it is not an event stream, else nothing."""
+        """The body of a response that is not an event stream; empty for an event stream."""
         return bytes(self._body)
 
     def feed(self, part: bytes) -> None:
-        """Parse the next part of the response; a part may end within a line."""
+        """Parse the next part of the response. A part may end in the middle of a line."""
         if not self.is_event_stream and len(self._body) < BODY_MAX_BYTES:
             self._body += part
         *lines, self._open_line = (self._open_line + part).split(b"\n")

@@ -1,4 +1,4 @@
-"""Traces of LLM calls: purpose, duration and token counts, without text of the dialogue."""
+"""Traces of LLM calls. They contain the purpose, duration and token counts of a call, but no text of the dialogue."""
 
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
@@ -6,7 +6,7 @@ from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 
 
 class TracedChat:
-    """A chat model that records each call to another chat model as a span."""
+    """A chat model that passes calls on to another chat model and records each call as an OpenTelemetry span."""
 
     def __init__(self, chat: ChatModel, tracer: Tracer) -> None:
         self._chat = chat
@@ -14,7 +14,7 @@ class TracedChat:
 
     @property
     def name(self) -> str:
-        """Name of the model."""
+        """Name of the other chat model."""
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
@@ -27,7 +27,7 @@ class TracedChat:
                 "gen_ai.request.model": self._chat.name,
                 "memoryos.purpose": request.purpose.value,
             },
-            # Only the error's type is recorded: its message may contain private data.
+            # Only the type of an error is recorded, because its message may contain private data.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
@@ -42,5 +42,5 @@ class TracedChat:
             return reply
 
     async def aclose(self) -> None:
-        """Release connections."""
+        """Close the connections of the other chat model."""
         await self._chat.aclose()

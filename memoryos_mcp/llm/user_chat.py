@@ -1,4 +1,4 @@
-"""A chat model for one user: it counts the calls, enforces the budget, and discards replies about forgotten pages."""
+"""A chat model for one user. It counts calls, enforces the token budget, and discards replies about forgotten pages."""
 
 import logging
 from dataclasses import dataclass
@@ -21,20 +21,23 @@ logger = logging.getLogger(__name__)
 
 
 class Account(ForgetEpochs, Protocol):
-    """One user's token counts and forget epoch. Safe to share between tasks."""
+    """One user's token counts and forget epoch. It can be shared between tasks."""
 
     async def spent_today(self) -> int:
-        """Return the number of tokens of today's prompts and replies."""
+        """Return the number of tokens in today's prompts and replies."""
         ...
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add a call; ``usage`` is None if there was no reply."""
+        """Count a call and its tokens; ``usage`` is None if there was no reply."""
         ...
 
 
 @dataclass(slots=True)
 class Spent:
-    """Totals of a purpose's calls since the process started; only ``failed_calls`` includes calls without a reply."""
+    """Totals of all calls with the same purpose since the process started.
+
+    Calls without a reply are counted in ``failed_calls`` only.
+    """
 
     calls: int = 0
     failed_calls: int = 0
@@ -43,13 +46,16 @@ class Spent:
 
 
 class Tally:
-    """Totals of all users' calls in this process, by purpose. Each user's own counts are in the user's file."""
+    """The totals of all users' calls since the process started, by purpose.
+
+    Each user's own counts are stored in that user's file.
+    """
 
     def __init__(self) -> None:
         self.spent = {purpose: Spent() for purpose in Purpose}
 
     def add(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add a call; ``usage`` is None if there was no reply."""
+        """Count a call and its tokens; ``usage`` is None if there was no reply."""
         spent = self.spent[purpose]
         if usage is None:
             spent.failed_calls += 1
@@ -60,16 +66,16 @@ class Tally:
 
 
 class UserChat:
-    """A chat model that counts its calls and refuses calls when the day's budget is spent.
+    """A chat model that counts its calls, and refuses further calls once the day's token budget is spent.
 
-    If something was forgotten after the memory was read for a request, the request is not sent or its reply is
-    discarded.
+    If anything in the memory is forgotten after it was read for a request, the request is not sent. If the request was
+    already sent, its reply is discarded.
 
     Args:
-        chat: The model that replies.
+        chat: The chat model that replies.
         account: The user's token counts and forget epoch.
-        tally: Counts the calls of all users.
-        daily_token_limit: Maximum number of tokens per day; None means no limit. The last call may exceed it.
+        tally: The totals of all users.
+        daily_token_limit: Maximum number of tokens per day; None for no limit. The last call of a day may exceed it.
     """
 
     def __init__(self, chat: ChatModel, account: Account, tally: Tally, daily_token_limit: int | None) -> None:
@@ -77,7 +83,7 @@ class UserChat:
         self._account = account
         self._tally = tally
         self._limit = daily_token_limit
-        # Estimated number of prompt tokens of the running calls.
+        # Estimated number of prompt tokens in the running calls.
         self._asked_tokens = 0
 
     @property
@@ -89,7 +95,7 @@ class UserChat:
         """Count a call and return its reply. See ``ChatModel.complete``.
 
         Raises:
-            BudgetSpentError: The day's budget is spent; no request was sent.
+            BudgetSpentError: The day's token budget is spent. No request was sent.
             LeaseLostError: Something was forgotten after the memory was read for the request.
             ModelError: There was no reply.
         """
@@ -108,12 +114,12 @@ class UserChat:
         return reply
 
     async def aclose(self) -> None:
-        """Release connections."""
+        """Close the connections of the chat model."""
         await self._chat.aclose()
 
     async def _check_current(self, request: ChatRequest) -> None:
         if await quotes_forgotten(request, self._account):
-            msg = "a part of the memory was forgotten in the meantime; the rest will be read again"
+            msg = "a part of the memory was forgotten after this request was prepared; the memory will be read again"
             raise LeaseLostError(msg)
 
     async def _check_budget(self) -> None:
@@ -121,15 +127,17 @@ class UserChat:
             return
         spent = await self._account.spent_today()
         if spent + self._asked_tokens >= self._limit:
-            under_way = f" and {self._asked_tokens:,} more are in use" if self._asked_tokens else ""
+            under_way = (
+                f", about {self._asked_tokens:,} more are needed for running calls" if self._asked_tokens else ""
+            )
             msg = (
-                f"{spent:,} tokens are spent today{under_way}, and llm_daily_token_limit is {self._limit:,}; the "
-                "memory works without the LLM until tomorrow"
+                f"{spent:,} tokens were spent today{under_way}, and llm_daily_token_limit is {self._limit:,}; the "
+                "memory will work without the LLM until tomorrow"
             )
             raise BudgetSpentError(msg)
 
     async def _book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Count a call; a failure is only logged, so that the reply is not lost."""
+        """Count a call. If the count cannot be stored, only a warning is logged, so that the reply is not lost."""
         self._tally.add(purpose, usage)
         try:
             await self._account.book(purpose, usage)

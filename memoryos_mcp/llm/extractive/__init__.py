@@ -1,9 +1,9 @@
 """The fallback analyst, which groups, counts and quotes pages without an LLM.
 
 It is used if no LLM is configured or if the LLM cannot be reached. Its results are simpler than those of an LLM, but it
-takes milliseconds and works without vectors. Each of its sentences is quoted from a page, with two exceptions: dates of
-relative days are added in brackets, and two facts follow from rules (a home from a place of work, and an age from "I'm
-Tom, 41").
+takes only milliseconds and works without vectors. Its sentences are quotes from pages, with two exceptions. The dates
+of relative days are added in brackets. Two kinds of facts are derived by rules: a home from a place of work, and an age
+from "I'm Tom, 41".
 """
 
 import re
@@ -25,19 +25,20 @@ from memoryos_mcp.text.terms import stems, words
 TOPIC_THRESHOLD = 0.6
 """``mid_term_similarity_threshold`` of the paper."""
 
-# Minimum cosine with which a page continues the previous one. With MiniLM on English chats, 1 in 5 pairs of pages from
-# different sessions has a cosine over 0.42, and 2 in 3 pairs of neighbours in a session. A follow-up needs less, and an
-# answer to a question a value in between.
+# Minimum cosine similarity with which a page continues the previous one. With MiniLM on English chats, 1 in 5 pairs of
+# pages from different sessions exceeds 0.42, and so do 2 in 3 pairs of adjacent pages in a session. The minimum is
+# lower for the answer to a question, and lowest for a follow-up.
 CONTINUES_COSINE = 0.42
 ANSWERS_COSINE = 0.3
 FOLLOWS_UP_COSINE = 0.15
-# The same for pages without vectors: the share of the shorter page's stems that the other page contains too.
+# The same minimums for pages without vectors. They apply to the share of the shorter page's stems that are also on the
+# other page.
 CONTINUES_OVERLAP = 0.34
 ANSWERS_OVERLAP = 0.2
 SHARED_STEMS_MIN = 2
 FOLLOW_UP_WORDS_MAX = 14
 CONTINUES_BONUS = 0.15
-# Without vectors, continuing the previous page is most of the evidence for a topic.
+# Without vectors, the main evidence for a topic is that the page continues the previous one.
 CONTINUES_BONUS_WORDS_ONLY = 0.5
 PAGE_TERMS_MAX = 12
 HEAD_CHARS = 4_000
@@ -56,11 +57,11 @@ _FOLLOW_UP = re.compile(
 
 
 class ExtractiveAnalyst:
-    """An ``Analyst`` that needs no model, network or vectors. Equal arguments give equal results.
+    """An ``Analyst`` that needs no model, network or vectors. The same arguments always give the same results.
 
     Args:
-        topic_threshold: Lowest ``segment_match`` with which a page joins a topic, 0 to 2.
-        limiter: Limits the threads that it uses; None to use the process's default limiter.
+        topic_threshold: Minimum ``segment_match``, from 0 to 2, with which a page joins a topic.
+        limiter: Limits the number of threads that the analyst uses; None for the default limiter of the process.
     """
 
     def __init__(self, *, topic_threshold: float = TOPIC_THRESHOLD, limiter: CapacityLimiter | None = None) -> None:
@@ -69,21 +70,21 @@ class ExtractiveAnalyst:
 
     @property
     def name(self) -> str:
-        """Name of the analyst; stored with its results."""
+        """Name of the analyst, which is stored with its results."""
         return "extractive"
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Return the chains and topics of a batch; never fails. See ``Analyst.organise``."""
+        """Return the chains and topics of a batch. Never fails. See ``Analyst.organise``."""
         work = partial(organise, batch, around.before, topic_threshold=self._topic_threshold)
         return await to_thread.run_sync(work, limiter=self._limiter)
 
     async def joined_digest(
         self,
-        known: Segment | None,  # noqa: ARG002 - it only quotes the pages
+        known: Segment | None,  # noqa: ARG002 - the digest is made from the pages alone
         topics: Sequence[Topic],  # noqa: ARG002
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> Digest:
-        """Return the top keywords and one to three quoted sentences of the pages; never fails."""
+        """Return a digest of the pages: the top keywords, and one to three quoted sentences. Never fails."""
         return await self._digest(await pages())
 
     async def joined_summary(
@@ -92,17 +93,21 @@ class ExtractiveAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return one to three quoted sentences of the pages; never fails."""
+        """Return a summary of the pages that quotes one to three sentences. Never fails."""
         if run.summary and not earlier:
             return run.summary
         return (await self._digest(await pages())).summary
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return the number of pages: one call can process all of them."""
+        """Return the number of pages, because one call can process all of them."""
         return len(pages)
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
-        """Return the user's quoted statements about themselves, and the subjects they mention often; never fails."""
+        """Return the facts and traits found in pages. Never fails.
+
+        The facts are quoted statements and wishes. The traits are found by counting subjects and ways of writing in the
+        user's messages.
+        """
         return await to_thread.run_sync(learn, list(pages), around, limiter=self._limiter)
 
     async def _digest(self, pages: Sequence[Page]) -> Digest:
@@ -110,14 +115,14 @@ class ExtractiveAnalyst:
 
 
 def learn(pages: Sequence[Page], around: Surroundings) -> Lessons:
-    """Return the changes that pages make to profile and knowledge."""
+    """Return the traits and facts that the pages add, change or confirm."""
     knowledge = () if around.is_read else learn_knowledge(pages, around.facts)
     return Lessons(traits=learn_traits(pages, around.traits), knowledge=knowledge)
 
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """A topic that is being built, with the positions of its pages in the batch."""
+    """A topic under construction, with the positions of its pages in the batch."""
 
     members: list[int] = field(default_factory=list)
     vector: Vector | None = None
@@ -127,8 +132,13 @@ class _Group:
 def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: float = TOPIC_THRESHOLD) -> Organised:
     """Return the runs and topics of a batch, in order of their first pages.
 
-    A page joins the topic with the best ``segment_match`` if this reaches the threshold (0 to 2). Afterwards, topics
-    whose match with each other reaches the threshold are merged. ``before`` is the page before the batch.
+    A page joins the topic with the highest ``segment_match`` if that match reaches the threshold. Afterwards, topics
+    whose match with each other reaches the threshold are merged.
+
+    Args:
+        batch: Pages in order of arrival, at least one.
+        before: The page before the batch; None if there is no such page.
+        topic_threshold: The threshold, from 0 to 2.
     """
     said = [page_terms(view) for view in batch]
     continues = [
@@ -162,10 +172,10 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
 
 
 def is_continuing(previous: Page, view: Page) -> bool:
-    """Whether a page continues the subject of the previous page.
+    """Return whether a page continues the subject of the previous page.
 
-    Both must be in the same session and similar. A page that answers or follows up the previous one needs less
-    similarity.
+    The two pages must be in the same session and similar. Less similarity is needed if the page answers the previous
+    page or follows up on it.
     """
     if previous.session != view.session:
         return False

@@ -1,9 +1,10 @@
-"""Adds the dates of relative days to a text, such as "yesterday [7 May 2026]", with the precision of the text.
+"""Adds dates after the relative days in a text, as in "yesterday [7 May 2026]". The dates are as precise as the words.
 
-If the words have two meanings ("next Friday", said on a Wednesday), both dates are added; if they have more, none.
+If the words have two meanings ("next Friday", said on a Wednesday), both dates are added. If they have more meanings,
+no date is added.
 
-``dateparser``, which parses the times in queries, is not used here. It returns one instant: it chooses between two
-meanings, returns a day for "June 2026", and finds days in "we" and "may".
+``dateparser``, which parses the times in queries, is not suitable here. It returns a single instant: it chooses one of
+two meanings, returns a day for "June 2026", and takes "we" and "may" for days.
 """
 
 import re
@@ -34,7 +35,7 @@ _STEP = {"next": 1, "this": 0, "last": -1}
 
 
 def with_days(text: str, said_at: datetime) -> str:
-    """Return the text with the date of each relative day in brackets after it; a text with brackets is unchanged."""
+    """Return the text with a date in brackets after each relative day. A text with brackets is returned unchanged."""
     if "[" in text:
         return text
 
@@ -49,7 +50,7 @@ def with_days(text: str, said_at: datetime) -> str:
 
 
 def _date_of(match: re.Match[str], said: date) -> str | None:
-    """Return the date, or two possible dates, of relative words; None if the meaning is not clear."""
+    """Return the date that relative words refer to, or two possible dates; None if the meaning is not clear."""
     if match["day"]:
         return _day(said + timedelta(days=_FROM_TODAY[match["day"].lower()]))
     if match["which"]:
@@ -92,7 +93,8 @@ def _period(step: int, period: str, said: date) -> str | None:
     if step == 0:
         return _day(in_week) if in_week >= said else None
     other = in_week + timedelta(weeks=step)
-    # If this week's day is today or in the other direction, only the day in the next or last week can be meant.
+    # If the day of this week is today or lies in the opposite direction, only the day of the next or last week can be
+    # meant.
     if (in_week - said).days * step <= 0:
         return _day(other)
     first, second = sorted((in_week, other))

@@ -1,4 +1,4 @@
-"""Digests of pages without an LLM: the most distinctive words as keywords, and quoted sentences as the summary."""
+"""Digests of pages without an LLM. Keywords are the most distinctive words; summaries consist of quoted sentences."""
 
 import math
 import re
@@ -108,7 +108,7 @@ _QUESTION = re.compile(r"[?？؟][\"'”’)\s]*$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, its terms and its weight."""
+    """A sentence with its terms and its weight."""
 
     text: str
     terms: frozenset[str]
@@ -117,7 +117,13 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class PageTerms:
-    """A page's sentences, the weight of each term (a stem or a run of unspaced script), and the forms of each term."""
+    """The sentences and terms of a page. A term is a stem, or a run of characters in a script without spaces.
+
+    Attributes:
+        sentences: The sentences of the user's and the assistant's messages.
+        terms: The weight of each term.
+        forms: The words from which each term is derived, with their counts.
+    """
 
     sentences: tuple[Sentence, ...]
     terms: dict[str, float]
@@ -125,7 +131,10 @@ class PageTerms:
 
 
 def page_terms(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> PageTerms:
-    """Return the sentences and terms of a page; only the first ``side_max_chars`` characters of each side are read."""
+    """Return the sentences and terms of a page.
+
+    Only the first ``side_max_chars`` characters of the user's message and of the assistant's message are read.
+    """
     found: list[Sentence] = []
     counts: dict[str, float] = defaultdict(float)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
@@ -152,14 +161,19 @@ def page_terms(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> PageTerms
 
 
 def make_digest(pages: Sequence[Page]) -> Digest:
-    """Return the digest of pages; of more than ``PAGES_MAX`` pages, an even sample is used."""
+    """Return the digest of pages. If there are more than ``PAGES_MAX`` pages, evenly spaced ones are used."""
     pages = evenly(pages, PAGES_MAX)
     limit = min(SIDE_MAX_CHARS, max(400, TOTAL_MAX_CHARS // (2 * len(pages))))
     return digest_of(pages, [page_terms(page, side_max_chars=limit) for page in pages])
 
 
 def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
-    """Return the digest of pages, given their terms."""
+    """Return the digest of pages.
+
+    Args:
+        pages: The pages, at least one.
+        said: The terms of each page.
+    """
     weights = topic_terms(said)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for page in said:
@@ -175,7 +189,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
 
 
 def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[str, float]:
-    """Return the terms with the highest total weights in all pages, the highest first."""
+    """Return the terms with the highest total weights over all pages, each with its weight, in descending order."""
     total: dict[str, float] = defaultdict(float)
     for page in said:
         for root, weight in page.terms.items():
@@ -185,14 +199,14 @@ def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[st
 
 
 def evenly(pages: Sequence[Page], limit: int) -> Sequence[Page]:
-    """Return at most ``limit`` pages at even distances, in order."""
+    """Return at most ``limit`` evenly spaced pages, in order."""
     if len(pages) <= limit:
         return pages
     return [pages[i * len(pages) // limit] for i in range(limit)]
 
 
 def is_question(sentence: str) -> bool:
-    """Whether the text ends with a question mark."""
+    """Return whether a sentence ends with a question mark."""
     return _QUESTION.search(sentence) is not None
 
 

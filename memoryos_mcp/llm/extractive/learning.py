@@ -1,4 +1,4 @@
-"""Facts without an LLM: finds new statements, statements that repeat facts, and statements that replace facts."""
+"""Facts without an LLM. Finds new statements, and statements that repeat or replace known facts."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from memoryos_mcp.model.segments import jaccard
 
 SAME_JACCARD = 0.8
 NEWS_STEMS_MIN = 3
-"""Minimum number of new stems with which a statement that repeats an answer becomes a separate fact."""
+"""Minimum number of new stems for which a statement that repeats an answer becomes a separate fact."""
 NEWS_OF_SOMEBODY_MIN = 1
 """The same minimum for statements about family and pets."""
 OPPOSITE_JACCARD = 0.6
@@ -40,7 +40,7 @@ _PARTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The meaning of a text, for comparisons with other texts."""
+    """The features by which the meaning of a text is compared with that of other texts."""
 
     stems: frozenset[str]
     is_negated: bool
@@ -49,12 +49,13 @@ class _Form:
 
 
 def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[KnowledgeChange, ...]:
-    """Return the facts to add and to confirm, with the facts they supersede, so that the latest statement is valid.
+    """Return the facts to add and the facts to confirm.
 
-    Each page is compared with the facts that are valid at its time, including facts that earlier pages add.
+    An added fact lists the facts that it supersedes, so that only the latest statement remains valid. Each page is
+    compared with the facts that are valid at its time, including facts that earlier pages add.
 
     Args:
-        pages: Pages that were not analysed before.
+        pages: Pages that have not been analysed yet.
         facts: The currently valid facts.
     """
     said = [list(statements(page)) for page in sorted(pages, key=lambda page: (page.occurred_at, page.seq))]
@@ -68,7 +69,7 @@ def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[Knowl
 
 
 class _FactIndex:
-    """The valid facts while pages are processed. Added facts have negative numbers until they are stored."""
+    """The facts that are valid while pages are processed. Added facts have negative numbers until they are stored."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._facts: dict[int, Fact] = {}
@@ -82,15 +83,15 @@ class _FactIndex:
             self._put(fact)
 
     def of_slot(self, about: About, slot: str) -> list[Fact]:
-        """Return the facts with a slot, oldest first."""
+        """Return the facts that fill a slot, oldest first."""
         return [self._facts[number] for number in self._by_slot.get((about, slot), ())]
 
     def rests_on(self, number: int, page: str) -> bool:
         return page in self._facts[number].evidence
 
     def same_as(self, about: About, form: _Form) -> Fact | None:
-        """Return a fact with the same meaning, or None."""
-        # A fact that shares enough stems contains at least one of these.
+        """Return a fact with the same meaning; None if there is none."""
+        # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
         few = rarest[: int(len(rarest) * (1 - SAME_JACCARD)) + 1]
         numbers = set().union(*(self._by_stem.get((about, stem), set()) for stem in few))
@@ -128,7 +129,7 @@ class _FactIndex:
         )
 
     def changes(self) -> tuple[KnowledgeChange, ...]:
-        """Return all changes: first the added facts in order of the statements, then the confirmed facts."""
+        """Return all changes: first the added facts, in the order of their statements, then the confirmed facts."""
         confirmed = [
             ConfirmFact(fact=number, evidence=tuple(sorted(pages)))
             for number, pages in self._confirmed.items()
@@ -157,7 +158,7 @@ class _FactIndex:
 
 
 def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[KnowledgeChange]:
-    """Return the changes that the statements of one page make."""
+    """Return the changes to the facts that follow from the statements on one page."""
     said = _without_idle_guesses(said, known)
     confirmed: dict[int, dict[int, str]] = {}
     added: list[tuple[Statement, tuple[int, ...]]] = []
@@ -187,7 +188,7 @@ def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[Knowledg
 
 
 def _without_idle_guesses(said: Sequence[Statement], known: _FactIndex) -> list[Statement]:
-    """Return the statements without guesses for slots with a stated answer."""
+    """Return the statements, except guesses about slots for which an answer was stated."""
     filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
 
     def is_idle(statement: Statement) -> bool:
@@ -216,14 +217,17 @@ def _resolve_slot(
     confirmed: dict[int, dict[int, str]],
     added: list[tuple[Statement, tuple[int, ...]]],
 ) -> list[Statement]:
-    """Choose the valid answer of a slot after a page; return the statements that contain more than the answer.
+    """Choose the answer that is valid for a slot after a page. Add it to ``confirmed`` or ``added``.
 
     Args:
-        group: The page's statements with this slot, in order.
-        known: The valid facts with this slot.
-        forms: The forms of the facts, by number.
-        confirmed: Pages that confirm a fact, by its number; new ones are added.
-        added: Statements to add, with the facts they supersede; new ones are added.
+        group: The page's statements that fill the slot, in order.
+        known: The valid facts that fill the slot.
+        forms: The form of each fact, by the fact's number.
+        confirmed: The pages that confirm each fact, by the fact's number.
+        added: The statements to add as facts, each with the numbers of the facts that it supersedes.
+
+    Returns:
+        Copies of the page's statements that contain more than the answer. The copies have no slot.
     """
     newest = group[-1]
     same = [statement for statement in group if _is_same_answer(newest, statement)]
@@ -241,7 +245,7 @@ def _resolve_slot(
 
 
 def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
-    """Return the statements with enough new stems, without their slot."""
+    """Return copies of the statements that contain enough new stems. The copies have no slot."""
 
     def has_news(statement: Statement) -> bool:
         is_of_somebody = (statement.slot or "").startswith(("family:", "pet:"))
@@ -252,7 +256,7 @@ def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
 
 
 def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -> list[int]:
-    """Return the numbers of the facts that a statement ends, without those that it replaces."""
+    """Return the numbers of the facts that a statement ends. Facts that the statement replaces are excluded."""
     if statement.kind is Kind.WISH:
         form = _form_of(statement)
         over = [fact for fact in known.wishes() if _is_taken_back(form, statement.ends, known.forms[fact.fact])]
@@ -271,7 +275,7 @@ def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -
 
 
 def _is_over(fact: Fact, known: _FactIndex) -> bool:
-    """Whether a fact with the ended stems really ends: only positive statements in the first person do."""
+    """Return whether a later statement may end a fact. Only positive statements in the first person can be ended."""
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None
 
@@ -299,7 +303,10 @@ def _is_same_answer(left: Statement, right: Statement) -> bool:
 
 
 def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
-    """Whether two answers are the same; one may be more detailed, except for places: York is not New York."""
+    """Return whether two answers are the same.
+
+    One answer may be more detailed than the other, except for places: York is not New York.
+    """
     if slot in _OF_PLACES:
         return left == right
     has_other_numbers = not (one.numbers <= other.numbers or other.numbers <= one.numbers)

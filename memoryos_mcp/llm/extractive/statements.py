@@ -1,8 +1,10 @@
-"""Finds statements of users about themselves and wishes for all future answers, as quotes from their messages.
+"""Finds durable statements and wishes in pages, and quotes them from the messages.
+
+In a statement, the user or the assistant says something lasting about themselves. A wish applies to all future answers.
 
 Precision is more important than recall: a missed fact is still on its page, but a wrong fact is repeated again and
-again. So the beginning of a statement must match one of the ``patterns``. Questions, quotations, suppositions, role
-play and pasted texts are ignored.
+again. Therefore, the beginning of a statement must match one of the ``patterns``. Questions, quotations, suppositions,
+role play and pasted texts are ignored.
 """
 
 import re
@@ -41,7 +43,7 @@ WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
 UNSPACED_CHARS = (4, 80)
-# Beginning of a text from which the home is only guessed: most people live in the town where they work.
+# Beginning of the texts that are guesses about the home: most people live in the town where they work.
 GUESS = "I work in "
 SENTENCE_MAX_CHARS = 1_000
 
@@ -51,15 +53,15 @@ class Statement:
     """A durable statement or wish.
 
     Attributes:
-        about: The person that it is about.
-        text: The quoted text, with white space collapsed and the dates of relative days in brackets.
-        slot: The slot that it fills, or None.
-        value: The stems of its answer; empty without a slot.
-        said_at: Time of its page.
+        about: Whether it is about the user or the assistant.
+        text: The quoted text, with white space collapsed and with the dates of relative days in brackets.
+        slot: The slot that it fills, such as "lives"; None if it fills none.
+        value: The stems of the answer that fills the slot; empty if there is no slot.
+        said_at: The time of its page.
         pages: The ids of its pages, by ``seq``.
         kind: Whether it is a statement or a wish.
         ends: The stems of the earlier statement that it ends; empty if it ends none.
-        is_implied: Whether it is a guess, which is only learned if the slot is empty.
+        is_implied: Whether it is a guess. A guess is only learned if its slot has no stated answer.
     """
 
     about: About
@@ -75,7 +77,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The content of a statement; the fields are those of ``Statement``."""
+    """The content of a statement. The fields have the same meaning as in ``Statement``."""
 
     slot: str | None = None
     value: frozenset[str] = frozenset()
@@ -84,7 +86,7 @@ class Answer:
 
 
 def statements(page: Page) -> Iterator[Statement]:
-    """Yield a page's durable statements and wishes in order, first the user's."""
+    """Yield the durable statements and wishes on a page in order: first the user's, then the assistant's."""
     said = list(_said_by_user(page.user_input))
     if said and not _is_shown(page.user_input):
         for piece, kind, found in said:
@@ -98,12 +100,12 @@ def statements(page: Page) -> Iterator[Statement]:
 
 
 def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | None:
-    """Return the content of a text if it begins like a durable statement, else None.
+    """Return the content of a text that begins like a durable statement or wish; None for other texts.
 
     Args:
         text: A sentence or clause without a lead-in such as "By the way,".
-        table: The beginnings of statements.
-        is_certain: Whether the text is certainly a statement, so that further checks are skipped.
+        table: The patterns for the beginning of the text.
+        is_certain: Whether the text is known to be a statement. If so, further checks are skipped.
     """
     when = context.WHEN.match(text)
     found = (first_match(table, text, when.end()) if when else None) or first_match(table, text, 0)
@@ -120,7 +122,7 @@ def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | 
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """Return the stems of the content words of a text, or of all words if it has none."""
+    """Return the stems of a text's content words. If it has no content words, return the stems of all its words."""
     stems = (stem(word) for word in telling_words(text) or words(text))
     return frozenset(context.SAME_STEM.get(each, each) for each in stems)
 
@@ -151,7 +153,11 @@ def _said_by_user(text: str) -> Iterator[tuple[str, Kind, Answer]]:
 
 
 def _wishes(sentence: str) -> Iterator[tuple[str, Kind, Answer]]:
-    """Yield the wishes of a sentence. A part after "and" is only one after another wish or with words like "please"."""
+    """Yield the wishes in a sentence.
+
+    The sentence is split at words such as "and". A later part is a wish only if it follows another wish or begins with
+    words such as "please".
+    """
     start, is_after_wish = 0, True
     ends = [(match.start(), match.end()) for match in context.NEXT_WISH.finditer(sentence)]
     for end, following in (*ends, (len(sentence), len(sentence))):
@@ -174,19 +180,22 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
 
 
 def _is_shown(text: str) -> bool:
-    """Whether a text is pasted, role play or a letter, and so says nothing about its author."""
+    """Return whether a text is pasted, role play or a letter. Such a text says nothing about its author."""
     head = text[:SIDE_MAX_CHARS]
     return bool(context.SHOWS_TEXT.search(head) or context.LETTER.search(head))
 
 
 def _asks_for_text(text: str) -> bool:
-    """Whether a text requests a text or role play, so that the reply says nothing about the assistant."""
+    """Return whether a message requests a text or role play. The reply to it says nothing about the assistant."""
     head = text[:SIDE_MAX_CHARS]
     return _is_shown(text) or bool(context.ASKS_TEXT.search(head) or context.SHOWS_WHAT_FOLLOWS.search(head))
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return a sentence up to its request for a text, and whether the following sentences are about the user."""
+    """Return the part of a sentence before a request for a text, and whether later sentences are about the user.
+
+    If the sentence contains no such request, the whole sentence is returned.
+    """
     made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
         return sentence[: asked.start()], context.FOR_OTHERS.search(sentence, asked.start()) is None
@@ -194,7 +203,7 @@ def _up_to_request(sentence: str) -> tuple[str, bool]:
 
 
 def _own_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences that the author wrote, up to the beginning of a pasted text."""
+    """Yield the sentences written by the author, up to the beginning of a pasted text."""
     found = sentences(text, with_lists=False)
     for sentence, following in zip_longest(found, found[1:], fillvalue=""):
         if len(sentence) <= SENTENCE_MAX_CHARS and not context.ABOUT_A_LINE.match(following):
@@ -204,7 +213,10 @@ def _own_sentences(text: str) -> Iterator[str]:
 
 
 def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield the statements of a sentence with their answers: the whole sentence, or each clause with a statement."""
+    """Yield the statements in a sentence, each with its content.
+
+    A statement is either the whole sentence or a clause of it.
+    """
     if context.HYPOTHETICAL.match(sentence):
         return
     whole = _without_lead_in(sentence)
@@ -229,12 +241,15 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
             if found is not None:
                 yield from _both(text, found, table)
                 break
-        # Only after a statement may the next clause lack its subject.
+        # A clause may lack its subject only if the previous clause is a statement.
         may_lack_subject = found is not None
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return the clauses of a sentence before its first quotation, without the clause that the quotation completes."""
+    """Return the clauses of a sentence before its first quotation.
+
+    The last of these clauses is omitted if it is incomplete without the quotation.
+    """
     bare = context.QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
     quote = context.QUOTE_MARKS.search(bare)
     if quote is None:
@@ -244,7 +259,7 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return the clauses after joining those split within a pair: "my wife and I", "with my wife and our son"."""
+    """Return the clauses, joined where a pair was split: "my wife and I", "with my wife and our son"."""
     joined: list[str] = []
     for clause in clauses:
         if joined and (
@@ -258,7 +273,7 @@ def _joined(clauses: list[str]) -> list[str]:
 
 
 def _elided(text: str, table: Table) -> Answer | None:
-    """Return the content of a text without a subject, such as "Moved to Rome" and "Allergic to nuts"."""
+    """Return the content of a text whose subject is omitted, such as "Moved to Rome"; None for other texts."""
     for subject, begins in elided():
         if begins.match(text):
             return _found(f"{subject}{text}", table)
@@ -266,7 +281,10 @@ def _elided(text: str, table: Table) -> Answer | None:
 
 
 def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield a statement, or two with a shared subject, and further facts about the speaker in the same text."""
+    """Yield the statement in a text, or both statements if the text contains two with the same subject.
+
+    Further facts about the speaker in the same text are also yielded, such as the age in "I'm Tom, 41".
+    """
     shared = context.SHARED_SUBJECT.search(text)
     subject = text.split(maxsplit=1)[0]
     if shared and subject.lower() in {"i", "we", "i'm", "i’m", "we're", "we’re", "ich"}:

@@ -1,9 +1,9 @@
 """Titles of topics, for display.
 
-Keywords distinguish pages. They must not change, because pages are matched with segments by them. Some keywords mean
-little on their own ("going", "act"), and several topics may share a keyword. A title consists of the other keywords,
-and keywords that are adjacent in the summary are joined. If only one plain word is left, the title is a quote from the
-summary. Titles are computed from segments alone, so they need no stored data.
+Pages are matched with segments by keywords, so the keywords must not change. But some keywords mean little on their own
+("going", "act"), and several topics may share a keyword. A title consists of the other keywords. Keywords that are
+adjacent in the summary are joined. If only one ordinary word is left, the title is a quote from the summary instead.
+Titles are computed from segments alone, so they are not stored.
 """
 
 import re
@@ -18,7 +18,8 @@ TITLE_MAX_CHARS = 60
 # Minimum number of pages for a title of keywords. With fewer pages, a sentence is more informative.
 PAGES_FOR_KEYWORDS = 3
 
-# Keywords that are not used in titles: verbs, adjectives and abstract nouns of any conversation. They are not stemmed.
+# Keywords that are not used in titles: verbs, adjectives and abstract nouns that occur in any conversation. They are
+# not stemmed.
 LIGHT = frozenset(
     """
     accept accepted achieve act acting active activity adding affect affected allowed amazed amount answer apart
@@ -73,9 +74,10 @@ _OPENING = re.compile(
 
 
 def titles(segments: Sequence[Segment]) -> dict[int, str]:
-    """Return a title for each segment, by its number; empty only if it has neither keywords nor a summary.
+    """Return a title for each segment, by segment number.
 
-    A keyword that several segments share belongs to the largest segment; it comes last in the other titles.
+    A title is empty only if the segment has neither keywords nor a summary. A keyword that several segments share
+    belongs to the largest of them, and comes last in the titles of the others.
 
     Args:
         segments: All segments of a memory.
@@ -100,7 +102,10 @@ def _title(segment: Segment, owners: Mapping[str, int]) -> str:
 
 
 def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
-    """Return the first keywords in their original spelling, each with adjacent keywords from the quotes."""
+    """Return the parts of a title: the first keywords in their original spelling.
+
+    Keywords that are adjacent in a quote are joined to one part.
+    """
     runs = sorted((run for quote in quotes for run in _runs(quote, frozenset(keywords))), key=len, reverse=True)
     parts: list[str] = []
     used: set[str] = set()
@@ -116,7 +121,10 @@ def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
 
 
 def _runs(text: str, keywords: frozenset[str]) -> Iterator[dict[str, str]]:
-    """Yield runs of adjacent keywords in a text: each keyword with its spelling and the space or hyphen before it."""
+    """Yield the runs of adjacent keywords in a text.
+
+    A run maps each keyword to its spelling in the text, with the space or hyphen before it.
+    """
     run: dict[str, str] = {}
     end = -1
     for match in _WORD.finditer(text):
@@ -138,7 +146,7 @@ def _as_written(word: str, *, is_first: bool) -> str:
 
 
 def _without_opening(sentence: str) -> str:
-    """Return a sentence without its lead-in ("But I'm trying to")."""
+    """Return a sentence without an opening such as "But I'm trying to"."""
     rest = _OPENING.sub("", sentence, count=1)
     return rest[:1].upper() + rest[1:] if rest else sentence
 

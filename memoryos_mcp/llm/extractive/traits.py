@@ -1,7 +1,7 @@
-"""Traits without an LLM, found by counting subjects and ways of writing in the user's messages.
+"""Traits without an LLM. They are found by counting subjects and ways of writing in the user's messages.
 
-The reason of a trait is a sentence that can be parsed, so that later pages can continue its count. If the reason was
-written by an LLM or the user, it is not changed, and only evidence is added.
+The reason of a trait is a sentence that can be parsed, so that the count can be continued with later pages. A reason
+that was written by an LLM or by the user is never changed.
 """
 
 import json
@@ -70,11 +70,11 @@ class _Message:
 def learn_traits(pages: Sequence[Page], traits: Sequence[Trait]) -> tuple[TraitChange, ...]:
     """Return the traits that pages add or change.
 
-    A new interest needs ``PAGES_MIN`` pages in one call, because later calls do not get these pages again. A known
-    interest also gains from a single page.
+    A new interest needs ``PAGES_MIN`` pages in one call, because later calls do not get these pages again. For a known
+    interest, a single page is enough.
 
     Args:
-        pages: Pages that were not analysed before.
+        pages: Pages that have not been analysed yet.
         traits: The current profile.
     """
     messages = [message for message in map(_message, pages) if message.sentences]
@@ -93,7 +93,10 @@ def _message(page: Page) -> _Message:
 
 @cache
 def _cues() -> dict[str, frozenset[str]]:
-    """Return the dimensions of each cue, which is one word or several joined by single spaces."""
+    """Return each cue with the dimensions to which it belongs.
+
+    A cue is one word, or several words joined by single spaces.
+    """
     source = resources.files("memoryos_mcp.llm.extractive") / "data" / "interests.json"
     found: dict[str, set[str]] = {}
     for dimension, cues in json.loads(source.read_text(encoding="utf-8")).items():
@@ -126,7 +129,13 @@ def _cues_in(text: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Interest:
-    """The evidence for one dimension in the new pages: cues, pages by ``seq``, and the best quote with its score."""
+    """The evidence for one dimension in the new pages.
+
+    Attributes:
+        cues: The number of sentences with each cue.
+        pages: The pages with cues, by ``seq``.
+        quote: The score of the best sentence to quote, and the sentence.
+    """
 
     cues: Counter[str]
     pages: dict[int, Page]
@@ -191,21 +200,21 @@ def _seqs(pages: Sequence[Page]) -> tuple[int, ...]:
     return tuple(sorted(page.seq for page in pages))
 
 
-# Manner
+# Styles
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """A way of writing that is measured in each message; the mean gives the level.
+    """A way of writing. It is measured in each message, and the mean of the measurements determines the level.
 
     Attributes:
-        dimension: Its name in the catalogue.
-        measure: Returns the measured value of a message.
-        medium: Lowest mean for Medium.
-        high: Lowest mean for High.
-        is_share: Whether the value is 0 or 1, so that its mean is a share.
-        shown_min: Minimum number of messages with a value over 0 for a new trait.
-        words: The reason, with ``{value}`` and ``{count}``.
+        dimension: Name of the dimension in the catalogue.
+        measure: Returns the value measured in a message.
+        medium: Minimum mean for the level Medium.
+        high: Minimum mean for the level High.
+        is_share: Whether each value is 0 or 1, so that the mean is a share.
+        shown_min: Minimum number of messages with a value above 0 that a new trait needs.
+        words: Template of the reason, with the fields ``{value}`` and ``{count}``.
     """
 
     dimension: str
@@ -224,7 +233,7 @@ class _Style:
         return self.words.format(value=value, count=count)
 
     def read(self, reason: str) -> tuple[float, int] | None:
-        """Return the mean and the number of messages in a reason of this style; None if it has another form."""
+        """Return the mean and the number of messages stated in a reason; None if the reason has another form."""
         pattern = re.escape(self.words).replace(r"\{value\}", r"(\d+(?:\.\d+)?)%?").replace(r"\{count\}", r"(\d+)")
         match = re.fullmatch(pattern, reason)
         if match is None:

@@ -1,8 +1,9 @@
-"""Patterns for the beginnings of durable statements and wishes: one table per language, one row per pattern.
+"""Patterns for the beginnings of durable statements and wishes, with one table per language and one row per pattern.
 
-A row is a slot and a regular expression for the beginning of a statement. The slot, such as "lives", is None unless
-only one answer can be valid at a time. With a slot, the group ``value`` is the answer, and the slot may contain the
-names of other groups. A group ``ends`` matches an earlier statement that is no longer valid.
+A row consists of a slot and a regular expression for the beginning of a statement. A slot, such as "lives", has only
+one valid answer at a time. The slot is None for statements that may be valid side by side. In a row with a slot, the
+group ``value`` of the regular expression matches the answer. A slot may contain the names of other groups in braces.
+The group ``ends`` matches an earlier statement that is no longer valid.
 """
 
 import re
@@ -28,7 +29,7 @@ from memoryos_mcp.model.knowledge import Kind
 _EUROPEAN = (german, french, spanish, italian, portuguese)
 _OTHER_SCRIPT = "other script"
 _WORD = re.compile(r"[^\W\d_]+")
-# Words by which English is recognised, and words of other languages that are no sign of them in an English text.
+# Words that show that a text is English, and words of other languages that may occur in an English text.
 _ENGLISH = frozenset(
     "the and my our what of with you your that it have this how are from is to be been at for i've i'm".split()
 )
@@ -40,14 +41,14 @@ _ENGLISH_ENDINGS = frozenset(
     " came make become game welcome became theme".split()
 )
 
-# Beginnings of patterns by a key. The key "b" is for "I'm" and "we're", "i" for "I" and "we", "m" for "my" and "our".
+# Beginnings of patterns, by key. The key "b" is for "I'm" and "we're", "i" for "I" and "we", "m" for "my" and "our".
 _BEGINNINGS = (
     ("b", (f"{IM} ", f"{WERE} ")),
     ("i", ("i ", "i(", "i[", f"{WE} ", f"{WE}(", f"{WEVE} ", f"{WEVE}(", f"(?:i|{IVE}) ", f"(?:{IM}|{IVE} ")),
     ("m", ("my ", "(?:my|our) ")),
 )
 _LITERAL = re.compile(r"[a-hj-lnp-vx-z](?=[a-z]* )")
-# Match a text that begins with "I'm" or "we are", and a text with an adverb after its subject.
+# ``_I_AM`` matches a text that begins with "I'm" or "we are", and ``_ADVERB`` a text with an adverb after its subject.
 _I_AM = re.compile(r"(?:i['’]?m|i am|we['’]?re|we are) ", re.IGNORECASE)
 _ADVERB = re.compile(rf"(?:i|we)(?:['’]?(?:m|ve|re)| am| have| are)? {ADV.removesuffix('{0,3}')}", re.IGNORECASE)
 # Suffix of a slot whose value must be a known place.
@@ -60,11 +61,11 @@ class Pattern:
 
     Attributes:
         slot: The slot that the statement fills; None if it fills none.
-        text: The regular expression, compiled on first use.
-        kind: Whether it matches statements or wishes.
+        text: The regular expression, which is compiled on first use.
+        kind: Whether the pattern matches statements or wishes.
         is_event: Whether the statement may contain words such as "today".
-        is_of_assistant: Whether it matches statements of the assistant, which may contain "you".
-        is_of_place: Whether its value must be a known place.
+        is_of_assistant: Whether the pattern matches statements of the assistant, which may contain "you".
+        is_of_place: Whether the group ``value`` must match the name of a known place.
     """
 
     slot: str | None
@@ -75,26 +76,30 @@ class Pattern:
     is_of_place: bool = False
 
     def match(self, text: str, start: int, *, has_adverb: bool = True) -> re.Match[str] | None:
-        """Return the match at ``start``, or None; without ``has_adverb``, no adverb may follow the subject."""
+        """Return the match at ``start``; None if there is none.
+
+        If ``has_adverb`` is False, the text must not contain an adverb after its subject. The search is then faster.
+        """
         match = _compiled(self.text, has_adverb).match(text, start)
         return None if match is not None and self.is_of_place and not is_place(match["value"]) else match
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Patterns of one language.
+    """Patterns of one language, or of several.
 
     Attributes:
-        needs: Words of which one is in every text that a pattern matches; empty to try the patterns on every text.
-        patterns: The patterns in order, by a key for the beginning of a text: "b" for "I'm" and "we're", "i" for "I" and
-            "we", "m" for "my" and "our", the first letter of other texts, or "" if there is no such key.
+        needs: Words and other signs of the language, as returned by ``_words_of``. Every text that a pattern matches
+            contains at least one of them. If empty, the patterns are tried on every text.
+        patterns: The patterns to try in order, by the beginning of a text: "b" for "I'm" and "we're", "i" for "I" and
+            "we", "m" for "my" and "our". For other texts, the key is the first letter, or "" if there is no such key.
     """
 
     needs: frozenset[str]
     patterns: dict[str, tuple[Pattern, ...]]
 
     def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-        """Return the first pattern with a match at ``start``, and the match."""
+        """Return the first pattern with a match at ``start``, together with the match; None if there is none."""
         first = text[start : start + 1].lower()
         has_adverb = True
         if first in {"i", "w"}:
@@ -111,14 +116,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Groups of patterns; in each group, the most specific patterns come first."""
+    """Groups of patterns. In each group, the most specific patterns come first."""
 
     groups: tuple[Group, ...]
 
 
 @lru_cache(256)
 def first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-    """Return the first pattern of a table with a match at ``start``, and the match."""
+    """Return the first pattern in a table with a match at ``start``, together with the match; None if there is none."""
     said = _words_of(text)
     for group in table.groups:
         if not group.needs or _may_be_in(group, said):
@@ -130,7 +135,7 @@ def first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[
 
 @cache
 def user_table() -> Table:
-    """Return the patterns for the user's durable statements."""
+    """Return the patterns for durable statements of the user."""
     others = (*_patterns(russian.USER), *_patterns(asian.USER))
     return Table(
         (
@@ -146,14 +151,17 @@ def user_table() -> Table:
 
 @cache
 def greeted_table() -> Table:
-    """Return the same patterns and some for names in few words, as in "Hi, Tom here", for use after a greeting."""
+    """Return the patterns for a text that contains or follows a greeting.
+
+    They are those of ``user_table``, and some for short introductions such as "Hi, Tom here".
+    """
     names = (*english.GREETED, *(row for each in _EUROPEAN for row in each.GREETED))
     return Table((_group(_patterns(names)), *user_table().groups))
 
 
 @cache
 def names_of(table: Table) -> Table:
-    """Return the patterns of a table for the slot "name"."""
+    """Return a copy of a table that contains only the patterns for the slot "name"."""
     groups = (
         (
             group.needs,
@@ -169,14 +177,14 @@ def names_of(table: Table) -> Table:
 
 @cache
 def wish_table() -> Table:
-    """Return the patterns for wishes about all future answers."""
+    """Return the patterns for wishes that apply to all future answers."""
     of_europe = (_group(_patterns(each.WISHES, kind=Kind.WISH), each.NEEDS) for each in _EUROPEAN)
     return Table((_group(_patterns(english_wishes.WISHES, kind=Kind.WISH)), *of_europe))
 
 
 @cache
 def assistant_table() -> Table:
-    """Return the patterns for the assistant's durable statements about itself."""
+    """Return the patterns for durable statements of the assistant about itself."""
     return Table((_group(_patterns(english.ASSISTANT, is_event=True, is_of_assistant=True)),))
 
 
@@ -207,14 +215,18 @@ def _compiled(text: str, has_adverb: bool) -> re.Pattern[str]:
 
 
 def _may_be_in(group: Group, said: frozenset[str]) -> bool:
-    """Whether a text with these words and signs may be in the language of a group."""
+    """Return whether a text may be in the language of a group, given the text's words and signs from ``_words_of``."""
     hits = group.needs & said
     return bool(hits) and not (hits <= _SHARED and not _ENGLISH.isdisjoint(said))
 
 
 @lru_cache(64)
 def _words_of(text: str) -> frozenset[str]:
-    """Return the words of a text, with further signs of its language: endings such as ``-o``, and its script."""
+    """Return the words of a text and other signs of its language.
+
+    These signs are word endings such as ``-o``, and a mark if the text contains Cyrillic, Chinese, Japanese or Korean
+    script.
+    """
     said = frozenset(_WORD.findall(text.lower()))
     endings = {f"-{word[-size:]}" for word in said - _ENGLISH_ENDINGS for size in (1, 2) if len(word) > size}
     script = {_OTHER_SCRIPT} if _IN_OTHER_SCRIPT.search(text) else frozenset[str]()
@@ -237,7 +249,7 @@ def _group(patterns: tuple[Pattern, ...], needs: frozenset[str] = frozenset()) -
 
 @cache
 def _beginning(text: str) -> str:
-    """Return a pattern's key in ``Group.patterns``; empty if its matches have no common beginning."""
+    """Return the key of a pattern in ``Group.patterns``; empty if its matches may begin differently."""
     for key, beginnings in _BEGINNINGS:
         if text.startswith(beginnings):
             return key

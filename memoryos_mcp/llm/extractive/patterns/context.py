@@ -135,7 +135,7 @@ TAINT = re.compile(
     r"|forse|se (?:fossi|avessi|potessi)|vorrei|talvez|se eu|gostaria|если|бы|может быть|kannst du|können sie|sagte?|dit|dice|dijo|ha detto|dissi|disse|sagen|behauptet|meint|meinte|prétend|afferma|penso di|overo)\b",
     re.IGNORECASE,
 )
-# Shows that a sentence is addressed to the assistant, and so is not about the user.
+# Shows that a sentence is addressed to the assistant, and therefore is not about the user.
 SPEAKS_TO = re.compile(r"\b(?:you|your|yours|you['’]\w+|ya)\b", re.IGNORECASE)
 # Two statements, each with its own subject.
 SEVERAL = re.compile(

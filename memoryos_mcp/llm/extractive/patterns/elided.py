@@ -1,7 +1,7 @@
-"""Patterns for statements without a subject: "Moved to Rome in May", "Allergic to nuts", "bin Lehrerin".
+"""Patterns for statements whose subject is omitted: "Moved to Rome in May", "Allergic to nuts", "bin Lehrerin".
 
-A row is the missing subject and a pattern for the beginning of a text without it. Beginnings are omitted if they may be
-instructions ("Use Linux", "Speak French") or about somebody else ("Born in 1950, he ...").
+A row consists of the omitted subject and a pattern for the beginning of the text after it. There are no patterns for
+texts that may be instructions ("Use Linux", "Speak French") or about somebody else ("Born in 1950, he ...").
 """
 
 import re
@@ -58,5 +58,5 @@ _ROWS: tuple[tuple[str, str], ...] = (
 
 @cache
 def elided() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the subjects, each with the pattern for the beginning of a text in which it is missing."""
+    """Return the subjects that may be omitted, each with a pattern for the beginning of the text after it."""
     return tuple((subject, re.compile(begins, re.IGNORECASE)) for subject, begins in _ROWS)

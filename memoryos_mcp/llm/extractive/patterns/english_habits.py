@@ -1,4 +1,4 @@
-"""Patterns for English statements about likes, habits, tools and possessions, and for the end of earlier statements."""
+"""Patterns for English statements about likes, habits, tools and possessions, and about the end of these."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import DO_REGULARLY, FOOD, OWNED, PLAY, REGULARLY, RUN_OF, THING
 from memoryos_mcp.llm.extractive.patterns.vocabulary import (
@@ -22,7 +22,7 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import (
     Row,
 )
 
-# These must come before all others, whose beginnings may match too.
+# These patterns must come before all others, because the others may match the same texts.
 ENDINGS: tuple[Row, ...] = (
     (None, rf"{IM} not (?:an? )?(?P<ends>(?!(?:vegetarian|vegan|pescatarian|flexitarian|married|single|engaged)\b)(?:\w+)(?: [\w'-]+){{0,4}}?) any ?more(?=[,.!]|$| because| since)"),
     (None, rf"{IM} no longer (?:an? )?(?P<ends>(?:allergic|intolerant|afraid|scared|into|pregnant|obsessed|keen|fond|learning|studying|working|training|living|interested|addicted|on|member|fan)(?: [\w'-]+){{0,4}}?)(?=[,.!]|$| because| since)"),

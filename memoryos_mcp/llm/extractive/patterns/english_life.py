@@ -1,4 +1,4 @@
-"""Patterns for English statements about a person: name, place, work, family, animals and health."""
+"""Patterns for English statements about a person: name, home, work, family, pets and health."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import (
     CONDITION,

@@ -1,7 +1,7 @@
-"""Patterns for English wishes about all future answers.
+"""Patterns for English wishes that apply to all future answers.
 
-A request for one answer is not a wish. So a wish needs words such as "always", "never", "from now on", "whenever" or
-"remember that".
+A request for a single answer is not a wish. Therefore, a wish must contain words such as "always", "never", "from now
+on", "whenever" or "remember that".
 """
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import LANGUAGE, ONE_NAME, Row

@@ -1,4 +1,4 @@
-"""Parts of English patterns that several tables use."""
+"""Regular expressions that several tables of English patterns share."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import ANIMAL, MONTH, RELATION, ROLE, WEEKDAY
 

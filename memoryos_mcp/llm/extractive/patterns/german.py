@@ -34,7 +34,7 @@ _ADV = (
 
 
 def _i(verbs: str) -> str:
-    """Return the pattern for "ich" or "wir" with one of the verbs, as in "ich wohne" and "seit 2010 wohne ich"."""
+    """Return the pattern for "ich" or "wir" before or after one of the verbs: "ich wohne", "seit 2010 wohne ich"."""
     return rf"(?:(?:ich|wir) (?:{verbs})|(?<=\w )(?:{verbs}) (?:ich|wir)) {_ADV}"
 
 

@@ -1,4 +1,4 @@
-"""Known names of places, for statements whose wording does not show that they name a place."""
+"""Names of known places, for statements whose wording does not show that a name is a place."""
 
 import re
 from functools import cache
@@ -73,6 +73,6 @@ def _names() -> frozenset[str]:
 
 
 def is_place(text: str) -> bool:
-    """Whether the text up to the first comma is a known city, region or country."""
+    """Return whether the text before the first comma is the name of a known city, region or country."""
     name = _AFTER.sub("", " ".join(text.partition(",")[0].split())).strip(" .!?;:").casefold()
     return bool(name) and (name in _names() or name.removeprefix("the ") in _names())

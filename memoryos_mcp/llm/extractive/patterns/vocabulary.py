@@ -1,4 +1,4 @@
-"""Parts of patterns that several tables use."""
+"""Regular expressions that several tables of patterns share."""
 
 Row = tuple[str | None, str]
 """The slot that a statement fills, or None, and the pattern for its beginning."""
@@ -96,7 +96,7 @@ MONTH = (
     r"(?:january|february|(?-i:March|May)|(?<=\bin )(?:march|may)\b|(?<=\d )(?:march|may)\b|april|june|july|august|september|october"
     r"|november|december)"
 )
-# A time; an event needs one.
+# A time, which every statement about an event must contain.
 TIME = (
     rf"(?:\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:week|weekend|month|year|spring|summer|autumn|fall"
     rf"|winter|{WEEKDAY}|{MONTH})|(?:on|this) {WEEKDAY}|(?:in|on|by|until|from|since|of|early|late|mid) {MONTH}|{MONTH}"

@@ -1,6 +1,6 @@
-"""Topics of wishes that exclude each other: language, units, length, form of address, emojis.
+"""Topics of wishes: language, units, length, form of address and emojis. Only one wish per topic is valid at a time.
 
-A wish for only some answers ("when I ask for code") excludes no other wish and has no topic.
+A wish that applies only to some answers ("when I ask for code") has no topic, because it excludes no other wish.
 """
 
 import re
@@ -64,7 +64,7 @@ _EMOJIS = re.compile(r"\b[ée]mojis?\b|\bemoticons?\b", re.IGNORECASE)
 
 
 def topic_of(wish: str) -> tuple[str, str] | None:
-    """Return the topic and the requested value of a wish; None if it has no such topic."""
+    """Return the topic of a wish and the requested value; None if the wish has none of the topics."""
     if _SCOPED.search(wish):
         return None
     is_negated = _NEGATED.search(wish) is not None
