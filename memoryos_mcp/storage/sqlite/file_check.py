@@ -51,13 +51,13 @@ def check_copy(path: Path) -> MemorySummary:
             state = "is a folder; choose a file in it" if path.is_dir() else "does not exist"
             if path.is_file():
                 state = "is empty"
-            msg = f"{path} is not a backup: it {state}"
+            msg = f"{path} contains no memory: it {state}"
             raise StorageError(msg)
         check_header(path)
         set_aside_foreign_locked(path)
         with reading(path, is_in_use=False) as reader:
             if check_content(reader, path) == 0:
-                msg = f"{path} is not a backup: it is empty"
+                msg = f"{path} contains no memory: it has no tables"
                 raise StorageError(msg)
             integrity_check(reader)
             user_id = reader.execute("SELECT value FROM meta WHERE key = 'user_id'").get
