@@ -349,10 +349,10 @@ def test_an_unknown_flag_is_refused() -> None:
         ("user_id", "\ud800", "surrogate"),
         ("llm_model", " ", "is blank"),
         ("openai_api_key", 5, "must be a text, not 5"),
-        ("openai_base_url", "api.openai.com", "is not a valid address"),
-        ("openai_base_url", "ftp://x/y", "is not a valid address"),
-        ("openai_base_url", "http://x:99999", "is not a valid address"),
-        ("openai_base_url", "http://[::1", "is not a valid address"),
+        ("openai_base_url", "api.openai.com", "is not a valid URL"),
+        ("openai_base_url", "ftp://x/y", "is not a valid URL"),
+        ("openai_base_url", "http://x:99999", "is not a valid URL"),
+        ("openai_base_url", "http://[::1", "is not a valid URL"),
         ("embedding_model_kwargs", [1], "must be a JSON object or null, not a list"),
         ("embedding_model_kwargs", {"a": "\ud800"}, "is not plain JSON"),
         ("timezone", "Europe/Berln", "is not an IANA time zone; did you mean Europe/Berlin?"),
@@ -493,7 +493,7 @@ def test_a_missing_file_a_folder_and_an_unusable_path_are_named(tmp_path: Path) 
     assert "it is a folder" in refusal(tmp_path)
     assert "cannot be read" in refusal(tmp_path / "a\x00b\nc")
     assert "cannot be read" in refusal(tmp_path / ("x" * 5000))
-    assert "write the absolute path" in refusal(Path("~nobody-of-this-name/config.json"))
+    assert "use an absolute path" in refusal(Path("~nobody-of-this-name/config.json"))
 
 
 # The environment
@@ -756,7 +756,7 @@ def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     for folder in (file, file / "under"):
-        with pytest.raises(ConfigError, match=r"^data_storage_path: .*file.* name a folder$"):
+        with pytest.raises(ConfigError, match=r"^data_storage_path: .*file.* choose another folder$"):
             check_data_folder(Settings(data_storage_path=folder))
 
 

@@ -63,7 +63,7 @@ def test_a_time_slightly_in_the_future_is_accepted() -> None:
 
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t"])
 def test_a_turn_needs_at_least_one_side(blank: str) -> None:
-    with pytest.raises(ArgumentError, match="user_input: is empty, and so is agent_response"):
+    with pytest.raises(ArgumentError, match="user_input: is empty, and so is 'agent_response'"):
         turn(user_input=blank, agent_response=blank)
 
 
@@ -87,12 +87,12 @@ def test_meta_data_must_be_short_json() -> None:
         turn(meta_data={"x": object()})
     with pytest.raises(ArgumentError, match="meta_data: is not plain JSON"):
         turn(meta_data={"x": float("nan")})
-    with pytest.raises(ArgumentError, match="meta_data: is over 65,536 characters"):
+    with pytest.raises(ArgumentError, match="meta_data: is longer than 65,536 characters"):
         turn(meta_data={"x": "y" * 70_000})
 
 
 def test_a_long_idempotency_key_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="idempotency_key: is over 256 characters"):
+    with pytest.raises(ArgumentError, match="idempotency_key: is longer than 256 characters"):
         turn(idempotency_key="k" * 257)
 
 

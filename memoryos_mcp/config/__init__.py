@@ -60,7 +60,7 @@ class Settings(HttpSettings):
     )
     assistant_id: _Name = Field(
         default="default_assistant_profile",
-        description="Id of the assistant, under which facts about the assistant are stored. It can be any text.",
+        description="Id of the assistant. Facts about the assistant are stored under this id, which can be any text.",
     )
     data_storage_path: Annotated[Path, BeforeValidator(checks.folder_path)] = Field(
         default_factory=checks.default_folder,
@@ -74,13 +74,13 @@ class Settings(HttpSettings):
     )
     mid_term_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=200,
-        description="Maximum number of topic segments. Beyond it, the segments with the lowest heat are archived.",
+        description="Maximum number of topic segments. If there are more, those with the lowest heat are archived.",
     )
     long_term_knowledge_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=3000,
         description="Maximum number of current facts about the user. The same limit applies to facts about the "
-        "assistant. Beyond it, the facts that have not been mentioned for the longest time are archived. Queries still "
-        "find archived facts.",
+        "assistant. If there are more, those that have not been mentioned for the longest time are archived. Queries "
+        "still find archived facts.",
     )
     retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
@@ -92,11 +92,12 @@ class Settings(HttpSettings):
         description="Maximum length of a retrieval's result, in tokens, if the call does not set `max_tokens`.",
     )
     mid_term_heat_threshold: StrictFloat = Field(
-        default=5.0, gt=0, description="Heat at which the pages of a segment are read to update the profile."
+        default=5.0, gt=0, description="Heat at which a segment's pages are read to update the profile."
     )
     mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
         default=0.6,
-        description="Minimum similarity at which a page joins a segment: the cosine plus the keyword overlap.",
+        description="Minimum similarity at which a page joins a segment: the cosine of their vectors plus their keyword "
+        "overlap.",
     )
     heat_alpha: StrictFloat = Field(
         default=1.0, ge=0, description="Weight of the number of visits in a segment's heat."
@@ -116,8 +117,8 @@ class Settings(HttpSettings):
     )
     llm_provider: Annotated[LlmProvider | None, BeforeValidator(checks.lower_or_none)] = Field(
         default=None,
-        description="Provider of the LLM. It determines the API's URL and the environment variable with the API key. "
-        "Null: the API at `openai_base_url`, or OpenAI if only `openai_api_key` is set.",
+        description="Provider of the LLM. It determines the API's URL and the environment variable that contains the "
+        "API key. Null means the API at `openai_base_url`, or OpenAI if only `openai_api_key` is set.",
     )
     llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM, as its provider calls it.")
     llm_timeout_s: StrictFloat = Field(
@@ -127,12 +128,12 @@ class Settings(HttpSettings):
         default=16, ge=1, le=1000, description="Maximum number of LLM calls that this process makes at the same time."
     )
     llm_max_prompt_tokens: Annotated[StrictInt, Field(ge=1000, le=1_000_000)] = Field(
-        default=24_000, description="Maximum length of one LLM prompt, in tokens. Of longer pages, only parts are sent."
+        default=24_000, description="Maximum length of one LLM prompt, in tokens. Longer pages are sent only in part."
     )
     llm_daily_token_limit: Annotated[int | None, Field(strict=True, ge=0, le=_TOKENS_MAX)] = Field(
         default=None,
         description="Maximum number of LLM tokens per user and day. When they are used up, the memory works without "
-        "the LLM until the next day. Null: no limit.",
+        "the LLM until the next day. Null means no limit.",
     )
     llm_log: StrictBool = Field(
         default=False,
@@ -188,11 +189,12 @@ class Settings(HttpSettings):
     consolidation_batch_pages: Annotated[int | None, Field(strict=True, ge=1, le=100)] = Field(
         default=None,
         description="Number of pages in a full batch. As soon as this many pages are waiting, they are consolidated. "
-        "With an LLM, a batch has at most 20 pages. Null: 20 with an LLM, 10 without.",
+        "With an LLM, a batch has at most 20 pages. Null means 20 with an LLM, and 10 "
+        "without one.",
     )
     consolidation_idle_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=60.0,
-        description="Pause in a conversation after which a smaller batch is consolidated, in seconds. With an LLM, the "
+        description="Pause in a conversation after which an incomplete batch is consolidated, in seconds. With an LLM, the "
         "pause is longer: it is multiplied by the size of a full batch and divided by the number of waiting pages.",
     )
     max_page_chars: Annotated[StrictInt, Field(ge=1, le=10_000_000)] = Field(
@@ -208,11 +210,11 @@ class Settings(HttpSettings):
         default=None,
         description="Age in days at which a page is forgotten, together with everything that was learned only from it. "
         "The age is counted from the time of the dialogue. If the clock may be wrong, pages are forgotten only after a "
-        "second check at least a day later. Null: pages are not forgotten by age.",
+        "second check at least a day later. Null means that pages are not forgotten by age.",
     )
     max_open_users: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
         default=200,
-        description="Maximum number of memories that are open at the same time, one per user. Beyond it, the memory "
+        description="Maximum number of users whose memories are open at the same time. If there are more, the memory "
         "that has been idle longest is closed. The limit is lower if the system allows too few open files.",
     )
     act_as: StrictBool = Field(
@@ -259,7 +261,7 @@ class Settings(HttpSettings):
 
     @property
     def embedding_key(self) -> SecretStr | None:
-        """The API key for the embedding model; None if it is not set, a placeholder, or not valid in an HTTP header."""
+        """The API key for the embedding model; None if it is missing, a placeholder, or not valid in an HTTP header."""
         return _usable(self.embedding_api_key)
 
     @property

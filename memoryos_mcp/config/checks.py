@@ -157,7 +157,7 @@ def api_url(url: str | None) -> str | None:
 def server_url(url: str | None) -> str | None:
     """Return the URL of a server without surrounding spaces; None if it is blank.
 
-    Raise `ValueError` if the URL has other parts than scheme, host, port and path.
+    Raise `ValueError` if the URL has parts other than scheme, host, port and path.
     """
     if url is None or not url.strip():
         return None
@@ -201,7 +201,7 @@ def web_origins(origins: list[str]) -> list[str]:
 
 
 def zone_name(name: str) -> str:
-    """Return the name of a time zone without surrounding spaces; it may be empty.
+    """Return the name of a time zone without surrounding spaces. An empty name is allowed.
 
     Raise `ValueError` if there is no such time zone.
     """

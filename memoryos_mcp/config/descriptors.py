@@ -16,8 +16,8 @@ def fitting_users(wanted: int, *, besides: int) -> int:
     """Return how many memories can be open at the same time.
 
     This is ``wanted``, or fewer if the limit on open files is too low for that. The limit of this process is first
-    raised as far as needed and allowed. ``besides`` is the number of additional memories that may be open because they
-    are still closing.
+    raised as far as needed and allowed. ``besides`` is the number of additional memories that may be open while they
+    are being closed.
     """
     needed = DESCRIPTORS_BESIDE + (wanted + besides) * DESCRIPTORS_PER_USER
     allowed = _raised_limit(needed)
@@ -36,7 +36,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
 
 
 def _raised_limit(needed: int) -> int | None:
-    """Raise this process's limit on open files to ``needed``, if allowed. Return the new limit; None means no limit."""
+    """Raise this process's limit on open files if needed and allowed, and return it; None means no limit."""
     if sys.platform == "win32":
         return None
     import resource

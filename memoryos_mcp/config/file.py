@@ -1,4 +1,4 @@
-"""Reading the config file as strict JSON. Errors state the line and column in the file."""
+"""Reading the config file as strict JSON. Syntax errors state the line and column in the file."""
 
 import json
 import math
@@ -67,7 +67,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            msg = f"{shown_key(name)} occurs twice; remove one of them"
+            msg = f"{shown_key(name)} occurs twice; remove one occurrence"
             raise ValueError(msg)
         found[name] = value
     return found

@@ -29,11 +29,11 @@ class HttpSettings(BaseSettings):
     public_url: Annotated[str | None, AfterValidator(server_url)] = Field(
         default=None,
         description="URL at which clients reach the server if it is behind a proxy, like https://memory.example.org. "
-        "Null: clients use `host` and `port`.",
+        "Null means that clients use `host` and `port`.",
     )
     allowed_hosts: Annotated[list[str], AfterValidator(host_names)] = Field(
         default=[],
-        description="Additional host names that requests may use for the server, like memory.example.org.",
+        description="Additional host names that are accepted in requests to the server, like memory.example.org.",
     )
     allowed_origins: Annotated[list[str], AfterValidator(web_origins)] = Field(
         default=[],
@@ -45,17 +45,20 @@ class HttpSettings(BaseSettings):
         "tokens.",
     )
     oidc_audience: str | None = Field(
-        default=None, description="Audience that JWTs of the issuer must have. Null: `public_url` followed by /mcp."
+        default=None,
+        description="Audience that JWTs of `oidc_issuer` must have. Null means `public_url` followed by /mcp.",
     )
     oidc_jwks_url: Annotated[str | None, AfterValidator(server_url)] = Field(
-        default=None, description="URL of the issuer's public keys. Null: the URL in the issuer's metadata."
+        default=None,
+        description="URL of the issuer's public keys. Null means the URL in the issuer's metadata.",
     )
     max_body_bytes: StrictInt = Field(
         default=4_194_304, ge=1024, le=1_000_000_000, description="Maximum size of a request body, in bytes."
     )
     requests_per_second: Annotated[StrictFloat, Field(gt=0, le=1_000_000)] = Field(
         default=50.0,
-        description="Maximum average number of requests per second for one token. A burst may have twice as many.",
+        description="Maximum number of requests per second for one token, on average. A short burst may have twice as "
+        "many.",
     )
     max_requests_at_once: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
         default=256,
@@ -67,8 +70,8 @@ class HttpSettings(BaseSettings):
     )
     max_sessions_per_token: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = Field(
         default=64,
-        description="Maximum number of client sessions that are open at the same time for one token. If a client opens "
-        "another one, the session that has been idle longest ends.",
+        description="Maximum number of client sessions that are open at the same time for one token. When another "
+        "session is opened, the one that has been idle longest is closed.",
     )
     session_idle_s: StrictFloat = Field(
         default=1800.0, gt=0, le=604_800, description="Idle time after which a client session ends, in seconds."
@@ -86,7 +89,7 @@ class HttpSettings(BaseSettings):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The host names that requests may use for the server, in lower case."""
+        """Host names that are accepted in requests to the server, in lower case."""
         own = {self.host.lower()} - {"0.0.0.0", "::"}  # noqa: S104 - nothing listens on this address here
         public = {urlsplit(self.public_url).hostname or ""} if self.public_url else set()
         return frozenset({*own, *public, *self.allowed_hosts, *LOOPBACK})

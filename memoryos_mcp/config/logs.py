@@ -30,20 +30,20 @@ def log_to_stderr(level: str, form: Literal["text", "json"] = "text") -> None:
 
 
 class Seldom(logging.Filter):
-    """A filter that limits log records, so that callers cannot fill the log.
+    """A log filter that suppresses repeated records, so that callers cannot fill the log.
 
-    From each place in the code, at most one record passes every `SELDOM_S` seconds. It contains the number of records
-    that were suppressed before. Errors always pass. ``clock`` returns monotonic time in seconds.
+    At most one record from each line of code passes every `SELDOM_S` seconds. Its message states how many records were
+    suppressed before it. Errors always pass. ``clock`` returns monotonic time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        # For each place in the code: when the last record passed, and the number of records suppressed since then.
+        # For each line of code: when the last record passed, and the number of records suppressed since then.
         self._last: dict[tuple[str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to log a record. The number of records suppressed before is added to its message."""
+        """Return whether to log a record. If records were suppressed before, their number is added to the message."""
         if record.levelno >= logging.ERROR:
             return True
         place, now = (record.name, record.lineno), self._clock()

@@ -1,4 +1,4 @@
-"""Messages about invalid settings. A message is one line, and never quotes a text value, because it may be a key."""
+"""Messages about invalid settings. A message is one line. It never quotes an invalid text, which may be a key."""
 
 import difflib
 import re
@@ -20,7 +20,7 @@ _PLAIN_KEY = re.compile(r"(?!sk-)[A-Za-z_$][A-Za-z_.$-]{0,62}\d{0,2}")
 
 
 def config_error(problems: Sequence[str]) -> ConfigError:
-    """Return an error that states the first few problems and the number of the others, on one line."""
+    """Return an error whose text is one line: the first few problems, and how many more there are."""
     line = "; ".join(problems[:_PROBLEMS_SHOWN])
     if len(problems) > _PROBLEMS_SHOWN:
         line += f"; and {len(problems) - _PROBLEMS_SHOWN} more"
@@ -28,12 +28,12 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return a key of the config file if it is safe to show; if it may be a secret, only a description."""
+    """Return a key of the config file for a message; if the key may be a secret, return only its length."""
     return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
 
 
 def kind_of(value: object) -> str:
-    """Return a description of a value for a message: a number or boolean itself, but only the type of other values."""
+    """Return a description of a value for a message: the value of a number or boolean, but only the type of others."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):

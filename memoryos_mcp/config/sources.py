@@ -1,7 +1,7 @@
 """Reading the settings from the config file, the environment and command-line flags, once at startup.
 
 Environment variables (``MEMORYOS_*``) override the file, and flags override both. An error message is one line. It
-states where the invalid setting is and which values are allowed. It never quotes a text value, because it may be a key.
+states where the invalid setting is and which values are allowed. It never quotes an invalid text, which may be a key.
 """
 
 import errno
@@ -50,7 +50,7 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 
     Raises:
         ConfigError: A setting is unknown or out of range, or the file cannot be read. The message is one line and
-            quotes no text value.
+            does not quote invalid texts.
     """
     path = _config_path(config_file)
     values: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
             file.write(b"memory")
             file.flush()
     except (FileExistsError, NotADirectoryError) as error:
-        problem = f"data_storage_path: {folder} is not a folder, or is inside a file; choose a folder"
+        problem = f"data_storage_path: {folder} or one of its parents is a file; choose another folder"
         raise config_error([problem]) from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
@@ -106,13 +106,13 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
                 "the data folder %s is not writable (%s); memories can be read but not changed", folder, reason
             )
             return
-        fix = "free space" if error.errno in _FULL else "make it writable for this account"
+        fix = "free some disk space" if error.errno in _FULL else "make it writable for this account"
         problem = f"data_storage_path: {folder} is not writable ({reason}); {fix}, or choose another folder"
         raise config_error([problem]) from error
 
 
 def _variables() -> dict[str, Any]:
-    """Return the settings in environment variables, as texts. Placeholders of MCP bundles are left out."""
+    """Return the settings in environment variables, as texts. Unreplaced placeholders of MCP bundles are left out."""
     found = EnvSettingsSource(Settings)()
     return {name: text for name, text in found.items() if not (isinstance(text, str) and is_unanswered(text))}
 
@@ -131,7 +131,7 @@ def _config_path(config_file: Path | None) -> Path | None:
 
 
 def _from_text(name: str, value: Any) -> Any:
-    """Convert the text of a variable or flag to the setting's type; return it unchanged if it cannot be parsed."""
+    """Convert the text of a variable or flag to the setting's type. Invalid text is returned unchanged."""
     if name not in Settings.model_fields or not isinstance(value, str):
         return value
     if takes_null(name) and value.strip() == "null":
@@ -163,7 +163,7 @@ def _whole_number(text: str) -> float:
 
 
 def _against(config_file: Path | None, path: Any) -> Any:
-    """Return a relative path joined to the config file's folder; return any other value unchanged."""
+    """Resolve a relative path against the config file's folder. Any other value is returned unchanged."""
     if config_file is None or not isinstance(path, str | Path):
         return path
     text = str(path)
@@ -186,7 +186,7 @@ def _unknown_key(name: str, where: str) -> str:
 
 
 def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """Return a message for each invalid setting. The messages quote no text values."""
+    """Return a message for each invalid setting. The messages do not quote the invalid texts."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         name, *inner = problem["loc"]

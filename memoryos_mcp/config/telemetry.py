@@ -1,6 +1,6 @@
-"""Traces with OpenTelemetry.
+"""Tracing with OpenTelemetry.
 
-The environment variables of OpenTelemetry enable them. Its libraries are imported only if traces are enabled.
+The environment variables of OpenTelemetry enable tracing. Its libraries are imported only if tracing is enabled.
 """
 
 import logging
@@ -45,9 +45,9 @@ class Tracing:
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing | None:
-    """Return the tracer that the environment variables describe; None if traces are not enabled or cannot be sent.
+    """Return the tracer for the environment variables; None if tracing is not enabled or not possible.
 
-    If they cannot be sent, the reason is logged. OpenTelemetry's libraries read further variables from the environment
+    If tracing is not possible, the reason is logged. OpenTelemetry's libraries read further variables from the environment
     of the process, not from ``environ``.
     """
     if not _is_enabled(environ):
@@ -91,13 +91,13 @@ def _is_enabled(environ: Mapping[str, str]) -> bool:
 
 
 def _where(environ: Mapping[str, str]) -> str:
-    """Return the collector's host and port, for the log. The rest of the URL may contain a password."""
+    """Return the collector's host and port for the log, without the rest of the URL, which may contain a password."""
     named = _first(environ, _ENDPOINTS)
     return (urlsplit(named).netloc.rpartition("@")[2] or "the configured collector") if named else "localhost:4318"
 
 
 def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    """Return the value of the first of these variables that is not blank; None if all are blank."""
+    """Return the value of the first variable in ``names`` that is not blank; None if all are blank."""
     return next((value for name in names if (value := environ.get(name, "").strip())), None)
 
 

@@ -11,13 +11,13 @@ from memoryos_mcp.config import Settings
 
 
 def value_type(name: str) -> object:
-    """Return the type of a setting's values except null: a plain class, or `Literal` for a choice of texts."""
+    """Return the type of a setting, apart from null: a plain class, or `Literal` if only certain texts are allowed."""
     annotation = _annotation(name)
     return get_origin(annotation) or annotation
 
 
 def takes_null(name: str) -> bool:
-    """Return whether null is an allowed value of a setting. Settings with texts use an empty text instead."""
+    """Return whether null is an allowed value of a setting. Text settings use an empty text instead."""
     is_optional = NoneType in get_args(Settings.model_fields[name].annotation)
     return is_optional and value_type(name) not in (str, SecretStr)
 
@@ -56,7 +56,7 @@ def _described(name: str) -> str:
 
 
 def _annotation(name: str) -> Any:
-    """Return the type annotation of a setting without ``None``."""
+    """Return the type annotation of a setting, without its ``| None``."""
     annotation = Settings.model_fields[name].annotation
     if get_origin(annotation) not in (Union, UnionType):
         return annotation

@@ -1,6 +1,6 @@
 """Value objects for forgetting memories: plan, counts, samples and receipt.
 
-Samples, which only a dry run returns, are the only ones that contain text of the memories.
+Only samples contain text of the memories. Only dry runs return samples.
 """
 
 import json
@@ -13,12 +13,12 @@ SAMPLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """The memories to forget. The plan lists them by number, and traits by dimension, without their text.
+    """A list of memories to forget. It contains numbers and the dimensions of traits, but no other text.
 
     Facts and traits that are supported only by the listed pages need not be listed; they are forgotten too.
 
     Attributes:
-        runs: First and last ``seq`` of each run of pages with consecutive numbers.
+        runs: First and last ``seq`` of each run of consecutive pages to forget.
         facts: Numbers of the facts to forget.
         traits: Dimensions of the traits to forget.
         refuses: Whether to prevent the listed facts and traits from being learned again from existing pages.
@@ -37,7 +37,7 @@ class ForgetPlan:
 
     @classmethod
     def from_json(cls, text: str) -> "ForgetPlan":
-        """Return the plan for a JSON text that `to_json` returned."""
+        """Return the plan from the JSON that `to_json` returned."""
         read = json.loads(text)
         return cls(
             runs=tuple(map(tuple, read["runs"])),
@@ -50,7 +50,7 @@ class ForgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class ForgetCounts:
-    """Numbers of memories that are forgotten, or would be forgotten in the case of a dry run.
+    """Numbers of memories that were forgotten or, after a dry run, would be forgotten.
 
     Attributes:
         facts: Number of facts about the user and the assistant, including ended facts.

@@ -1,7 +1,8 @@
 """Heat and prominence of a segment, computed from its stored counters and the current time.
 
-Heat is a weighted sum of three terms: the visits and the pages since the last analysis, and the recency of the last
-visit. When a segment is hot, it is analysed, and both counters are reset to 0.
+Heat is the weighted sum of three terms: the number of visits since the last analysis, the number of pages added since
+then, and the recency of the last visit. When the heat reaches a threshold, the segment is analysed, and both counters
+are reset to 0.
 Prominence depends on the same visits and on all pages. It is only used to order segments for display.
 """
 

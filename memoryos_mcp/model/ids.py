@@ -68,7 +68,7 @@ def fold_dimension(name: str) -> str:
 
 
 def read_id(text: str, argument: str = "id") -> MemoryId:
-    """Parse the id of a memory; ``argument`` is the name of the caller's argument in errors.
+    """Parse the id of a memory; ``argument`` is the argument's name in error messages.
 
     Raises:
         ArgumentError: The text is not a valid id.
@@ -85,7 +85,7 @@ def read_id(text: str, argument: str = "id") -> MemoryId:
 
 
 def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_AT_MOST) -> list[MemoryId]:
-    """Parse the ids of memories, and drop duplicates; ``argument`` is the name of the caller's argument in errors.
+    """Parse the ids of memories, and drop duplicates; ``argument`` is the argument's name in error messages.
 
     Raises:
         ArgumentError: The list is empty or has more than ``at_most`` ids, or an id is not valid.

@@ -17,7 +17,7 @@ LEARNED_BY_USER = "user"
 
 
 class About(StrEnum):
-    """The person that a fact is about."""
+    """Whether a fact is about the user or the assistant."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -37,15 +37,14 @@ class Fact:
 
     Attributes:
         fact: Number of the fact, unique within the user's memory.
-        slot: The property that the fact states, such as "lives". A person has only one value of it at a time. None
-            for facts that can be valid side by side.
+        slot: The property that the fact states, such as "lives", if a person has only one value of it at a time; None
+            otherwise.
         valid_from: Start of the fact's validity. If no start was stated, this is the time of the dialogue.
         valid_until: End of the fact's validity: the stated end, or when a newer fact or a correction ended it. None if
             no end is known.
         evidence: Ids of the pages that support the fact, oldest first.
         vector: Embedding of the fact, unit length, shape ``(dimension,)``; None if it has not been embedded yet.
-        is_archived: Whether the fact was archived because there are more facts than the capacity. Queries still find
-            archived facts.
+        is_archived: Whether the fact was archived because there are too many facts. Queries still find archived facts.
         said_since: The stated start, as precise as it was stated: "2023", "2023-05" or "2023-05-08"; None if no start
             was stated.
         said_until: The stated end in the same form; None if no end was stated or a newer fact replaced this one.
@@ -79,7 +78,7 @@ class AddFact:
     Attributes:
         evidence: ``seq`` of each page that states the fact.
         supersedes: Numbers of the stored facts that the new fact replaces.
-        ends: Texts of the replaced facts that are earlier in the same `Lessons`, and have no number yet.
+        ends: Texts of other replaced facts, which are earlier in the same `Lessons` and have no number yet.
     """
 
     about: About
@@ -120,8 +119,8 @@ class CorrectedFact:
         slot: Slot of the wrong fact; see `Fact`.
         until_seq: ``seq`` of the newest page at the time of the correction. The wrong fact is not learned again from
             this page or earlier ones.
-        heir: Number of the correct fact; None if the user gave no correct text.
-        right: Text of the correct fact; None if the user gave none.
+        heir: Number of the fact that replaced the wrong one; None if the user gave no correct text.
+        right: Text of the fact that replaced the wrong one; None if the user gave no correct text.
     """
 
     about: About
@@ -134,7 +133,7 @@ class CorrectedFact:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Changes to the profile and the knowledge that were learned from pages."""
+    """Changes to a user's profile and knowledge, as learned from pages."""
 
     traits: tuple[TraitChange, ...]
     knowledge: tuple[KnowledgeChange, ...]

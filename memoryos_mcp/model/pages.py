@@ -40,7 +40,7 @@ class Source(StrEnum):
 
 
 class Tier(StrEnum):
-    """The tier of the memory that a page is in."""
+    """A tier of the memory. Each page is in one tier."""
 
     SHORT_TERM = "short_term"
     BACKLOG = "backlog"
@@ -176,7 +176,7 @@ class Page(Turn):
 
     @property
     def sides_without_orders(self) -> tuple[str, str]:
-        """The user's text and the assistant's, without instructions to an assistant that reads them; for summaries.
+        """The user's text and the assistant's for summaries, without instructions to an assistant that reads them.
 
         Both are empty if the page is damaged.
         """
@@ -272,7 +272,7 @@ def checked(new: NewTurn, *, max_page_chars: int, zone: tzinfo | None, now: date
 def parse_timestamp(timestamp: str | datetime | None, *, zone: tzinfo | None, now: datetime) -> datetime:
     """Return a timestamp as a datetime with a UTC offset; ``now`` if the timestamp is None or blank.
 
-    A time without a zone is in ``zone``; None means the zone of this machine.
+    A time without a zone is taken to be in ``zone``, or in the zone of this machine if ``zone`` is None.
 
     Raises:
         ArgumentError: The timestamp is not a valid time, is before 1900, or is more than a day later than ``now``.

@@ -62,7 +62,7 @@ class Header(_Line):
 
 
 class ChainRecord(_Line):
-    """A chain, which is a series of pages that continue one another."""
+    """A chain: a series of pages that continue one another."""
 
     kind: Literal["chain"]
     chain: Number
@@ -244,6 +244,6 @@ LongTermRecord = FactRecord | TraitRecord | PastTraitRecord | NoteRecord | Refus
 
 
 def turn_values(turn: Turn) -> dict[str, Any]:
-    """Return the fields of a `PageRecord` that describe a turn, by name."""
+    """Return the values of a turn for the fields of a `PageRecord`, by field name."""
     meta_data = None if turn.meta_data is None else json.loads(turn.meta_data)
     return {name: getattr(turn, name) for name in TURN_FIELDS} | {"meta_data": meta_data}

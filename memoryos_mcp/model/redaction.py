@@ -23,7 +23,7 @@ class Redaction:
 
 
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
-    """Return a turn without the secrets in its text and in the keys and values of its ``meta_data``.
+    """Return a turn without the secrets in its texts and in the keys and values of its ``meta_data``.
 
     If the policy is "off", the turn is returned unchanged. The idempotency key is never changed, because turns with
     the same key become one page.

@@ -75,7 +75,7 @@ class Segment:
 
 
 def jaccard(left: AbstractSet[str], right: AbstractSet[str]) -> float:
-    """Return the number of words in both sets, divided by the number of words in either set; 0 if both are empty."""
+    """Return the size of the intersection of two sets, divided by the size of their union; 0 if both are empty."""
     union = len(left | right)
     return len(left & right) / union if union else 0.0
 
@@ -101,7 +101,7 @@ def segment_match(
 
 
 def mean_vector(vectors: Sequence[Vector] | NDArray[np.float32]) -> Vector | None:
-    """Return the mean of vectors, scaled to unit length, shape ``(dimension,)``; None if it is zero or undefined."""
+    """Return the unit-length mean of vectors, shape ``(dimension,)``; None without vectors or for a mean of zero."""
     if not len(vectors):
         return None
     mean = np.asarray(vectors[0] if len(vectors) == 1 else np.mean(np.asarray(vectors), axis=0), dtype=np.float32)

@@ -129,7 +129,7 @@ class Place:
 
     Attributes:
         kind: Kind of the last memory that was listed.
-        after: Its number, or its dimension if it is a trait; None to begin with the first memory of this kind.
+        after: Number of that memory, or dimension if it is a trait; None to begin with the first memory of this kind.
     """
 
     kind: Kind
@@ -144,8 +144,8 @@ class ListRequest:
         kinds: The kinds of memories to list, in this order.
         tier: The tier of the pages to list; None means all tiers.
         state: The state of the facts and segments to list.
-        after: Earliest time, inclusive; None means no limit.
-        before: Latest time, exclusive; None means no limit.
+        after: Earliest time of the memories, inclusive; None means no limit.
+        before: Latest time of the memories, exclusive; None means no limit.
         topic: The number of a segment, or a part of a segment's keyword; None means all topics.
     """
 
@@ -167,7 +167,7 @@ class ListEntry:
             for a segment, the time of its newest page.
         state: For a page, its tier; for other kinds, whether the memory is current, superseded or archived.
         segment: For a page, the number of its segment, or None if it has none yet; None for other kinds.
-        after: The number of the memory, or the dimension of a trait; see `Place`.
+        after: Number of the memory, or dimension if it is a trait; see `Place`.
         gives_orders: Whether the memory is a page with instructions to an assistant that reads it.
     """
 
