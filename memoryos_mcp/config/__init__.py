@@ -96,8 +96,8 @@ class Settings(HttpSettings):
     )
     mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
         default=0.6,
-        description="Minimum similarity at which a page joins a segment: the cosine of their vectors plus their keyword "
-        "overlap.",
+        description="Minimum similarity at which a page joins a segment: the cosine of their vectors plus their "
+        "keyword overlap.",
     )
     heat_alpha: StrictFloat = Field(
         default=1.0, ge=0, description="Weight of the number of visits in a segment's heat."
@@ -194,8 +194,8 @@ class Settings(HttpSettings):
     )
     consolidation_idle_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=60.0,
-        description="Pause in a conversation after which an incomplete batch is consolidated, in seconds. With an LLM, the "
-        "pause is longer: it is multiplied by the size of a full batch and divided by the number of waiting pages.",
+        description="Pause in a conversation after which an incomplete batch is consolidated, in seconds. With an LLM, "
+        "the pause is longer: it is multiplied by the size of a full batch and divided by the number of waiting pages.",
     )
     max_page_chars: Annotated[StrictInt, Field(ge=1, le=10_000_000)] = Field(
         default=1_000_000,

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
-# Measured: a memory needs twelve for its five connections, which have a file and a journal each, and two for checks.
+# Measured: twelve for the five connections of a memory, each with a file and a journal; two more for file checks.
 DESCRIPTORS_PER_USER = 14
 # Reserved for clients, models, logs and libraries.
 DESCRIPTORS_BESIDE = 256

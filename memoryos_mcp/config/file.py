@@ -8,7 +8,7 @@ from typing import Any
 from memoryos_mcp.config.problems import config_error, kind_of, shown_key
 
 _CONFIG_FILE_MAX_BYTES = 1_048_576
-_NUMBER_MAX_DIGITS = 300  # a larger number does not fit into a float
+_NUMBER_MAX_DIGITS = 300  # a number with more digits may not fit into a float
 
 
 def read_config_file(path: Path) -> dict[str, Any]:

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 # Subfolder of the data folder that contains the memories.
 _MEMORIES = "users"
-# Errors of a full disk, which may go away without the user's help.
+# Error codes of a full disk. The disk may get free space again without the user's help.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 

@@ -47,8 +47,8 @@ class Tracing:
 def open_tracing(environ: Mapping[str, str]) -> Tracing | None:
     """Return the tracer for the environment variables; None if tracing is not enabled or not possible.
 
-    If tracing is not possible, the reason is logged. OpenTelemetry's libraries read further variables from the environment
-    of the process, not from ``environ``.
+    If tracing is not possible, the reason is logged. OpenTelemetry's libraries also read the environment of the
+    process, not only ``environ``.
     """
     if not _is_enabled(environ):
         return None

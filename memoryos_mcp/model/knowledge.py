@@ -139,7 +139,7 @@ class Lessons:
     knowledge: tuple[KnowledgeChange, ...]
 
 
-# Slots of the main facts about a person, in display order. Slots of the family follow; they are `FAMILY` + relative.
+# Slots of the main facts about a person, in display order. Family slots, such as ``family:brother``, are shown last.
 HEAD_SLOTS = ("name", "age", "birthday", "lives", "from", "work", "employer")
 FAMILY = "family:"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 META_DATA_MAX_CHARS = 65_536
-# JSON parsers of clients fail at about 200 levels; no client would be able to read such a page.
+# The JSON parsers of clients fail at about 200 levels. Clients could not read a page with such data.
 META_DATA_MAX_DEPTH = 32
 IDEMPOTENCY_KEY_MAX_CHARS = 256
 FUTURE_TOLERANCE = timedelta(days=1)
