@@ -784,7 +784,9 @@ def test_an_unwritable_folder_is_reported_with_the_fix(tmp_path: Path) -> None:
     finally:
         folder.chmod(0o755)
     last_line = attempt.stderr.strip().splitlines()[-1]
-    assert f"data_storage_path: {folder} is not writable (Permission denied); make it writable" in last_line
+    assert (
+        f"data_storage_path: {folder} cannot be created or written (Permission denied); make it writable" in last_line
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits are POSIX's")
@@ -805,7 +807,7 @@ def test_a_folder_on_a_full_disk_is_refused(tmp_path: Path) -> None:
         timeout=60,
     )
     last_line = attempt.stderr.strip().splitlines()[-1]
-    assert f"data_storage_path: {tmp_path} is not writable (File too large)" in last_line
+    assert f"data_storage_path: {tmp_path} cannot be created or written (File too large)" in last_line
 
 
 # Published files and documentation

@@ -103,9 +103,11 @@ class Settings(HttpSettings):
         default=1.0, ge=0, description="Weight of the number of visits in a segment's heat."
     )
     heat_beta: StrictFloat = Field(default=1.0, ge=0, description="Weight of the number of pages in a segment's heat.")
-    heat_gamma: StrictFloat = Field(default=1.0, ge=0, description="Weight of the recency in a segment's heat.")
+    heat_gamma: StrictFloat = Field(
+        default=1.0, ge=0, description="Weight of the recency of the last visit in a segment's heat."
+    )
     heat_mu_s: StrictFloat = Field(
-        default=1e7, gt=0, description="Decay time of the recency in a segment's heat, in seconds."
+        default=1e7, gt=0, description="Decay time of the recency of a segment's last visit, in seconds."
     )
     openai_api_key: SecretStr | None = Field(
         default=None, description="API key for the LLM. An empty text or a placeholder means that there is no key."

@@ -28,7 +28,7 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return a key of the config file for a message; if the key may be a secret, return only its length."""
+    """Return a key of the config file for a message; if the key may be a secret, return only a description."""
     return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
 
 

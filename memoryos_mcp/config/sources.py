@@ -88,7 +88,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
     a warning if it contains memories or the disk is full.
 
     Raises:
-        ConfigError: The folder cannot be created or is not writable.
+        ConfigError: The folder cannot be created or written.
     """
     folder = settings.data_storage_path
     try:
@@ -107,7 +107,9 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
             )
             return
         fix = "free some disk space" if error.errno in _FULL else "make it writable for this account"
-        problem = f"data_storage_path: {folder} is not writable ({reason}); {fix}, or choose another folder"
+        problem = (
+            f"data_storage_path: {folder} cannot be created or written ({reason}); {fix}, or choose another folder"
+        )
         raise config_error([problem]) from error
 
 

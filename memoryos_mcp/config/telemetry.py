@@ -45,7 +45,7 @@ class Tracing:
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing | None:
-    """Return the tracer for the environment variables; None if tracing is not enabled or not possible.
+    """Return a tracer if environment variables enable tracing; None if they do not, or tracing is not possible.
 
     If tracing is not possible, the reason is logged. OpenTelemetry's libraries also read the environment of the
     process, not only ``environ``.

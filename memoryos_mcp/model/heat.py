@@ -18,7 +18,7 @@ class HeatWeights:
     Attributes:
         alpha: Weight of the number of visits.
         beta: Weight of the interaction length, which is a number of pages.
-        gamma: Weight of the recency. The recency itself is between 0 and 1.
+        gamma: Weight of the recency of the last visit. The recency itself is between 0 and 1.
         mu_s: Decay time of the recency, in seconds.
     """
 

@@ -130,16 +130,17 @@ class Page(Turn):
     Attributes:
         seq: Number of the page in order of arrival, from 1; unique within the user's memory.
         page_id: Public id, unique within the user's memory.
-        session: Number of the page's session. A new session begins after a gap of more than ``session_gap_s``.
+        session: Number of the page's session. A new session begins after a gap longer than the setting
+            ``session_gap_s``.
         chain: Number of the page's chain; None if the page has not been consolidated yet.
         chain_summary: Summary of the page's chain; None if the page has no chain.
         segment: Number of the page's segment; None if the page has not been consolidated yet.
         vector: Unit-length mean of the vectors of the page's windows, shape ``(dimension,)``; None if the page has not
             been embedded yet, or the vector was not loaded.
         is_damaged: Whether the stored page does not match its checksum. Its text is then `DAMAGED_TEXT`.
-        organised_by: Name of the analyst that assigned chain and segment; None if not done yet.
+        organised_by: Name of the analyst that assigned chain and segment, such as the LLM's name; None if not done yet.
         read_by: Name of the analyst that extracted facts from the page; None if not done yet.
-        learned_by: Name of the analyst that read the page for the profile; None if not done yet.
+        learned_by: Name of the analyst that read the page to update the profile; None if not done yet.
     """
 
     seq: int

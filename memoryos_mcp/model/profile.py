@@ -38,7 +38,7 @@ class Trait:
         reason: Why the trait has this level, with quotations from the pages.
         evidence: Ids of the pages that support the trait, oldest first.
         updated_at: When the level, reason or evidence last changed.
-        learned_by: Name of the analyst that learned the trait; "user" if the user corrected it.
+        learned_by: Name of the analyst that learned the trait, such as the LLM's name; "user" if the user corrected it.
     """
 
     dimension: str

@@ -92,10 +92,10 @@ class PageRecord(_Line):
     """A page. The pages of an export are in order of arrival.
 
     Attributes:
-        is_analysed: Whether an analyst has read the page for the profile.
-        read_by: Name of the analyst that extracted facts from the page; None if not done yet.
+        is_analysed: Whether the page has been read to update the profile.
+        read_by: Name of the analyst that extracted facts from the page, such as the LLM's name; None if not done yet.
         organised_by: Name of the analyst that assigned chain and segment; None if not done yet.
-        learned_by: Name of the analyst that read the page for the profile; None if not done yet.
+        learned_by: Name of the analyst that read the page to update the profile; None if not done yet.
         is_degraded: Whether the page was processed without the LLM because the LLM failed.
     """
 

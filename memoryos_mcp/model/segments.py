@@ -38,8 +38,8 @@ class Segment:
         n_visit: Number of retrievals that returned the segment since the last analysis.
         l_interaction: Number of pages added since the last analysis.
         last_visit: When the segment was last returned by a retrieval; if it never was, when it was created.
-        unanalysed_count: Number of pages that have not been read for the profile yet.
-        summariser: Name of the analyst that wrote the summary and the keywords.
+        unanalysed_count: Number of pages that have not been read to update the profile yet.
+        summariser: Name of the analyst that wrote the summary and the keywords, such as the LLM's name.
     """
 
     segment: int
