@@ -349,10 +349,10 @@ def test_an_unknown_flag_is_refused() -> None:
         ("user_id", "\ud800", "surrogate"),
         ("llm_model", " ", "is blank"),
         ("openai_api_key", 5, "must be a text, not 5"),
-        ("openai_base_url", "api.openai.com", "is not a valid address"),
-        ("openai_base_url", "ftp://x/y", "is not a valid address"),
-        ("openai_base_url", "http://x:99999", "is not a valid address"),
-        ("openai_base_url", "http://[::1", "is not a valid address"),
+        ("openai_base_url", "api.openai.com", "is not a valid URL"),
+        ("openai_base_url", "ftp://x/y", "is not a valid URL"),
+        ("openai_base_url", "http://x:99999", "is not a valid URL"),
+        ("openai_base_url", "http://[::1", "is not a valid URL"),
         ("embedding_model_kwargs", [1], "must be a JSON object or null, not a list"),
         ("embedding_model_kwargs", {"a": "\ud800"}, "is not plain JSON"),
         ("timezone", "Europe/Berln", "is not an IANA time zone; did you mean Europe/Berlin?"),
@@ -384,12 +384,16 @@ def test_an_unknown_flag_is_refused() -> None:
         ("profile_dimensions", ["Tea", None], f"{DIMENSIONS}, not null (item 2)"),
         ("profile_dimensions", [""], f"{DIMENSIONS}, not an empty text (item 1)"),
         ("profile_dimensions", ["x" * 61], f"{DIMENSIONS}, not a text of 61 characters (item 1)"),
-        ("profile_dimensions", ["Tea", " "], "is blank; give it a text or leave it out (item 2)"),
+        ("profile_dimensions", ["Tea", " "], "is blank; enter a text or leave it out (item 2)"),
         ("profile_dimensions", ["Tea\n# Rules"], "contains a control character; write each name on one line (item 1)"),
         ("profile_dimensions", ["Tea\x00"], "contains a control character"),
         ("profile_dimensions", ["Tea\u2028"], "contains a control character"),
         ("profile_dimensions", ["\ud800"], "surrogate pair; write it in plain Unicode (item 1)"),
-        ("profile_dimensions", ["Tea", "Straße", "STRASSE "], "contains the same name twice (items 2 and 3); keep one"),
+        (
+            "profile_dimensions",
+            ["Tea", "Straße", "STRASSE "],
+            "contains the same name twice (items 2 and 3); remove one of them",
+        ),
     ],
 )
 def test_a_value_out_of_range_is_refused_with_the_range(
@@ -454,13 +458,13 @@ def test_several_problems_are_reported_in_one_line(config: ConfigWriter) -> None
 @pytest.mark.parametrize(
     ("content", "shown"),
     [
-        (b"", "not JSON at line 1, column 1"),
-        (b'{\n  "user_id": "a",\n}', "not JSON at line 3, column 1"),
+        (b"", "invalid JSON at line 1, column 1"),
+        (b'{\n  "user_id": "a",\n}', "invalid JSON at line 3, column 1"),
         (b'{"data_storage_path": "C:\\Users\\me"}', "write a backslash twice"),
-        (b"[]", "contains a list; a config file must be one JSON object"),
+        (b"[]", "the file contains a list; it must contain a JSON object"),
         (b"null", "contains null"),
-        (b'{"user_id": "\xff"}', "not UTF-8 at byte 13"),
-        ('{"user_id": "a"}'.encode("utf-16"), "not UTF-8 at byte 0"),
+        (b'{"user_id": "\xff"}', "the file is not valid UTF-8 at byte 13"),
+        ('{"user_id": "a"}'.encode("utf-16"), "the file is not valid UTF-8 at byte 0"),
         (b'{"user_id": "a", "user_id": "b"}', "user_id occurs twice"),
         (b'{"heat_mu_s": NaN}', "contains NaN"),
         (b'{"heat_mu_s": -Infinity}', "contains -Infinity"),
@@ -484,12 +488,12 @@ def test_a_file_with_a_byte_order_mark_loads(config: ConfigWriter) -> None:
 def test_a_missing_file_a_folder_and_an_unusable_path_are_named(tmp_path: Path) -> None:
     assert (
         refusal(tmp_path / "none.json")
-        == f"{tmp_path / 'none.json'}: the config file does not exist; create it or name another file"
+        == f"{tmp_path / 'none.json'}: the config file does not exist; create it or choose another file"
     )
     assert "it is a folder" in refusal(tmp_path)
     assert "cannot be read" in refusal(tmp_path / "a\x00b\nc")
     assert "cannot be read" in refusal(tmp_path / ("x" * 5000))
-    assert "write the absolute path" in refusal(Path("~nobody-of-this-name/config.json"))
+    assert "use an absolute path" in refusal(Path("~nobody-of-this-name/config.json"))
 
 
 # The environment
@@ -752,7 +756,7 @@ def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     for folder in (file, file / "under"):
-        with pytest.raises(ConfigError, match=r"^data_storage_path: .*file.* name a folder$"):
+        with pytest.raises(ConfigError, match=r"^data_storage_path: .*file.* choose another folder$"):
             check_data_folder(Settings(data_storage_path=folder))
 
 
@@ -780,7 +784,9 @@ def test_an_unwritable_folder_is_reported_with_the_fix(tmp_path: Path) -> None:
     finally:
         folder.chmod(0o755)
     last_line = attempt.stderr.strip().splitlines()[-1]
-    assert f"data_storage_path: {folder} cannot be written (Permission denied); make it writable" in last_line
+    assert (
+        f"data_storage_path: {folder} cannot be created or written (Permission denied); make it writable" in last_line
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits are POSIX's")
@@ -801,7 +807,7 @@ def test_a_folder_on_a_full_disk_is_refused(tmp_path: Path) -> None:
         timeout=60,
     )
     last_line = attempt.stderr.strip().splitlines()[-1]
-    assert f"data_storage_path: {tmp_path} cannot be written (File too large)" in last_line
+    assert f"data_storage_path: {tmp_path} cannot be created or written (File too large)" in last_line
 
 
 # Published files and documentation

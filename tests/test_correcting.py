@@ -181,13 +181,13 @@ async def test_a_correction_that_cannot_be_carried_out_changes_nothing(tmp_path:
         lease = await filled(store, 1)
         await file(store, lease, topic(1))
         await learn(store, lease, [1], fact(PARIS, 1), trait(Level.LOW, "Eats all.", 1))
-        for number, text, problem in [(7, LONDON, "unknown: k7"), (1, "I live in PARIS", "is the same as")]:
+        for number, text, problem in [(7, LONDON, "no memory has the id k7"), (1, "I live in PARIS", "is the same as")]:
             with pytest.raises(ArgumentError, match=problem):
                 await correct_fact(store, number, text)
         await correct_fact(store, 1, LONDON)
         with pytest.raises(ArgumentError, match="k1 is no longer valid; correct k2"):
             await correct_fact(store, 1, "The user lives in Oslo")
-        with pytest.raises(ArgumentError, match="unknown: trait:Humour"):
+        with pytest.raises(ArgumentError, match="no memory has the id trait:Humour"):
             await correct_trait(store, "Humour", Level.HIGH)
         assert await facts(store) == [LONDON]
         (known,) = await store.traits()

@@ -333,7 +333,7 @@ async def test_another_users_memories_cannot_be_forgotten(tmp_path: Path) -> Non
         handle = (await other.plan_forgetting(Selection(everything=True))).handle
     async with memory(tmp_path) as engine:
         (own,) = await add_all(engine, CHESS[0])
-        with pytest.raises(ArgumentError, match="ids: unknown: p_"):
+        with pytest.raises(ArgumentError, match="ids: no memory has the id p_"):
             await engine.plan_forgetting(Selection(ids=[own, theirs]))
         with pytest.raises(ArgumentError, match="confirm"):
             await engine.forget(handle)
@@ -343,7 +343,7 @@ async def test_another_users_memories_cannot_be_forgotten(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["s1", "c1", "k1", "trait:Openness", "p_", "s01", "", "s" + "9" * 30, "1 OR 1"])
 async def test_an_id_of_no_memory_is_refused(tmp_path: Path, name: str) -> None:
     async with memory(tmp_path) as engine:
-        with pytest.raises(ArgumentError, match=r"^ids: (unknown: |is not a valid id;)"):
+        with pytest.raises(ArgumentError, match=r"^ids: (no memory has the id |is not a valid id;)"):
             await engine.plan_forgetting(Selection(ids=[name]))
 
 
@@ -546,7 +546,7 @@ def test_the_command_asks_forgets_and_reports_the_purge(data: Path) -> None:
     assert [page.page_id for page in stored_pages(data)] == [kept]
     assert left_in_files(data) == {}
     assert done["receipt"] in run_forget("--receipts").stdout
-    assert "unknown: k7" in run_forget("--id", "k7", "--yes", code=2).stderr
+    assert "no memory has the id k7" in run_forget("--id", "k7", "--yes", code=2).stderr
 
 
 def test_forget_takes_a_handle_alone_and_is_destructive(server: PipeServer) -> None:

@@ -95,7 +95,7 @@ async def test_a_missing_id_is_named_and_nothing_is_shown(tmp_path: Path) -> Non
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
         (known,) = await ids_of(store)
-        with pytest.raises(ArgumentError, match=r"^ids: unknown: p_0123456789abcdef, k7, trait:Diet;"):
+        with pytest.raises(ArgumentError, match=r"^ids: no memory has the id p_0123456789abcdef or k7 or trait:Diet;"):
             await look(store.user_data, [known, "p_0123456789abcdef", "k7", " trait:Diet "], 1000, cold)
         with pytest.raises(ArgumentError, match=r"^ids\[1\]: is not a valid id;"):
             await look(store.user_data, [known, "page 7"], 1000, cold)
@@ -110,9 +110,9 @@ async def test_facts_of_another_assistant_are_not_found(tmp_path: Path) -> None:
         assert [entry.id for entry in await whole(store, tier="knowledge")] == ["k2", "k1"]
     async with opened(tmp_path, assistant_id="other") as store:
         assert [entry.id for entry in await whole(store, tier="knowledge")] == ["k1"]
-        with pytest.raises(ArgumentError, match="unknown: k2"):
+        with pytest.raises(ArgumentError, match="no memory has the id k2"):
             await look(store.user_data, ["k1", "k2"], 1000, cold)
-        with pytest.raises(ArgumentError, match="unknown: k2"):
+        with pytest.raises(ArgumentError, match="no memory has the id k2"):
             await correct_fact(store, 2)
 
 
@@ -296,6 +296,6 @@ async def test_an_id_of_another_user_is_not_found(tmp_path: Path) -> None:
     async with two_users(tmp_path) as (ada, eve):
         page_id = (await ada.add("I keep ants.", "")).page_id
         assert len(await ada.look([page_id])) == 1
-        with pytest.raises(ArgumentError, match=f"unknown: {page_id}"):
+        with pytest.raises(ArgumentError, match=f"no memory has the id {page_id}"):
             await eve.look([page_id])
         assert (await eve.listed()).entries == []

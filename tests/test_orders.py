@@ -206,7 +206,9 @@ async def taught(engine: MemoryEngine) -> tuple[list[str], list[str]]:
 
 async def test_an_unknown_source_is_refused(tmp_path: Path) -> None:
     async with memory(tmp_path) as engine:
-        with pytest.raises(ArgumentError, match="source: is unknown; give one of conversation, tool, web, document"):
+        with pytest.raises(
+            ArgumentError, match="source: is not a valid source; pass one of conversation, tool, web, document"
+        ):
             await engine.add("x", "", source="dream")
 
 

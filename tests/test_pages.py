@@ -41,7 +41,7 @@ def test_a_datetime_is_used_unchanged() -> None:
 
 @pytest.mark.parametrize("bad", ["yesterday", "2026-13-01", "2026-05-32T00:00", "12345678901234567890", "NaN", "9999"])
 def test_an_invalid_time_is_refused_with_an_example(bad: str) -> None:
-    with pytest.raises(ArgumentError, match=r"timestamp: .*(is not a time; write it like|in the future)"):
+    with pytest.raises(ArgumentError, match=r"timestamp: .*(is not a valid time; write it like|in the future)"):
         turn(timestamp=bad)
 
 
@@ -63,7 +63,7 @@ def test_a_time_slightly_in_the_future_is_accepted() -> None:
 
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t"])
 def test_a_turn_needs_at_least_one_side(blank: str) -> None:
-    with pytest.raises(ArgumentError, match="user_input: is empty, and so is agent_response"):
+    with pytest.raises(ArgumentError, match="user_input: is empty, and so is 'agent_response'"):
         turn(user_input=blank, agent_response=blank)
 
 
@@ -74,7 +74,7 @@ def test_one_side_may_be_empty() -> None:
 
 def test_the_error_for_too_long_a_page_names_only_the_limit() -> None:
     with pytest.raises(
-        ArgumentError, match=r"agent_response: the page has 1,505 characters, over the limit of 1,000"
+        ArgumentError, match=r"agent_response: the page has 1,505 characters, more than the limit of 1,000"
     ) as e:
         turn(agent_response="z" * 1500)
     assert "zzz" not in str(e.value)
@@ -87,12 +87,12 @@ def test_meta_data_must_be_short_json() -> None:
         turn(meta_data={"x": object()})
     with pytest.raises(ArgumentError, match="meta_data: is not plain JSON"):
         turn(meta_data={"x": float("nan")})
-    with pytest.raises(ArgumentError, match="meta_data: is over 65,536 characters"):
+    with pytest.raises(ArgumentError, match="meta_data: is longer than 65,536 characters"):
         turn(meta_data={"x": "y" * 70_000})
 
 
 def test_a_long_idempotency_key_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="idempotency_key: is over 256 characters"):
+    with pytest.raises(ArgumentError, match="idempotency_key: is longer than 256 characters"):
         turn(idempotency_key="k" * 257)
 
 

@@ -340,4 +340,4 @@ def test_the_limit_of_open_files_limits_open_users(
     assert done.stdout.strip() == str(raised)
     lowered = [line for line in done.stderr.splitlines() if line.startswith("memoryos_mcp.config.descriptors: ")]
     assert len(lowered) == (fitting is not None)
-    assert all(f"at most {fitting} users' memories can be open at the same time, not 200" in line for line in lowered)
+    assert all(f"at most {fitting} memories can be open at the same time, not 200" in line for line in lowered)

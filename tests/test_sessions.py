@@ -184,5 +184,5 @@ def test_repeated_lines_are_logged_once_a_minute_with_a_count(caplog: pytest.Log
     assert told.count("failed") == SELDOM_S + 1
     assert [each for each in told if each != "failed"] == [
         "ended: 0",
-        "ended: 60 (59 more of these since the last one)",
+        "ended: 60 (59 similar messages were suppressed)",
     ]

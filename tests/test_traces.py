@@ -209,9 +209,9 @@ def test_tracing_without_the_extra_names_what_to_install(
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
-        ({"OTEL_TRACES_EXPORTER": "console"}, "can only be sent by otlp"),
+        ({"OTEL_TRACES_EXPORTER": "console"}, "contains an exporter that is not supported"),
         ({ENDPOINT: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "set OTEL_EXPORTER_OTLP_PROTOCOL"),
-        ({ENDPOINT: "http://[127.0.0.1"}, "a variable OTEL_* cannot be used"),
+        ({ENDPOINT: "http://[127.0.0.1"}, "an environment variable OTEL_* has an invalid value"),
         ({ENDPOINT: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"}, None),
         ({ENDPOINT: " "}, None),
     ],

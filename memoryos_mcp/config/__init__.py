@@ -1,6 +1,7 @@
-"""Settings: every key of the config file, with its unit, its range and its default.
+"""The settings: all keys of the config file, with their units, ranges and defaults.
 
-The settings of the reference implementation have the same names and meaning here, so its config.json works unchanged.
+The settings of MemoryOS, the reference implementation, have the same names and meanings here. Its config.json therefore
+works unchanged.
 """
 
 import zoneinfo
@@ -19,7 +20,7 @@ ENV_PREFIX = "MEMORYOS_"
 LlmProvider = Literal["openai", "anthropic", "deepseek", "qwen", "vllm", "llama-factory", "ollama", "llama.cpp"]
 BUNDLED_EMBEDDER_NAMES = frozenset({"all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2", "bundled"})
 
-# Number of pages in a batch, without an LLM and with one.
+# Number of pages in a full batch: without an LLM, and with an LLM.
 BATCH_PAGES = 10
 LLM_BATCH_PAGES = 20
 
@@ -37,7 +38,8 @@ _LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], 
 class Settings(HttpSettings):
     """All settings, validated and read-only.
 
-    `load_settings` reads them from the config file, the environment and flags. The constructor uses only its arguments.
+    `load_settings` reads them from the config file, the environment and command-line flags. The constructor uses only
+    its arguments.
 
     Raises:
         pydantic.ValidationError: An argument is unknown or out of range; `load_settings` raises ConfigError instead.
@@ -53,136 +55,153 @@ class Settings(HttpSettings):
         enable_decoding=False,
     )
 
-    user_id: _Name = Field(default="default_user", description="User whose memory this process serves; any text.")
+    user_id: _Name = Field(
+        default="default_user", description="Id of the user whose memory this process serves. It can be any text."
+    )
     assistant_id: _Name = Field(
         default="default_assistant_profile",
-        description="Assistant to which the knowledge about the assistant belongs; any text.",
+        description="Id of the assistant. Facts about the assistant are stored under this id, which can be any text.",
     )
     data_storage_path: Annotated[Path, BeforeValidator(checks.folder_path)] = Field(
         default_factory=checks.default_folder,
-        description="Folder that contains all memories. `~` means the home folder; a relative path starts at the "
-        "config file's folder. Default: the platform's user data folder.",
+        description="Folder in which all memories are stored. `~` means the home folder. A relative path is relative "
+        "to the config file's folder. Default: the platform's folder for user data.",
     )
     short_term_capacity: Annotated[StrictInt, Field(ge=0, le=_COUNT_MAX)] = Field(
         default=7,
-        description="Number of pages in short-term memory, which has the newest ones. A retrieval returns the last "
-        "two, and others that are relevant to the query.",
+        description="Number of pages in short-term memory, which contains the newest pages. A retrieval returns the "
+        "last two of these pages, and the others if they are relevant to the query.",
     )
     mid_term_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=200,
-        description="Maximum number of topic segments. Beyond it, the segments with the lowest heat are archived.",
+        description="Maximum number of topic segments. If there are more, those with the lowest heat are archived.",
     )
     long_term_knowledge_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=3000,
-        description="Maximum number of current facts about the user, and the same number about the assistant. Beyond "
-        "it, the facts that were not mentioned for the longest time are archived; questions still find them.",
+        description="Maximum number of current facts about the user. The same limit applies to facts about the "
+        "assistant. If there are more, those that have not been mentioned for the longest time are archived. Queries "
+        "still find archived facts.",
     )
     retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
-        description="Maximum number of pages that a retrieval finds if the call does not set `max_results`. Usually "
-        "fewer are relevant, or fit into the reply.",
+        description="Maximum number of pages that a retrieval returns in addition to those in short-term memory, if "
+        "the call does not set `max_results`. Often fewer pages are relevant or fit into the result.",
     )
     retrieval_max_tokens: Annotated[StrictInt, Field(ge=100, le=1_000_000)] = Field(
-        default=2000, description="Maximum length of a reply if the call does not set `max_tokens`, in tokens."
+        default=2000,
+        description="Maximum length of a retrieval's result, in tokens, if the call does not set `max_tokens`.",
     )
     mid_term_heat_threshold: StrictFloat = Field(
-        default=5.0, gt=0, description="Heat at which a segment is used to update the profile and the knowledge."
+        default=5.0, gt=0, description="Heat at which a segment's pages are read to update the profile."
     )
     mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
-        default=0.6, description="Similarity (cosine plus keyword overlap) at which a page joins a segment."
+        default=0.6,
+        description="Minimum similarity at which a page joins a segment: the cosine of their vectors plus their "
+        "keyword overlap.",
     )
-    heat_alpha: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's visits in its heat.")
-    heat_beta: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's pages in its heat.")
-    heat_gamma: StrictFloat = Field(default=1.0, ge=0, description="Weight of a segment's recency in its heat.")
-    heat_mu_s: StrictFloat = Field(default=1e7, gt=0, description="Decay time of a segment's recency, in seconds.")
+    heat_alpha: StrictFloat = Field(
+        default=1.0, ge=0, description="Weight of the number of visits in a segment's heat."
+    )
+    heat_beta: StrictFloat = Field(default=1.0, ge=0, description="Weight of the number of pages in a segment's heat.")
+    heat_gamma: StrictFloat = Field(
+        default=1.0, ge=0, description="Weight of the recency of the last visit in a segment's heat."
+    )
+    heat_mu_s: StrictFloat = Field(
+        default=1e7, gt=0, description="Decay time of the recency of a segment's last visit, in seconds."
+    )
     openai_api_key: SecretStr | None = Field(
-        default=None, description="Key of the LLM's API. An empty text or a placeholder means no key."
+        default=None, description="API key for the LLM. An empty text or a placeholder means that there is no key."
     )
     openai_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
         repr=False,
-        description="Address of an OpenAI-compatible API for the LLM. Default: the provider's address.",
+        description="URL of the LLM's OpenAI-compatible API. Default: the provider's URL.",
     )
     llm_provider: Annotated[LlmProvider | None, BeforeValidator(checks.lower_or_none)] = Field(
         default=None,
-        description="Provider of the LLM, which sets the API's address and the environment variable of its key. Null: "
-        "OpenAI if `openai_api_key` is set, or the API at `openai_base_url`.",
+        description="Provider of the LLM. It determines the API's URL and the environment variable that contains the "
+        "API key. Null means the API at `openai_base_url`, or OpenAI if only `openai_api_key` is set.",
     )
-    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM at its provider.")
+    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM, as its provider calls it.")
     llm_timeout_s: StrictFloat = Field(
-        default=120.0, gt=0, le=3600, description="Longest wait for one reply of the LLM, in seconds."
+        default=120.0, gt=0, le=3600, description="Maximum time to wait for one reply of the LLM, in seconds."
     )
     llm_max_concurrent_calls: StrictInt = Field(
-        default=16, ge=1, le=1000, description="Calls to the LLM that may run at the same time in this process."
+        default=16, ge=1, le=1000, description="Maximum number of LLM calls that this process makes at the same time."
     )
     llm_max_prompt_tokens: Annotated[StrictInt, Field(ge=1000, le=1_000_000)] = Field(
-        default=24_000, description="Maximum length of one prompt, in tokens. The LLM sees only parts of longer pages."
+        default=24_000, description="Maximum length of one LLM prompt, in tokens. Longer pages are sent only in part."
     )
     llm_daily_token_limit: Annotated[int | None, Field(strict=True, ge=0, le=_TOKENS_MAX)] = Field(
         default=None,
-        description="Tokens that may be spent on one user in a day. After that, the memory works without the LLM until "
-        "the next day. Null: no limit.",
+        description="Maximum number of LLM tokens per user and day. When they are used up, the memory works without "
+        "the LLM until the next day. Null means no limit.",
     )
     llm_log: StrictBool = Field(
         default=False,
-        description="Whether each request to the LLM and its reply are logged in the user's folder. `memoryos-mcp "
-        "llm-log` shows the log.",
+        description="Whether all LLM requests and their replies are logged in the user's folder. The command "
+        "`memoryos-mcp llm-log` shows the log.",
     )
     llm_replay_file: Annotated[Path | None, BeforeValidator(checks.file_path)] = Field(
         default=None,
-        description="File of logged or batch replies that are used instead of calling an LLM. Requests without a reply "
-        "are written to a batch file beside it.",
+        description="File with logged replies, or with replies of a batch API, which are used instead of calling an "
+        "LLM. Requests without a reply in this file are written to a batch file in the same folder.",
     )
     max_topics: StrictInt = Field(
         default=6, ge=1, le=20, description="Maximum number of topics that the LLM may find in one batch of pages."
     )
     profile_dimensions: _Dimensions = Field(
-        default=[], description="Your own dimensions of the profile, in addition to the 90 of the catalogue."
+        default=[], description="Your own dimensions of the profile, in addition to the 90 built-in ones."
     )
     embedding_model_name: _Name = Field(
         default="all-MiniLM-L6-v2",
-        description="Name or folder of the embedding model. `all-MiniLM-L6-v2` is bundled; with `none`, search uses "
+        description="Name or folder of the embedding model. `all-MiniLM-L6-v2` is bundled. With `none`, search uses "
         "only keywords.",
     )
     embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(checks.json_object)] = Field(
         default=None,
         repr=False,
-        description="Additional arguments of the embedding model's constructor, as a JSON object.",
+        description="Additional arguments for the embedding model's constructor, as a JSON object.",
     )
     embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
         repr=False,
-        description="Address of an OpenAI-compatible API with the embedding model. Empty: the model runs in this "
-        "process.",
+        description="URL of an OpenAI-compatible API that provides the embedding model. If empty, the model runs in "
+        "this process.",
     )
     embedding_api_key: SecretStr | None = Field(
         default=None,
-        description="Key of the embedding model's API; the LLM's key is not used for it. An empty text or a "
-        "placeholder means no key.",
+        description="API key for the embedding model. The LLM's API key is not used for it. An empty text or a "
+        "placeholder means that there is no key.",
     )
     embedding_timeout_s: StrictFloat = Field(
-        default=60.0, gt=0, le=3600, description="Longest wait for one reply of the embedding model's API, in seconds."
+        default=60.0,
+        gt=0,
+        le=3600,
+        description="Maximum time to wait for one reply of the embedding model's API, in seconds.",
     )
     session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."
     )
     timezone: Annotated[str, AfterValidator(checks.zone_name)] = Field(
         default="",
-        description="IANA time zone of times that have no zone, like Europe/Berlin. Empty: this machine's time zone.",
+        description="IANA time zone for times without a zone, like Europe/Berlin. If empty, this machine's time zone "
+        "is used.",
     )
     consolidation_batch_pages: Annotated[int | None, Field(strict=True, ge=1, le=100)] = Field(
         default=None,
-        description="Number of waiting pages at which a batch is consolidated at once. With an LLM, a batch has at "
-        "most 20 pages. Null: 20 with an LLM, 10 without.",
+        description="Number of pages in a full batch. As soon as this many pages are waiting, they are consolidated. "
+        "With an LLM, a batch has at most 20 pages. Null means 20 with an LLM, and 10 "
+        "without one.",
     )
     consolidation_idle_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=60.0,
-        description="Pause in a conversation after which a smaller batch is consolidated, in seconds. With an LLM, the "
-        "pause is multiplied by the batch's size and divided by the number of waiting pages.",
+        description="Pause in a conversation after which an incomplete batch is consolidated, in seconds. With an LLM, "
+        "the pause is longer: it is multiplied by the size of a full batch and divided by the number of waiting pages.",
     )
     max_page_chars: Annotated[StrictInt, Field(ge=1, le=10_000_000)] = Field(
         default=1_000_000,
-        description="Maximum length of one page, the user's and the assistant's text together, in characters.",
+        description="Maximum length of one page, in characters: the user's text and the assistant's together.",
     )
     secret_policy: Literal["redact", "reject", "off"] = Field(
         default="redact",
@@ -191,16 +210,18 @@ class Settings(HttpSettings):
     )
     retention_days: Annotated[int | None, Field(strict=True, ge=1, le=_DAYS_MAX)] = Field(
         default=None,
-        description="Days after which a page is forgotten, with everything that was learned only from it; counted from "
-        "the time it was said. If the clock may be wrong, it is forgotten only after a second check a day later. Null: "
-        "never.",
+        description="Age in days at which a page is forgotten, together with everything that was learned only from it. "
+        "The age is counted from the time of the dialogue. If the clock may be wrong, pages are forgotten only after a "
+        "second check at least a day later. Null means that pages are not forgotten by age.",
     )
     max_open_users: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
         default=200,
-        description="Maximum number of users' memories that are open at the same time. Beyond it, the memory that has "
-        "been idle longest is closed. The number is lower if the system allows too few open files.",
+        description="Maximum number of users whose memories are open at the same time. If there are more, the memory "
+        "that has been idle longest is closed. The limit is lower if the system allows too few open files.",
     )
-    act_as: StrictBool = Field(default=False, description="Whether calls over stdio may name another user.")
+    act_as: StrictBool = Field(
+        default=False, description="Whether a call over stdio may use the memory of another user."
+    )
     log_level: _LogLevel = Field(
         default="INFO", description="Lowest severity that is logged to stderr. DEBUG also logs the text of dialogues."
     )
@@ -214,17 +235,23 @@ class Settings(HttpSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use only the arguments; `load_settings` merges the other sources, so that each error names its source."""
+        """Use only the constructor's arguments.
+
+        `load_settings` merges the other sources, so that each error can state its source.
+        """
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
     @property
     def zone(self) -> tzinfo | None:
-        """The time zone of times that have no zone; None means this machine's."""
+        """The time zone for times without a zone; None means the zone of this machine."""
         return zoneinfo.ZoneInfo(self.timezone) if self.timezone else None
 
     def batch_pages(self, *, has_llm: bool) -> int:
-        """Return the number of pages in a batch; it is larger with an LLM, because each batch costs a call."""
+        """Return the number of pages in a full batch.
+
+        The default is larger with an LLM, because each batch costs a call.
+        """
         if has_llm:
             return min(self.consolidation_batch_pages or LLM_BATCH_PAGES, LLM_BATCH_PAGES)
         return self.consolidation_batch_pages or BATCH_PAGES
@@ -236,7 +263,7 @@ class Settings(HttpSettings):
 
     @property
     def embedding_key(self) -> SecretStr | None:
-        """The key of the embedding model's API; None if none is set, or if it is a placeholder."""
+        """The API key for the embedding model; None if it is missing, a placeholder, or not valid in an HTTP header."""
         return _usable(self.embedding_api_key)
 
     @property
@@ -250,7 +277,7 @@ class Settings(HttpSettings):
         return self.embedding_base_url is None and self.embedding_model_name.strip().lower() in BUNDLED_EMBEDDER_NAMES
 
     def public(self) -> dict[str, JsonValue]:
-        """Return all settings as JSON values that anyone may see, without keys and without credentials in URLs."""
+        """Return all settings as JSON values that are safe to show, without API keys and URL credentials."""
         shown: dict[str, JsonValue] = {name: getattr(self, name) for name in type(self).model_fields}
         shown["data_storage_path"] = path_text(self.data_storage_path)
         shown["openai_api_key"] = "set" if self.has_llm_key else "not set"
@@ -264,6 +291,6 @@ class Settings(HttpSettings):
 
 
 def _usable(key: SecretStr | None) -> SecretStr | None:
-    """Return a key without surrounding blanks; None if it is a placeholder or is not valid in an HTTP header."""
+    """Return an API key without surrounding spaces; None if it is a placeholder or not valid in an HTTP header."""
     text = "" if key is None else key.get_secret_value().strip()
     return SecretStr(text) if text.isascii() and text.isprintable() and not checks.is_placeholder(text) else None

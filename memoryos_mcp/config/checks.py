@@ -1,4 +1,7 @@
-"""Validators of single settings. Each returns the value to use, or raises `ValueError` with the allowed values."""
+"""Validators for single settings.
+
+Each validator returns the value to use, or raises `ValueError` with a message for users.
+"""
 
 import json
 import os
@@ -17,7 +20,7 @@ from memoryos_mcp.errors import ConfigError
 APP_NAME = "memoryos-mcp"
 _NO_HOME = "data_storage_path: this account has no home folder for memories; set data_storage_path to an absolute path"
 
-# A placeholder in an MCP bundle. If the user enters nothing, a client passes on the placeholder or an empty text.
+# A placeholder in an MCP bundle. If the user enters nothing, the client passes the placeholder or an empty text.
 _UNANSWERED = re.compile(r"\$\{user_config\.[^}]*\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACEHOLDER_KEY = re.compile(
@@ -35,27 +38,33 @@ _PLACEHOLDER_KEY = re.compile(
 
 
 def is_unanswered(text: str) -> bool:
-    """Return whether a text is a bundle's placeholder that the client did not replace with its user's answer."""
+    """Return whether a text is a placeholder of an MCP bundle.
+
+    Some clients pass the placeholder itself if the user has not entered a value.
+    """
     return _UNANSWERED.fullmatch(text.strip()) is not None
 
 
 def storable_text(text: str) -> str:
-    """Return the text if it can be stored as UTF-8."""
+    """Return the text unchanged. Raise `ValueError` if it cannot be stored as UTF-8."""
     if "\x00" in text or _SURROGATE.search(text):
         raise ValueError(UNSTORABLE)
     return text
 
 
 def name_text(text: str) -> str:
-    """Return the text if it is not blank."""
+    """Return the text unchanged. Raise `ValueError` if it is blank or cannot be stored as UTF-8."""
     if not text.strip():
-        msg = "is blank; give it a text or leave it out"
+        msg = "is blank; enter a text or leave it out"
         raise ValueError(msg)
     return storable_text(text)
 
 
 def dimension_name(name: str) -> str:
-    """Return the name without surrounding blanks; a control character is an error, because it could break a prompt."""
+    """Return the name of a profile dimension without surrounding spaces. Raise `ValueError` if it is not valid.
+
+    Control characters are not allowed, because they could break a prompt.
+    """
     if CONTROL.search(name):
         msg = "contains a control character; write each name on one line"
         raise ValueError(msg)
@@ -63,88 +72,96 @@ def dimension_name(name: str) -> str:
 
 
 def different_names(names: list[str]) -> list[str]:
-    """Return the names if no two are equal when case is ignored."""
+    """Return the names unchanged. Raise `ValueError` if two of them are equal when case is ignored."""
     numbers: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         first = numbers.setdefault(name.casefold(), number)
         if first != number:
-            msg = f"contains the same name twice (items {first} and {number}); keep one"
+            msg = f"contains the same name twice (items {first} and {number}); remove one of them"
             raise ValueError(msg)
     return names
 
 
 def folder_path(value: object) -> object:
-    """Return the absolute path; a blank path is an error."""
+    """Return the absolute path of a folder. Raise `ValueError` if the path is blank or not valid."""
     if isinstance(value, str | Path) and not str(value).strip():
-        msg = "is blank; name a folder, or leave the setting out to use the platform's folder"
+        msg = "is blank; enter the path of a folder, or leave the setting out to use the platform's user data folder"
         raise ValueError(msg)
     return _path(value)
 
 
 def file_path(value: object) -> object:
-    """Return the absolute path; None for a blank path."""
+    """Return the absolute path of a file; None if the path is blank."""
     return None if isinstance(value, str | Path) and not str(value).strip() else _path(value)
 
 
 def _path(value: object) -> object:
-    """Return the absolute path, with `~` expanded; values of other types are returned for the type check."""
+    """Return the absolute path, with ``~`` expanded. Other values are returned unchanged for the type check."""
     if not isinstance(value, str | Path):
         return value
     text = str(value)
     if CONTROL.search(text):
-        msg = "contains a control character; in JSON write each backslash twice, or use /"
+        msg = "contains a control character; in JSON, write each backslash twice, or use / instead"
         raise ValueError(msg)
     try:
         os.fsencode(text)
         return Path(text).expanduser().absolute()
     except UnicodeError as error:
-        msg = "contains characters that a file name cannot have; write it in plain Unicode"
+        msg = "contains characters that are not possible in a file name; use other characters"
         raise ValueError(msg) from error
     except (RuntimeError, OSError) as error:
-        msg = "is in a home or working folder that does not exist; write the absolute path"
+        msg = "depends on a home folder or working folder that does not exist; use an absolute path"
         raise ValueError(msg) from error
 
 
 def default_folder() -> Path:
-    """Return the platform's folder for users' data, or raise `ConfigError` if this account has none."""
+    """Return the platform's folder for user data.
+
+    Raises:
+        ConfigError: This account has no such folder.
+    """
     try:
         folder = platformdirs.user_data_path(APP_NAME, appauthor=False)
     except RuntimeError as error:
         raise ConfigError(_NO_HOME) from error
-    if not folder.is_absolute():  # older platformdirs return an empty path then, which would be the working directory
+    if not folder.is_absolute():  # an older platformdirs returned an empty path, which would mean the working folder
         raise ConfigError(_NO_HOME)
     return folder
 
 
 def upper(value: object) -> object:
-    """Return a text in upper case without surrounding blanks."""
+    """Return a text in upper case without surrounding spaces. Values that are not texts are returned unchanged."""
     return value.strip().upper() if isinstance(value, str) else value
 
 
 def lower_or_none(value: object) -> object:
-    """Return a text in lower case without surrounding blanks; None for a blank text."""
+    """Return a text in lower case without surrounding spaces; None if it is blank.
+
+    Values that are not texts are returned unchanged.
+    """
     return (value.strip().lower() or None) if isinstance(value, str) else value
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text is empty or a placeholder for a key, such as ``your-api-key``."""
+    """Return whether a text is blank, or a placeholder for an API key such as ``your-api-key``."""
     return _PLACEHOLDER_KEY.fullmatch(text.strip()) is not None
 
 
 def api_url(url: str | None) -> str | None:
-    """Return the URL without surrounding blanks; None for a blank text or a placeholder."""
+    """Return the URL of an API without surrounding spaces; None if it is blank or a placeholder."""
     if url is None or is_placeholder(url):
         return None
-    return _address(
-        storable_text(url.strip()), "is not a valid address of an API; write one like https://api.openai.com/v1"
-    )
+    return _address(storable_text(url.strip()), "is not a valid URL of an API; write it like https://api.openai.com/v1")
 
 
 def server_url(url: str | None) -> str | None:
-    """Return a URL of scheme, host, port and path, without surrounding blanks; None for a blank text."""
+    """Return the URL of a server without surrounding spaces; None if it is blank.
+
+    Raise `ValueError` if the URL has parts other than scheme, host, port and path.
+    """
     if url is None or not url.strip():
         return None
-    msg = "is not a valid address of a server; write one like https://memory.example.org"
+    msg = "is not a valid URL of a server; write it like https://memory.example.org"
     url = _address(storable_text(url.strip()), msg)
     parts = urlsplit(url)
     if parts.query or parts.fragment or parts.username or not url.isprintable():
@@ -173,7 +190,7 @@ def host_names(names: list[str]) -> list[str]:
 
 
 def web_origins(origins: list[str]) -> list[str]:
-    """Return origins in lower case without a trailing slash."""
+    """Return web origins in lower case, without trailing slashes."""
     cleaned = [origin.strip().lower().rstrip("/") for origin in origins]
     for origin in cleaned:
         parts = urlsplit(origin)
@@ -184,35 +201,36 @@ def web_origins(origins: list[str]) -> list[str]:
 
 
 def zone_name(name: str) -> str:
-    """Return the name of a time zone if it exists; an empty text for a blank name."""
+    """Return the name of a time zone without surrounding spaces. An empty name is allowed.
+
+    Raise `ValueError` if there is no such time zone.
+    """
     name = name.strip()
     if not name:
         return ""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EncodingWarning)  # zoneinfo itself warns if tzdata is installed
+            warnings.simplefilter("ignore", EncodingWarning)  # zoneinfo itself causes a warning if tzdata is installed
             zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EncodingWarning)
             known = zoneinfo.available_timezones()
         close = nearest_name(name, known)
-        msg = (
-            "is not an IANA time zone; write one like Europe/Berlin, or leave it empty to use this machine's time zone"
-        )
+        msg = "is not an IANA time zone; write it like Europe/Berlin, or leave it empty to use this machine's time zone"
         if close:
             msg = f"is not an IANA time zone; did you mean {close}?"
         elif not known:
-            msg = "cannot be looked up: this machine has no time zone database; pip install tzdata"
+            msg = "cannot be looked up, because this machine has no time zone database; run `pip install tzdata`"
         raise ValueError(msg) from error
     return name
 
 
 def json_object(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
-    """Return the value if it can be encoded as plain JSON."""
+    """Return the value unchanged. Raise `ValueError` if it cannot be encoded as plain JSON."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        msg = "is not plain JSON: it contains NaN or half of a surrogate pair, or is nested too deeply"
+        msg = "is not plain JSON, because it contains NaN or half of a surrogate pair, or is nested too deeply"
         raise ValueError(msg) from error
     return value

@@ -1,4 +1,4 @@
-"""The number of memories that can be open at the same time, by the limit of file descriptors."""
+"""How many memories can be open at the same time, given the limit on open files."""
 
 import logging
 import sys
@@ -6,17 +6,18 @@ from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
-# Measured: twelve for a memory's five connections, each with a file and a journal; two more during verification.
+# Measured: twelve for the five connections of a memory, each with a file and a journal; two more for file checks.
 DESCRIPTORS_PER_USER = 14
 # Reserved for clients, models, logs and libraries.
 DESCRIPTORS_BESIDE = 256
 
 
 def fitting_users(wanted: int, *, besides: int) -> int:
-    """Return how many memories can be open at the same time: ``wanted``, or fewer if the limit of files is too low.
+    """Return how many memories can be open at the same time.
 
-    The process's own limit is raised first, as far as needed and allowed. ``besides`` is the number of additional
-    memories that are still open for a moment while they close.
+    This is ``wanted``, or fewer if the limit on open files is too low for that. The limit of this process is first
+    raised as far as needed and allowed. ``besides`` is the number of additional memories that may be open while they
+    are being closed.
     """
     needed = DESCRIPTORS_BESIDE + (wanted + besides) * DESCRIPTORS_PER_USER
     allowed = _raised_limit(needed)
@@ -24,7 +25,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
         return wanted
     fitting = max(1, (allowed - DESCRIPTORS_BESIDE) // DESCRIPTORS_PER_USER - besides)
     logger.warning(
-        "at most %d users' memories can be open at the same time, not %d, because this process may open only %d files. "
+        "at most %d memories can be open at the same time, not %d, because this process may open only %d files. "
         "Raise that limit (ulimit -Hn) to %d, or lower max_open_users",
         fitting,
         wanted,
@@ -35,7 +36,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
 
 
 def _raised_limit(needed: int) -> int | None:
-    """Raise the number of files that this process may open, if allowed, and return it; None means no limit."""
+    """Raise this process's limit on open files if needed and allowed, and return it; None means no limit."""
     if sys.platform == "win32":
         return None
     import resource
@@ -45,7 +46,7 @@ def _raised_limit(needed: int) -> int | None:
         return None
     if soft < needed:
         raised = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        with suppress(ValueError, OSError):  # some systems allow less than their hard limit
+        with suppress(ValueError, OSError):  # some systems allow less than the hard limit that they report
             resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
             soft = raised
     return soft

@@ -1,4 +1,4 @@
-"""Logging to stderr. Libraries log only from WARNING on, because their records may contain dialogue."""
+"""Logging to stderr. Libraries log only at WARNING and above, because their other records may contain dialogue."""
 
 import json
 import logging
@@ -10,13 +10,16 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Literal
 
-# Id of the current HTTP request; added to records.
+# Id of the current HTTP request. It is added to log records in JSON.
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 SELDOM_S = 60.0
 
 
 def log_to_stderr(level: str, form: Literal["text", "json"] = "text") -> None:
-    """Log records of this package from ``level`` on to stderr, as lines of text or as one JSON object per line."""
+    """Set up logging to stderr, as lines of text or as one JSON object per line.
+
+    Records of this package are logged at ``level`` and above, and those of libraries at WARNING and above.
+    """
     handler = logging.StreamHandler(sys.stderr)
     if form == "json":
         handler.setFormatter(_JsonFormatter())
@@ -27,19 +30,20 @@ def log_to_stderr(level: str, form: Literal["text", "json"] = "text") -> None:
 
 
 class Seldom(logging.Filter):
-    """Passes at most one warning per place in the code in `SELDOM_S`, so that callers cannot fill the log.
+    """A log filter that suppresses repeated records, so that callers cannot fill the log.
 
-    The next warning contains the number of suppressed ones. Errors always pass. ``clock`` is monotonic, in seconds.
+    At most one record from each line of code passes every `SELDOM_S` seconds. Its message states how many records were
+    suppressed before it. Errors always pass. ``clock`` returns monotonic time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        # By place: the time at which the last record passed, and the number of records suppressed since then.
+        # For each line of code: when the last record passed, and the number of records suppressed since then.
         self._last: dict[tuple[str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to log a record, after adding the number of suppressed records to its message."""
+        """Return whether to log a record. If records were suppressed before, their number is added to the message."""
         if record.levelno >= logging.ERROR:
             return True
         place, now = (record.name, record.lineno), self._clock()
@@ -49,7 +53,7 @@ class Seldom(logging.Filter):
             return False
         self._last[place] = (now, 0)
         if left_out:
-            record.msg, record.args = f"{record.getMessage()} ({left_out:,} more of these since the last one)", ()
+            record.msg, record.args = f"{record.getMessage()} ({left_out:,} similar messages were suppressed)", ()
         return True
 
 

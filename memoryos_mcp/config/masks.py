@@ -1,4 +1,4 @@
-"""Removing keys and credentials from settings, so that anyone may see them."""
+"""Removing keys and credentials from settings, so that the settings are safe to show."""
 
 import os
 import re
@@ -19,7 +19,7 @@ def path_text(path: Path) -> str:
 
 
 def without_credentials(url: str | None) -> str | None:
-    """Return a URL without user name, password, query and fragment."""
+    """Return a URL without its user name, password, query and fragment."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -27,7 +27,10 @@ def without_credentials(url: str | None) -> str | None:
 
 
 def without_secrets(value: JsonValue) -> JsonValue:
-    """Return a value without the members and items whose name or text looks like a key."""
+    """Return a JSON value without its secrets.
+
+    A member or item is a secret if its name or text looks like that of a key or password.
+    """
     if isinstance(value, dict):
         return {
             name: without_secrets(inner)
@@ -42,7 +45,10 @@ def _is_secret(value: JsonValue) -> bool:
 
 
 def masked(value: JsonValue, *, depth: int = 0) -> JsonValue:
-    """Return a value with ``***`` for parts whose name or text looks like a key, and for parts nested too deeply."""
+    """Return a JSON value in which ``***`` replaces secrets and deeply nested values.
+
+    A value is a secret if its name or text looks like that of a key or password.
+    """
     if isinstance(value, dict | list) and depth >= _KWARGS_DEPTH_SHOWN:
         return _HIDDEN
     if isinstance(value, dict):

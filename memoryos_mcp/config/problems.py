@@ -1,4 +1,4 @@
-"""Messages about invalid settings. They are one line and never repeat a text, because a text may be a key."""
+"""Messages about invalid settings. A message is one line. It never quotes an invalid text, which may be a key."""
 
 import difflib
 import re
@@ -8,7 +8,7 @@ from types import NoneType
 from memoryos_mcp.errors import ConfigError
 
 _SHOWN_NUMBER_MAX = 10**15
-# The message states a length above these, because the length may be the mistake.
+# For longer values, the message states the length, because the length may be the mistake.
 _TEXT_MAX_CHARS = 60
 _LIST_MAX_ITEMS = 100
 _PROBLEMS_SHOWN = 3
@@ -20,7 +20,7 @@ _PLAIN_KEY = re.compile(r"(?!sk-)[A-Za-z_$][A-Za-z_.$-]{0,62}\d{0,2}")
 
 
 def config_error(problems: Sequence[str]) -> ConfigError:
-    """Return an error with the first few problems in one line, and the number of the others."""
+    """Return an error whose text is one line: the first few problems, and how many more there are."""
     line = "; ".join(problems[:_PROBLEMS_SHOWN])
     if len(problems) > _PROBLEMS_SHOWN:
         line += f"; and {len(problems) - _PROBLEMS_SHOWN} more"
@@ -28,12 +28,12 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return a key in a form that is safe to show."""
+    """Return a key of the config file for a message; if the key may be a secret, return only a description."""
     return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
 
 
 def kind_of(value: object) -> str:
-    """Return a description of a value for a message: a number or boolean itself, for other values only the type."""
+    """Return a description of a value for a message: the value of a number or boolean, but only the type of others."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
@@ -50,7 +50,7 @@ def kind_of(value: object) -> str:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar; None if none is similar enough."""
+    """Return the name in ``known`` that is most similar to ``name``; None if no name is similar enough."""
     by_folded = {_folded(one): one for one in known}
     close = difflib.get_close_matches(_folded(name[:100]), by_folded, n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None

@@ -1,7 +1,7 @@
-"""Reading the settings from the config file, the environment and flags, once at startup.
+"""Reading the settings from the config file, the environment and command-line flags, once at startup.
 
-The environment (``MEMORYOS_*``) overrides the file, and flags override both. An error is one line with the place of the
-invalid setting and its allowed values. It never repeats a text, because a text may be a key.
+Environment variables (``MEMORYOS_*``) override the file, and flags override both. An error message is one line. It
+states where the invalid setting is and which values are allowed. It never quotes an invalid text, which may be a key.
 """
 
 import errno
@@ -35,20 +35,22 @@ logger = logging.getLogger(__name__)
 
 # Subfolder of the data folder that contains the memories.
 _MEMORIES = "users"
-# Errors of a full disk, which may go away without the user's help.
+# Error codes of a full disk. The disk may get free space again without the user's help.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Settings:
-    """Return the settings from the config file; the environment overrides it, and ``overrides`` override both.
+    """Return the settings from the config file, the environment and ``overrides``. Later sources override earlier ones.
 
     Args:
-        config_file: JSON object of settings; None means the file that ``MEMORYOS_CONFIG`` names, if any.
-        overrides: Settings from flags, by name; None means not given. A text is parsed as the setting's type.
+        config_file: Path of the config file. None means the path in the environment variable ``MEMORYOS_CONFIG``; if
+            that is not set either, no file is read.
+        overrides: Settings from command-line flags, by name; None means that the flag was not used. A text is parsed
+            as the setting's type.
 
     Raises:
         ConfigError: A setting is unknown or out of range, or the file cannot be read. The message is one line and
-            repeats no text.
+            does not quote invalid texts.
     """
     path = _config_path(config_file)
     values: dict[str, Any] = {}
@@ -68,7 +70,7 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
     for name in values.keys() & _PATHS:
         values[name] = _against(path, values[name])
     _warn_of_unknown_variables(os.environ)
-    # Checked here too, because the constructor of `Settings` has further arguments, such as `_env_file`.
+    # `Settings` would not reject all unknown names: its constructor has further arguments, such as `_env_file`.
     unknown = [_unknown_key(name, origins[name]) for name in values if name not in Settings.model_fields]
     try:
         settings = Settings(**{name: value for name, value in values.items() if name in Settings.model_fields})
@@ -80,9 +82,10 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 
 
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
-    """Create the data folder, readable for this account only, and check that it is writable.
+    """Create the data folder if it does not exist, and check that it is writable.
 
-    With ``may_only_read``, a folder that contains memories or is on a full disk causes only a warning.
+    A new folder is accessible only to this account. With ``may_only_read``, a folder that is not writable causes only
+    a warning if it contains memories or the disk is full.
 
     Raises:
         ConfigError: The folder cannot be created or written.
@@ -94,20 +97,24 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
             file.write(b"memory")
             file.flush()
     except (FileExistsError, NotADirectoryError) as error:
-        problem = f"data_storage_path: {folder} is a file or lies under one; name a folder"
+        problem = f"data_storage_path: {folder} or one of its parents is a file; choose another folder"
         raise config_error([problem]) from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
         if may_only_read and ((folder / _MEMORIES).is_dir() or error.errno in _FULL):
-            logger.warning("%s cannot be written (%s): memories can be read but not changed", folder, reason)
+            logger.warning(
+                "the data folder %s is not writable (%s); memories can be read but not changed", folder, reason
+            )
             return
-        fix = "free space" if error.errno in _FULL else "make it writable for this account"
-        problem = f"data_storage_path: {folder} cannot be written ({reason}); {fix}, or name another folder"
+        fix = "free some disk space" if error.errno in _FULL else "make it writable for this account"
+        problem = (
+            f"data_storage_path: {folder} cannot be created or written ({reason}); {fix}, or choose another folder"
+        )
         raise config_error([problem]) from error
 
 
 def _variables() -> dict[str, Any]:
-    """Return the settings in the environment as texts, without placeholders that a client did not replace."""
+    """Return the settings in environment variables, as texts. Unreplaced placeholders of MCP bundles are left out."""
     found = EnvSettingsSource(Settings)()
     return {name: text for name, text in found.items() if not (isinstance(text, str) and is_unanswered(text))}
 
@@ -119,12 +126,14 @@ def _config_path(config_file: Path | None) -> Path | None:
     try:
         return Path(named).expanduser().absolute()
     except (RuntimeError, OSError) as error:
-        problem = f"{named}: the home or working folder of this path does not exist; write the absolute path"
+        problem = (
+            f"{named}: this path depends on a home folder or working folder that does not exist; use an absolute path"
+        )
         raise config_error([problem]) from error
 
 
 def _from_text(name: str, value: Any) -> Any:
-    """Return the text of a variable or flag as the setting's type; unchanged if it cannot be parsed."""
+    """Convert the text of a variable or flag to the setting's type. Invalid text is returned unchanged."""
     if name not in Settings.model_fields or not isinstance(value, str):
         return value
     if takes_null(name) and value.strip() == "null":
@@ -147,7 +156,7 @@ def _parsed(text: str, kind: object) -> Any:
 
 
 def _whole_number(text: str) -> float:
-    """Return an int for "7" and "1e6", and a float for "7.5", which validation refuses."""
+    """Return the number in a text: an int for "7" and "1e6", but a float for "7.5", which validation then rejects."""
     try:
         return int(text)
     except ValueError:
@@ -156,7 +165,7 @@ def _whole_number(text: str) -> float:
 
 
 def _against(config_file: Path | None, path: Any) -> Any:
-    """Return a relative path as a path from the config file's folder; any other value unchanged."""
+    """Resolve a relative path against the config file's folder. Any other value is returned unchanged."""
     if config_file is None or not isinstance(path, str | Path):
         return path
     text = str(path)
@@ -179,7 +188,7 @@ def _unknown_key(name: str, where: str) -> str:
 
 
 def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """Return one message for each invalid setting; it repeats no text."""
+    """Return a message for each invalid setting. The messages do not quote the invalid texts."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         name, *inner = problem["loc"]

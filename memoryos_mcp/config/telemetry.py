@@ -1,4 +1,7 @@
-"""Traces with OpenTelemetry, if its environment variables enable them. Its libraries are imported only then."""
+"""Tracing with OpenTelemetry.
+
+The environment variables of OpenTelemetry enable tracing. Its libraries are imported only if tracing is enabled.
+"""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Unsent spans are dropped after this time, so that a client does not wait for a collector that does not answer.
+# At shutdown, unsent spans are dropped after this time. A collector that does not answer must not delay the client.
 CLOSE_LIMIT_S = 3.0
 _SCOPE = "memoryos_mcp"
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -28,42 +31,47 @@ _OTLP, _NONE, _OVER_HTTP = "otlp", "none", "http/protobuf"
 class Tracing:
     """A tracer that is not registered globally, so that libraries do not add their own spans.
 
-    Tasks and threads can share it. ``shutdown`` sends the remaining spans.
+    Tasks and threads can share it. ``shutdown`` sends the spans that have not been sent yet.
     """
 
     tracer: "Tracer"
     shutdown: Callable[[], None]
 
     def close(self) -> None:
-        """Send the remaining spans; blocks for at most `CLOSE_LIMIT_S`."""
+        """Send the remaining spans. This blocks for at most `CLOSE_LIMIT_S` seconds."""
         closing = Thread(target=self.shutdown, name="memoryos-traces", daemon=True)
         closing.start()
         closing.join(CLOSE_LIMIT_S)
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing | None:
-    """Return the tracing that the environment enables; None if it enables none, or if a problem was logged.
+    """Return a tracer if environment variables enable tracing; None if they do not, or tracing is not possible.
 
-    OpenTelemetry's libraries read further variables from the process's own environment.
+    If tracing is not possible, the reason is logged. OpenTelemetry's libraries also read the environment of the
+    process, not only ``environ``.
     """
     if not _is_enabled(environ):
         return None
     protocol = _first(environ, _PROTOCOLS) or _OVER_HTTP
     if protocol != _OVER_HTTP:
-        logger.warning("no traces are sent: only the protocol %s is supported; set %s to it", _OVER_HTTP, _PROTOCOLS[1])
+        logger.warning(
+            "no traces are sent, because only the protocol %s is supported; set %s to this protocol",
+            _OVER_HTTP,
+            _PROTOCOLS[1],
+        )
         return None
     try:
         where, tracing = _where(environ), _otlp()
     except ImportError:
         logger.warning(
-            "no traces are sent: %s is set, but the extra `otel` is not installed; in a checkout run "
-            "`pip install '.[otel]'`",
+            "no traces are sent: %s is set, but the extra `otel` is not installed; to install it, run "
+            "`pip install '.[otel]'` in a checkout",
             next(name for name in (*_ENDPOINTS, _EXPORTERS) if environ.get(name)),
         )
         return None
     except (ValueError, OSError) as error:
         logger.warning(
-            "no traces are sent: the value of a variable OTEL_* cannot be used (%s); correct or unset it",
+            "no traces are sent, because an environment variable OTEL_* has an invalid value (%s); correct or unset it",
             type(error).__name__,
         )
         return None
@@ -78,25 +86,25 @@ def _is_enabled(environ: Mapping[str, str]) -> bool:
     if not exporters:
         return _first(environ, _ENDPOINTS) is not None
     if exporters - {_OTLP, _NONE}:
-        logger.warning("%s: traces can only be sent by otlp; set the variable to otlp or none", _EXPORTERS)
+        logger.warning("%s contains an exporter that is not supported; set this variable to otlp or none", _EXPORTERS)
     return _OTLP in exporters
 
 
 def _where(environ: Mapping[str, str]) -> str:
-    """Return the host and port of the collector for the log, without the rest of its URL, such as a password."""
+    """Return the collector's host and port for the log, without the rest of the URL, which may contain a password."""
     named = _first(environ, _ENDPOINTS)
     return (urlsplit(named).netloc.rpartition("@")[2] or "the configured collector") if named else "localhost:4318"
 
 
 def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    """Return the value of the first variable that is not blank."""
+    """Return the value of the first variable in ``names`` that is not blank; None if all are blank."""
     return next((value for name in names if (value := environ.get(name, "").strip())), None)
 
 
 def _otlp() -> Tracing:
-    """Return a tracer that sends spans in batches to the destination in the environment.
+    """Return a tracer that sends spans in batches to the collector that the environment variables specify.
 
-    Raises `ImportError` without the extra ``otel``, and `ValueError` or `OSError` if a variable is invalid.
+    Raises `ImportError` if the extra ``otel`` is not installed, and `ValueError` or `OSError` if a variable is invalid.
     """
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource

@@ -1,4 +1,4 @@
-"""The memory model: pages, chains, segments, profile and knowledge, as values that all layers above share.
+"""The memory model: value objects for pages, chains, segments, the profile and knowledge.
 
-Values only: nothing here reads a store, a model or a clock.
+Most other packages use them. Nothing in this package accesses a store, an LLM or an embedding model.
 """

@@ -10,7 +10,7 @@ TOKEN_FORM = re.compile(TOKEN_PREFIX + "([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
 class Scope(StrEnum):
-    """A permission of a token. Each scope except `ACT_AS` includes the previous ones."""
+    """A permission of a token. Every scope includes `READ`, and `ADMIN` also includes `WRITE`."""
 
     READ = "read"
     WRITE = "write"
@@ -23,8 +23,8 @@ class Caller:
     """The caller of a request.
 
     Attributes:
-        user_id: The user whose memory is used.
-        token_id: Public id of the token; empty without one.
+        user_id: The user whose memory the request uses.
+        token_id: Public id of the caller's token; empty if the caller has no token.
     """
 
     user_id: str
@@ -43,12 +43,12 @@ class Caller:
 
     @property
     def may_act_as(self) -> bool:
-        """Whether the caller may name another user in each call."""
+        """Whether the caller may use the memories of other users, by passing a user id with a call."""
         return Scope.ACT_AS in self.scopes
 
 
 class TokenState(StrEnum):
-    """Whether a token is accepted."""
+    """The state of a token. Only valid tokens are accepted."""
 
     VALID = "valid"
     EXPIRED = "expired"
@@ -57,13 +57,13 @@ class TokenState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """A token as it is stored, without its secret.
+    """The stored data of a token, without its secret.
 
     Attributes:
         token_id: Public id, 12 hexadecimal digits.
-        user_id: The user whose memory it gives access to.
-        expires_at: When it stops being accepted; None for never.
-        revoked_at: None if it is not revoked.
+        user_id: The user whose memory the token gives access to.
+        expires_at: When the token expires; None if it never does.
+        revoked_at: When the token was revoked; None if it was not.
     """
 
     token_id: str
@@ -79,7 +79,7 @@ class TokenEntry:
         return Caller(self.user_id, self.scopes, self.token_id)
 
     def state(self, now: datetime) -> TokenState:
-        """Return whether the token is accepted at the time ``now``."""
+        """Return the token's state at the time ``now``."""
         if self.revoked_at is not None:
             return TokenState.REVOKED
         if self.expires_at is not None and self.expires_at <= now:
@@ -88,6 +88,6 @@ class TokenEntry:
 
 
 def token_id_of(text: str) -> str:
-    """Return the public id of a token; any other text, such as an id, is returned unchanged."""
+    """Return the public id that a token contains. Text that is not a token, such as an id, is returned unchanged."""
     found = TOKEN_FORM.fullmatch(text)
     return found[1] if found else text

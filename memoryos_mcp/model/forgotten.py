@@ -1,4 +1,7 @@
-"""Values for forgetting: plan, counts, samples and receipt. Only samples, which a dry run returns, contain text."""
+"""Value objects for forgetting memories: plan, counts, samples and receipt.
+
+Only samples contain text of the memories. Only dry runs return samples.
+"""
 
 import json
 from collections.abc import Sequence
@@ -10,14 +13,16 @@ SAMPLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """The memories to forget, as row numbers and trait names; it contains no other text.
+    """A list of memories to forget. It contains numbers and the dimensions of traits, but no other text.
+
+    Facts and traits that are supported only by the listed pages need not be listed; they are forgotten too.
 
     Attributes:
-        runs: First and last ``seq`` of each run of consecutive pages.
-        facts: Numbers of facts, in addition to those that the pages support.
-        traits: Dimensions, in addition to those that the pages support.
-        refuses: Whether the listed facts and traits must not be learned again from existing pages.
-        is_all: Whether everything is forgotten, including the copies of the memory that were saved before a restore.
+        runs: First and last ``seq`` of each run of consecutive pages to forget.
+        facts: Numbers of the facts to forget.
+        traits: Dimensions of the traits to forget.
+        refuses: Whether to prevent the listed facts and traits from being learned again from existing pages.
+        is_all: Whether to forget everything, including the backup copies made by restores.
     """
 
     runs: tuple[tuple[int, int], ...] = ()
@@ -32,7 +37,7 @@ class ForgetPlan:
 
     @classmethod
     def from_json(cls, text: str) -> "ForgetPlan":
-        """Return the plan that `to_json` wrote."""
+        """Return the plan from the JSON that `to_json` returned."""
         read = json.loads(text)
         return cls(
             runs=tuple(map(tuple, read["runs"])),
@@ -45,12 +50,13 @@ class ForgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class ForgetCounts:
-    """Number of forgotten memories, by kind.
+    """Numbers of memories that were forgotten or, after a dry run, would be forgotten.
 
     Attributes:
-        facts: Current and ended facts about the user and the assistant.
-        changed_traits: Traits that stay because other pages support them, but lose their reason and history.
-        segments: Segments that are deleted or summarised again.
+        facts: Number of facts about the user and the assistant, including ended facts.
+        changed_traits: Number of traits that lose their reason and history, but remain because other pages support
+            them.
+        segments: Number of segments that are deleted or summarised again.
     """
 
     pages: int = 0
@@ -68,8 +74,8 @@ class Sample:
     """The beginning of a page, fact or trait that would be forgotten.
 
     Attributes:
-        at: When a page was said, a fact became valid, or a trait last changed.
-        text: At most `SAMPLE_CHARS` characters.
+        at: For a page, the time of the dialogue; for a fact, when it became valid; for a trait, when it last changed.
+        text: The beginning of the text, at most `SAMPLE_CHARS` characters.
     """
 
     id: str
@@ -79,11 +85,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReceipt:
-    """Proof that memories were forgotten, without any of their text.
+    """Proof that memories were forgotten. It contains none of their text.
 
     Attributes:
-        receipt: The handle of the dry run that was confirmed.
-        is_scrubbed: Whether the bytes have been erased from the files too.
+        receipt: Id of the receipt. If a dry run was confirmed, this is the handle of the dry run.
+        is_scrubbed: Whether the deleted text has also been overwritten in the files.
     """
 
     receipt: str
@@ -93,7 +99,7 @@ class ForgetReceipt:
 
 
 def runs(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return the first and last number of each run of consecutive numbers; ``seqs`` is ascending."""
+    """Return the first and last number of each run of consecutive numbers. ``seqs`` must be in ascending order."""
     found: list[tuple[int, int]] = []
     for seq in seqs:
         if found and found[-1][1] == seq - 1:

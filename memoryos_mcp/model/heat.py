@@ -1,7 +1,9 @@
-"""Heat and prominence of a segment, computed from stored counters and the clock alone.
+"""Heat and prominence of a segment, computed from its stored counters and the current time.
 
-Heat counts visits and pages since the last analysis. Hot segments are analysed, which leaves them only the recency.
-Prominence counts these visits and all pages. It is used only to order segments for display.
+Heat is the weighted sum of three terms: the number of visits since the last analysis, the number of pages added since
+then, and the recency of the last visit. When the heat reaches a threshold, the segment is analysed, and both counters
+are reset to 0.
+Prominence depends on the same visits and on all pages. It is only used to order segments for display.
 """
 
 import math
@@ -14,10 +16,10 @@ class HeatWeights:
     """The constants of the heat formula.
 
     Attributes:
-        alpha: Weight of the visits.
-        beta: Weight of the interaction length, in pages.
-        gamma: Weight of the recency, which is between 0 and 1.
-        mu_s: Decay time of the recency, seconds.
+        alpha: Weight of the number of visits.
+        beta: Weight of the interaction length, which is a number of pages.
+        gamma: Weight of the recency of the last visit. The recency itself is between 0 and 1.
+        mu_s: Decay time of the recency, in seconds.
     """
 
     alpha: float = 1.0
@@ -27,14 +29,17 @@ class HeatWeights:
 
 
 def recency(last_visit: datetime, now: datetime, mu_s: float) -> float:
-    """Return ``exp(-dt / mu)``, between 0 and 1; a visit in the future counts as now."""
+    """Return the recency of a segment's last visit: ``exp(-dt / mu)``, between 0 and 1.
+
+    ``dt`` is the time since the visit. It is 0 for a visit in the future.
+    """
     return math.exp(-max(0.0, (now - last_visit).total_seconds()) / mu_s)
 
 
 def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetime, weights: HeatWeights) -> float:
     """Return a segment's heat: ``alpha * N_visit + beta * L_interaction + gamma * R_recency``.
 
-    The formula is eq. 4 of "Memory OS of AI Agent" (arXiv 2506.06326). `Segment` describes the counters.
+    The formula is equation 4 of "Memory OS of AI Agent" (arXiv 2506.06326). `Segment` describes the counters.
     """
     return (
         weights.alpha * n_visit + weights.beta * l_interaction + weights.gamma * recency(last_visit, now, weights.mu_s)
@@ -44,6 +49,6 @@ def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetim
 def prominence(*, n_visit: int, page_count: int, last_visit: datetime, now: datetime, mu_s: float) -> float:
     """Return a segment's prominence: ``(N_visit + N_page) * (1 + R_recency) / 2``.
 
-    Analysed pages count too, so an analysis does not move a segment behind a smaller one.
+    Analysed pages also count. Otherwise a segment would be listed after smaller ones as soon as it was analysed.
     """
     return (n_visit + page_count) * (1 + recency(last_visit, now, mu_s)) / 2

@@ -1,4 +1,4 @@
-"""Ids: the public names of memories, with which they are shown, corrected and forgotten."""
+"""Ids, the public names of memories. Tools and commands use them to show, correct and forget memories."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _FORMS = "p_... for a page, s1 for a segment, c1 for a chain, k1 for a fact, tra
 
 
 class Kind(StrEnum):
-    """The kind of memory that an id names."""
+    """The kind of memory that an id identifies."""
 
     PAGE = "page"
     SEGMENT = "segment"
@@ -35,11 +35,11 @@ _LETTER_OF_KIND = {kind: letter for letter, kind in _KIND_OF_LETTER.items()}
 
 @dataclass(frozen=True, slots=True)
 class MemoryId:
-    """A parsed id.
+    """The parsed id of a memory.
 
     Attributes:
-        name: A page's public name, or a trait's dimension as it was written; empty for the other kinds.
-        number: Number of a segment, chain or fact; 0 for the other kinds.
+        name: The id of a page, or the dimension of a trait as the caller wrote it; empty for other kinds.
+        number: The number of a segment, chain or fact; 0 for other kinds.
     """
 
     kind: Kind
@@ -68,7 +68,7 @@ def fold_dimension(name: str) -> str:
 
 
 def read_id(text: str, argument: str = "id") -> MemoryId:
-    """Return a parsed id.
+    """Parse the id of a memory; ``argument`` is the argument's name in error messages.
 
     Raises:
         ArgumentError: The text is not a valid id.
@@ -85,15 +85,15 @@ def read_id(text: str, argument: str = "id") -> MemoryId:
 
 
 def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_AT_MOST) -> list[MemoryId]:
-    """Return parsed ids without repeats; ``argument`` is their name in errors.
+    """Parse the ids of memories, and drop duplicates; ``argument`` is the argument's name in error messages.
 
     Raises:
-        ArgumentError: There are none or too many, or one is not a valid id.
+        ArgumentError: The list is empty or has more than ``at_most`` ids, or an id is not valid.
     """
     if not texts:
-        raise ArgumentError(argument=argument, problem="is empty; give at least one id")
+        raise ArgumentError(argument=argument, problem="is empty; pass at least one id")
     if len(texts) > at_most:
-        problem = f"has {len(texts):,} ids; give at most {at_most:,} at once"
+        problem = f"contains {len(texts):,} ids; pass at most {at_most:,} in one call"
         raise ArgumentError(argument=argument, problem=problem)
     if len(texts) == 1:
         return [read_id(texts[0], argument)]
@@ -102,5 +102,6 @@ def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_
 
 def not_there(missing: Sequence[MemoryId], argument: str = "ids") -> ArgumentError:
     """Return the error for ids that do not exist."""
-    names = ", ".join(map(str, missing))
-    return ArgumentError(argument=argument, problem=f"unknown: {names}; {TELLING_IDS} show ids")
+    names = " or ".join(map(str, missing))
+    problem = f"no memory has the id {names}; to find ids, use {TELLING_IDS}"
+    return ArgumentError(argument=argument, problem=problem)

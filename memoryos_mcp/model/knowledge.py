@@ -12,12 +12,12 @@ from memoryos_mcp.text.addressees import Speakers, stated_name
 if TYPE_CHECKING:  # a reply that shows facts must not import NumPy
     from memoryos_mcp.model.segments import Vector
 
-# The value of ``learned_by`` in a fact or trait that the user corrected; in others it is the name of an analyst.
+# The value of ``learned_by`` for facts and traits that the user corrected. For others, it is the name of an analyst.
 LEARNED_BY_USER = "user"
 
 
 class About(StrEnum):
-    """Whom a fact is about."""
+    """Whether a fact is about the user or the assistant."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -36,20 +36,22 @@ class Fact:
     """One statement about the user or the assistant.
 
     Attributes:
-        fact: Its number within the user's memory.
-        slot: The property that it states, if that has one value at a time, such as "lives"; None for other facts.
-        valid_from: When its validity begins; the time at which it was said, if nothing else is known.
-        valid_until: When its validity ends, or a newer fact replaced it; None if no end is known.
-        evidence: Ids of the pages that support it, oldest first.
-        vector: Unit length, shape ``(dimension,)``; None until it is embedded.
-        is_archived: Whether it exceeds the capacity; queries still find an archived fact.
-        said_since: ``valid_from`` as precisely as it was stated: "2023", "2023-05" or "2023-05-08"; None if no
-            beginning was stated.
-        said_until: The stated period that ends at ``valid_until``, in the same form; None if no end was stated, or if a
-            newer fact replaced it.
-        learned_by: Name of the analyst that extracted it; `LEARNED_BY_USER` if the user corrected it.
-        last_said: Time and ``seq`` of its newest page; None for a fact without pages.
-        is_corrected: Whether a correction by the user ended it.
+        fact: Number of the fact, unique within the user's memory.
+        slot: The property that the fact states, such as "lives", if a person has only one value of it at a time; None
+            otherwise.
+        valid_from: Start of the fact's validity. If no start was stated, this is the time of the dialogue.
+        valid_until: End of the fact's validity: the stated end, or when a newer fact or a correction ended it. None if
+            no end is known.
+        evidence: Ids of the pages that support the fact, oldest first.
+        vector: Embedding of the fact, unit length, shape ``(dimension,)``; None if it has not been embedded yet.
+        is_archived: Whether the fact was archived because there are too many facts. Queries still find archived facts.
+        said_since: The stated start, as precise as it was stated: "2023", "2023-05" or "2023-05-08"; None if no start
+            was stated.
+        said_until: The stated end in the same form; None if no end was stated or a newer fact replaced this one.
+        learned_by: Name of the analyst that extracted the fact, such as the LLM's name; `LEARNED_BY_USER` if the user
+            corrected it.
+        last_said: Time and ``seq`` of the newest page that supports the fact; None if no page does.
+        is_corrected: Whether the user ended the fact by a correction.
     """
 
     fact: int
@@ -71,12 +73,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class AddFact:
-    """A new fact. `Fact` describes the other fields.
+    """A fact to add. `Fact` describes the fields that are not listed here.
 
     Attributes:
-        evidence: ``seq`` of the pages that state it.
-        supersedes: Numbers of the facts that it replaces.
-        ends: Texts of earlier facts in the same `Lessons` that it replaces.
+        evidence: ``seq`` of each page that states the fact.
+        supersedes: Numbers of the stored facts that the new fact replaces.
+        ends: Texts of other replaced facts, which are earlier in the same `Lessons` and have no number yet.
     """
 
     about: About
@@ -94,10 +96,11 @@ class AddFact:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmFact:
-    """A known fact that was repeated.
+    """A stored fact that was repeated.
 
     Attributes:
-        evidence: ``seq`` of the pages that repeat it.
+        fact: Number of the fact.
+        evidence: ``seq`` of each page that repeats the fact.
     """
 
     fact: int
@@ -113,10 +116,11 @@ class CorrectedFact:
 
     Attributes:
         text: The wrong text.
-        slot: As in `Fact`.
-        until_seq: The newest page at the time of the correction. The fact is not learned again from pages up to it.
-        heir: Number of the corrected fact; None if the user gave no correct text.
-        right: Text of the corrected fact.
+        slot: Slot of the wrong fact; see `Fact`.
+        until_seq: ``seq`` of the newest page at the time of the correction. The wrong fact is not learned again from
+            this page or earlier ones.
+        heir: Number of the fact that replaced the wrong one; None if the user gave no correct text.
+        right: Text of the fact that replaced the wrong one; None if the user gave no correct text.
     """
 
     about: About
@@ -129,23 +133,24 @@ class CorrectedFact:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Changes to profile and knowledge that were learned from pages."""
+    """Changes to a user's profile and knowledge, as learned from pages."""
 
     traits: tuple[TraitChange, ...]
     knowledge: tuple[KnowledgeChange, ...]
 
 
-# Slots of the main facts about a person, in the order in which they are shown. ``family:`` precedes the relative.
+# Slots of the main facts about a person, in display order. Family slots, such as ``family:brother``, are shown last.
 HEAD_SLOTS = ("name", "age", "birthday", "lives", "from", "work", "employer")
 FAMILY = "family:"
 
 
 def is_head(slot: str | None) -> bool:
-    """Return whether a slot belongs to a main fact about a person: name, age, birthday, place, work or family."""
+    """Return whether a slot is for a main fact about a person: name, age, birthday, home, origin, work or family."""
     return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
 
 
-# Facts that state a name: subject and slot, mapped to the side that has the name. Later entries take precedence.
+# Facts that state a name. Keys: whom the fact is about, and its slot. Values: whose name it is. Later items take
+# precedence.
 NAME_SLOTS = {
     (About.USER, "name"): About.USER,
     (About.USER, "called"): About.USER,
@@ -160,7 +165,11 @@ def states_name(fact: Fact) -> bool:
 
 
 def speakers_of(facts: Sequence[Fact]) -> Speakers:
-    """Return the names of both sides. A requested name precedes a stated one, and a later fact an earlier one."""
+    """Return the names of the user and the assistant; None for a name that is unknown.
+
+    A name by which somebody wants to be called takes precedence over the actual name, and a later fact over an earlier
+    one.
+    """
     named: dict[About, str] = {}
     wants = list(NAME_SLOTS)
     telling = [fact for fact in facts if states_name(fact)]
@@ -171,7 +180,7 @@ def speakers_of(facts: Sequence[Fact]) -> Speakers:
 
 
 def foremost_first(facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts in display order: wishes, main facts about the person, then the others."""
+    """Return the facts in display order: first wishes, then main facts about the person, then all other facts."""
     places = {slot: place for place, slot in enumerate(HEAD_SLOTS, 1)}
 
     def place(fact: Fact) -> int:

@@ -1,4 +1,4 @@
-"""The profile: a user's character, taste and style, one trait per dimension."""
+"""The profile of a user: character, tastes and style. It has one trait per dimension."""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
@@ -12,7 +12,7 @@ from memoryos_mcp.text.terms import stems
 # Dimensions of writing style. Nearly every page supports them, so the number of pages says little.
 MANNER = frozenset({"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"})
 
-# Words that occur in the reasons of any trait. In a query they do not make a trait relevant.
+# Stems of words that occur in the reasons of traits of all kinds. In a query, they do not make a trait relevant.
 _OF_ANY_TRAIT = frozenset(
     stems(
         "user assistant speaker person page message conversation dialogue question answer reply "
@@ -22,7 +22,7 @@ _OF_ANY_TRAIT = frozenset(
 
 
 class Level(StrEnum):
-    """How strongly a trait shows."""
+    """The strength of a trait."""
 
     LOW = "Low"
     MEDIUM = "Medium"
@@ -31,14 +31,14 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """One dimension of the profile.
+    """A trait of the user, which states a level in one dimension of the profile.
 
     Attributes:
-        dimension: Its name in the catalogue.
-        reason: The reason for the level, with citations from the pages.
-        evidence: Ids of the pages that support it, oldest first.
-        updated_at: When level, reason or evidence last changed.
-        learned_by: Name of the analyst that set it; "user" for a correction.
+        dimension: Name of the dimension, such as "Sense of Humor".
+        reason: Why the trait has this level, with quotations from the pages.
+        evidence: Ids of the pages that support the trait, oldest first.
+        updated_at: When the level, reason or evidence last changed.
+        learned_by: Name of the analyst that learned the trait, such as the LLM's name; "user" if the user corrected it.
     """
 
     dimension: str
@@ -51,10 +51,10 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class TraitChange:
-    """A trait to set; other dimensions do not change.
+    """A trait to add or update. Traits of other dimensions do not change.
 
     Attributes:
-        evidence: ``seq`` of the pages that support it, in addition to those already stored.
+        evidence: ``seq`` of each page that supports the trait, in addition to the evidence already stored.
     """
 
     dimension: str
@@ -64,21 +64,24 @@ class TraitChange:
 
 
 def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
-    """Return the traits with the most evidence first, and those of writing style last."""
+    """Return the traits sorted by amount of evidence, largest first. Traits of writing style come last."""
     return sorted(traits, key=lambda trait: (trait.dimension in MANNER, -len(trait.evidence), trait.dimension))
 
 
 def relevant_traits(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
-    """Return the traits that share a meaningful word with a query, those with the most evidence first."""
+    """Return the traits that share a meaningful word with a query, in the order of `most_telling_first`.
+
+    ``query_stems`` are the stems of the query's words.
+    """
     meaningful = query_stems - _OF_ANY_TRAIT
     return most_telling_first(trait for trait in traits if meaningful & {*stems(f"{trait.dimension} {trait.reason}")})
 
 
 def profile_text(traits: Iterable[Trait]) -> str:
-    """Return the profile as text, a line ``dimension: level - reason`` for each trait; "None" if nothing is known."""
+    """Return traits as text, with a line ``dimension: level - reason`` for each; "None" if there are no traits."""
     return "\n".join(map(trait_text, traits)) or "None"
 
 
 def trait_text(trait: Trait) -> str:
-    """Return a trait as one line ``dimension: level - reason``."""
+    """Return a trait as the line ``dimension: level - reason``."""
     return one_line(f"{trait.dimension}: {trait.level} - {trait.reason}")

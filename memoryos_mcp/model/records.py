@@ -1,8 +1,9 @@
 """Records of an exported memory, one JSON object per line. An export contains all data that cannot be recomputed.
 
-A file begins with a `Header` and ends with an `End`. Between them come, in this order: chains, segments, pages, facts,
-traits, their history, corrections. Chains, segments and facts are numbered from 1 within the file. References to pages
-are ``page_id``. Times are ISO 8601 with an offset. Absent and default values are omitted.
+The first line of a file is a `Header`, and the last line is an `End`. Between them are records in this order: chains,
+segments, pages, facts, traits, previous states of traits, notes, and memories that must not be learned again. Chains,
+segments and facts are numbered from 1 within the file. Pages are referenced by their ``page_id``. Times are in ISO 8601
+with a UTC offset. Fields with their default value are omitted.
 """
 
 import json
@@ -26,17 +27,17 @@ from memoryos_mcp.model.profile import Level
 
 FORMAT = "memoryos"
 FORMAT_VERSION = 1
-# Fits SQLite's integers and every JSON parser.
+# Every JSON parser reads integers up to this one exactly. It also fits an SQLite integer.
 _LARGEST = 2**53
 
 
 def _moment(value: object) -> datetime:
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(moment, datetime) or moment.tzinfo is None:
-        msg = "not a time with an offset"
+        msg = "not a valid time with a UTC offset"
         raise ValueError(msg)
     if timedelta(days=2) > moment - datetime.min.replace(tzinfo=UTC):
-        msg = "a time outside the calendar"
+        msg = "a time outside the range of valid dates"
         raise ValueError(msg)
     return moment
 
@@ -54,14 +55,14 @@ class _Line(BaseModel):
 
 
 class Header(_Line):
-    """The first line."""
+    """The first line of an export."""
 
     format: Literal["memoryos"]
     version: int
 
 
 class ChainRecord(_Line):
-    """A chain: pages that continue one another."""
+    """A chain: a series of pages that continue one another."""
 
     kind: Literal["chain"]
     chain: Number
@@ -69,10 +70,10 @@ class ChainRecord(_Line):
 
 
 class SegmentRecord(_Line):
-    """A segment: pages of one topic.
+    """A segment, which contains the pages of one topic.
 
     Attributes:
-        is_due: Whether it must be analysed next, regardless of its heat.
+        is_due: Whether the segment must be analysed next, regardless of its heat.
     """
 
     kind: Literal["segment"]
@@ -88,14 +89,14 @@ class SegmentRecord(_Line):
 
 
 class PageRecord(_Line):
-    """A page, in order of arrival.
+    """A page. The pages of an export are in order of arrival.
 
     Attributes:
-        organised_by: Name of the analyst that assigned chain and segment.
-        is_analysed: Whether it was read for the profile.
-        read_by: Name of the analyst that extracted knowledge from it.
-        learned_by: Name of the analyst that read it for the profile.
-        is_degraded: Whether the fallback processed it because the LLM failed.
+        is_analysed: Whether the page has been read to update the profile.
+        read_by: Name of the analyst that extracted facts from the page, such as the LLM's name; None if not done yet.
+        organised_by: Name of the analyst that assigned chain and segment; None if not done yet.
+        learned_by: Name of the analyst that read the page to update the profile; None if not done yet.
+        is_degraded: Whether the page was processed without the LLM because the LLM failed.
     """
 
     kind: Literal["page"]
@@ -120,17 +121,17 @@ class PageRecord(_Line):
 
     @property
     def turn(self) -> Turn:
-        """The turn that the page stores.
+        """The page's turn of dialogue.
 
         Raises:
-            ArgumentError: The meta data is too long or nested too deeply.
+            ArgumentError: The metadata is too long or nested too deeply.
         """
         return Turn(
             **{name: getattr(self, name) for name in TURN_FIELDS} | {"meta_data": meta_data_json(self.meta_data)}
         )
 
     def with_turn(self, turn: Turn) -> "PageRecord":
-        """Return a copy of the page with another turn."""
+        """Return a copy of the record that contains another turn."""
         return self.model_copy(update=turn_values(turn))
 
 
@@ -139,14 +140,14 @@ class FactRecord(_Line):
 
     Attributes:
         assistant_id: Id of the assistant that the fact is about; empty for a fact about the user.
-        stated_until: Its stated end, if a newer fact ended it earlier.
-        superseded_by: The fact that replaced it.
-        ended_by: ``user`` if a correction ended it.
-        ended_after: The newest page at the time of the correction.
-        evidence: The pages that state it.
-        confirmed_in: The pages that repeat it.
-        said_since: Its beginning as stated: a year, a month or a day.
-        said_until: Its end in the same form.
+        stated_until: The stated end of the fact, even if the fact ended earlier; None if no end was stated.
+        said_since: The stated start: a year, a month or a day, such as "2023-05"; None if no start was stated.
+        said_until: The stated end in the same form; None if no end was stated.
+        superseded_by: Number of the fact that replaced this one; None if none did.
+        ended_by: ``user`` if the user ended the fact by a correction.
+        ended_after: Id of the newest page at the time of the correction.
+        evidence: Ids of the pages that state the fact.
+        confirmed_in: Ids of the pages that repeat the fact.
     """
 
     kind: Literal["fact"]
@@ -172,7 +173,7 @@ class FactRecord(_Line):
 
 
 class TraitRecord(_Line):
-    """A trait: one dimension of the profile."""
+    """A trait of the profile."""
 
     kind: Literal["trait"]
     dimension: Text
@@ -187,8 +188,8 @@ class PastTraitRecord(_Line):
     """A previous state of a trait.
 
     Attributes:
-        ended_by: ``user`` if a correction ended it.
-        evidence: The pages that supported it, if a correction ended it.
+        ended_by: ``user`` if the user ended this state by a correction.
+        evidence: Ids of the pages that supported this state; empty if it was not ended by a correction.
     """
 
     kind: Literal["past_trait"]
@@ -203,7 +204,7 @@ class PastTraitRecord(_Line):
 
 
 class NoteRecord(_Line):
-    """A value for internal use, such as the salt of the digests in `RefusedRecord`."""
+    """A named value for internal use, such as the salt of the digests in `RefusedRecord`."""
 
     kind: Literal["note"]
     key: Name
@@ -214,8 +215,8 @@ class RefusedRecord(_Line):
     """A fact or trait that must not be learned again.
 
     Attributes:
-        digest: Salted digest of its text, hexadecimal.
-        until: The last page from which it must not be learned; None if no such page is left.
+        digest: Salted digest of the fact or trait, in hexadecimal.
+        until: Id of the newest page from which the fact or trait must not be learned; None if no such page is left.
     """
 
     kind: Literal["refused"]
@@ -224,11 +225,11 @@ class RefusedRecord(_Line):
 
 
 class End(_Line):
-    """The last line.
+    """The last line of an export.
 
     Attributes:
-        counts: Number of lines of each kind.
-        sha256: SHA-256 of all previous lines, including line ends, hexadecimal.
+        counts: Number of records of each kind.
+        sha256: SHA-256 of all previous lines, including their line ends, in hexadecimal.
     """
 
     kind: Literal["end"]
@@ -243,6 +244,6 @@ LongTermRecord = FactRecord | TraitRecord | PastTraitRecord | NoteRecord | Refus
 
 
 def turn_values(turn: Turn) -> dict[str, Any]:
-    """Return the values of a turn's fields in a `PageRecord`."""
+    """Return the values of a turn for the fields of a `PageRecord`, by field name."""
     meta_data = None if turn.meta_data is None else json.loads(turn.meta_data)
     return {name: getattr(turn, name) for name in TURN_FIELDS} | {"meta_data": meta_data}

@@ -1,4 +1,4 @@
-"""Removes secrets from a turn before it is stored."""
+"""Removal of secrets from a turn before it is stored."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from memoryos_mcp.model.pages import TURN_FIELDS, Turn
 from memoryos_mcp.text.secrets import SecretPolicy, redact, redact_json, refusal_of
 
-# How secrets are removed from the fields of a turn that may be changed.
+# The fields of a turn that may be changed, with the functions that remove secrets from them.
 _CLEANERS = {"user_input": redact, "agent_response": redact, "meta_data": redact_json}
 
 
@@ -15,7 +15,7 @@ class Redaction:
     """A turn without its secrets.
 
     Attributes:
-        kinds: Kinds of the removed secrets, in order, with repeats.
+        kinds: Kind of each removed secret, in order. A kind can occur several times.
     """
 
     turn: Turn
@@ -23,14 +23,14 @@ class Redaction:
 
 
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
-    """Return a turn without the secrets in its sides and in keys and values of its ``meta_data``.
+    """Return a turn without the secrets in its texts and in the keys and values of its ``meta_data``.
 
-    Other texts, such as an idempotency key, are names. They are never changed, because turns with the same key become
-    one page.
+    If the policy is "off", the turn is returned unchanged. The idempotency key is never changed, because turns with
+    the same key become one page.
 
     Raises:
-        ArgumentError: A name contains a secret, or another part does and the policy is "reject". The error names the
-            argument and the kind of secret.
+        ArgumentError: The idempotency key contains a secret, or another field does and the policy is "reject". The
+            error states the argument and the kind of the secret.
     """
     if policy == "off":
         return Redaction(turn)

@@ -1,4 +1,4 @@
-"""Segments and chains: the values of mid-term memory, and the score by which pages join a segment."""
+"""Segments, which are the topics of mid-term memory, and the score that decides whether pages join a segment."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -18,7 +18,7 @@ class Digest:
     """Keywords and summary of a set of pages.
 
     Attributes:
-        keywords: Lower-case, most telling first, without repeats.
+        keywords: In lower case, most significant first, without duplicates.
         summary: A few readable sentences.
     """
 
@@ -28,17 +28,18 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Pages of one topic.
+    """A segment of mid-term memory, which contains the pages of one topic.
 
     Attributes:
-        segment: Its number within the user's memory.
-        keywords: Lower-case, most telling first.
-        vector: Unit-length mean of its pages' vectors, shape ``(dimension,)``; None until they are embedded.
-        n_visit: Retrievals since the last analysis.
-        l_interaction: Pages added since the last analysis.
-        last_visit: When it was last retrieved, or created.
-        unanalysed_count: Pages from which profile and knowledge have not been learned yet.
-        summariser: Name of the analyst that wrote summary and keywords.
+        segment: Number of the segment, unique within the user's memory.
+        keywords: In lower case, most significant first.
+        vector: Unit-length mean of the vectors of the segment's pages, shape ``(dimension,)``; None if the pages have
+            not been embedded yet.
+        n_visit: Number of retrievals that returned the segment since the last analysis.
+        l_interaction: Number of pages added since the last analysis.
+        last_visit: When the segment was last returned by a retrieval; if it never was, when it was created.
+        unanalysed_count: Number of pages that have not been read to update the profile yet.
+        summariser: Name of the analyst that wrote the summary and the keywords, such as the LLM's name.
     """
 
     segment: int
@@ -53,7 +54,7 @@ class Segment:
     summariser: str
 
     def heat(self, now: datetime, weights: HeatWeights) -> float:
-        """Return its heat at ``now``."""
+        """Return the segment's heat at the time ``now``."""
         return heat(
             n_visit=self.n_visit,
             l_interaction=self.l_interaction,
@@ -63,7 +64,7 @@ class Segment:
         )
 
     def prominence(self, now: datetime, mu_s: float) -> float:
-        """Return its prominence at ``now``."""
+        """Return the segment's prominence at the time ``now``."""
         return prominence(
             n_visit=self.n_visit,
             page_count=self.page_count,
@@ -74,7 +75,7 @@ class Segment:
 
 
 def jaccard(left: AbstractSet[str], right: AbstractSet[str]) -> float:
-    """Return the number of common words divided by the number of all words, 0 if both sets are empty."""
+    """Return the size of the intersection of two sets, divided by the size of their union; 0 if both are empty."""
     union = len(left | right)
     return len(left & right) / union if union else 0.0
 
@@ -85,10 +86,11 @@ def segment_match(
     vector: Vector | None,
     keywords: AbstractSet[str],
 ) -> float:
-    """Return how well pages fit a segment: ``cos(segment, page) + jaccard(keywords)``.
+    """Return the similarity of pages and a segment: ``cos(segment, page) + jaccard(keywords)``.
 
-    The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. Vectors are of unit length, shape
-    ``(dimension,)``. If one is missing, the cosine of the two keyword sets is used instead.
+    The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. ``vector`` and ``keywords`` are
+    those of the pages. Vectors have unit length and shape ``(dimension,)``. If a vector is missing, the cosine of the
+    keyword sets replaces the cosine of the vectors.
     """
     if segment_vector is not None and vector is not None:
         cosine = float(segment_vector @ vector)
@@ -99,7 +101,7 @@ def segment_match(
 
 
 def mean_vector(vectors: Sequence[Vector] | NDArray[np.float32]) -> Vector | None:
-    """Return the unit-length mean, shape ``(dimension,)``, or None if there is nothing to average."""
+    """Return the unit-length mean of vectors, shape ``(dimension,)``; None without vectors or for a mean of zero."""
     if not len(vectors):
         return None
     mean = np.asarray(vectors[0] if len(vectors) == 1 else np.mean(np.asarray(vectors), axis=0), dtype=np.float32)

@@ -13,7 +13,13 @@ if TYPE_CHECKING:  # these modules import NumPy, which a server loads only after
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """The long-term memory of a user: traits with the most evidence first, oldest facts first."""
+    """The long-term memory of a user.
+
+    Attributes:
+        traits: Sorted by amount of evidence, largest first; traits of writing style come last.
+        user_facts: Current facts about the user, oldest first.
+        assistant_facts: Current facts about the assistant, oldest first.
+    """
 
     traits: Sequence["Trait"]
     user_facts: Sequence["Fact"]
@@ -22,13 +28,18 @@ class ProfileView:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Sizes of a memory, by tier.
+    """Numbers of pages, segments, traits and facts of a memory.
 
     Attributes:
-        degraded: Pages that the fallback processed because the LLM failed.
-        attempts: Largest number of failed attempts on a page of the backlog.
-        retention_waits_until: When pages older than ``retention_days`` will be forgotten, if that is delayed because
-            the clock may be wrong; None otherwise.
+        degraded: Number of pages that were processed without the LLM because it failed.
+        attempts: Largest number of failed attempts to consolidate a page of the backlog.
+        unembedded: Number of pages without vectors.
+        user_facts: Number of current facts about the user, without archived ones.
+        assistant_facts: Number of current facts about the assistant, without archived ones.
+        superseded_facts: Number of facts that are no longer valid.
+        oldest_backlog_at: When the oldest page of the backlog was added; None if the backlog is empty.
+        retention_waits_until: When pages older than ``retention_days`` will be forgotten, if this is delayed because
+            the clock may be wrong; None if it is not delayed.
     """
 
     pages: int
@@ -51,12 +62,12 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class UsageEntry:
-    """LLM usage of one day for one purpose.
+    """LLM usage for one purpose on one day.
 
     Attributes:
         day: Date in the user's zone, ``YYYY-MM-DD``.
         calls: Number of calls, including failed ones.
-        failed_calls: Number of calls without a reply.
+        failed_calls: Number of calls that returned no reply.
     """
 
     day: str
@@ -72,8 +83,9 @@ class Health:
     """The state of a background loop.
 
     Attributes:
-        failed_attempts: Failures in a row; 0 after a success.
-        last_error: Text of the last failure, even if later attempts succeeded; None without a failure.
+        failed_attempts: Number of consecutive failures; 0 after a success.
+        last_error: Text of the last error, even if later attempts succeeded; None if there was no error.
+        last_error_at: When the last error occurred; None if there was no error.
     """
 
     failed_attempts: int = 0
@@ -83,11 +95,11 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Progress of a change of the embedding model.
+    """Progress of a change to another embedding model.
 
     Attributes:
-        identity: The vector space that is being filled.
-        pages_left: Pages without vectors in it.
+        identity: Identity of the new model.
+        pages_left: Number of pages that have no vectors of the new model yet.
     """
 
     identity: str
@@ -96,12 +108,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class LlmStats:
-    """LLM usage.
+    """The name of the LLM and its usage.
 
     Attributes:
-        name: Name of the model.
-        today: Usage of the current day, by purpose.
-        total: Usage of all days, by purpose.
+        name: Name of the LLM.
+        today: Usage on the current day, one item per purpose.
+        total: Usage over all days, one item per purpose.
     """
 
     name: str
@@ -114,17 +126,17 @@ class Stats:
     """The state of a user's memory.
 
     Attributes:
-        top_segments: Segments with their heat, most prominent first.
-        titles: Title of each segment, by its number.
-        health: By background loop.
-        is_semantic: Whether retrieval uses vectors now.
-        is_settled: Whether background work has nothing to do now; pages may wait until their batch is due.
-        damaged_pages: Pages that changed on disk, among those verified so far.
-        space: Identity of the model whose vectors are searched; None while only keywords are.
-        move: Progress of a change to another model; None if there is none.
-        recipe: Name and version of the ranking.
-        llm: None without an LLM.
-        only_reads_because: Why the memory is read-only now; None if it is not.
+        top_segments: The most prominent segments, each with its heat, most prominent first.
+        titles: Title of each of these segments, by segment number.
+        health: State of each background loop, by the loop's name.
+        is_semantic: Whether retrieval currently uses vectors.
+        is_settled: Whether no background work is due now. Pages may still be waiting until their batch is due.
+        damaged_pages: Number of damaged pages that the last check of all pages found.
+        space: Identity of the embedding model whose vectors are searched; None while only keywords are searched.
+        move: Progress of a change to another embedding model; None if no change is in progress.
+        recipe: Name and version of the ranking method.
+        llm: The name of the LLM and its usage; None if no LLM is used.
+        only_reads_because: Why the memory is currently read-only; None if it is writable.
     """
 
     counts: Counts

@@ -1,4 +1,4 @@
-"""Results of inspection: single memories with their context, and entries of lists."""
+"""Values for inspecting a memory: views of single memories, and filters and items of lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from memoryos_mcp.model.segments import Segment
 
 
 class State(StrEnum):
-    """Whether a memory is current."""
+    """The state of a memory: current, superseded or archived."""
 
     CURRENT = "current"
     SUPERSEDED = "superseded"
@@ -23,12 +23,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """A page with its neighbours in its chain.
+    """A page, with the previous and the next page of its chain.
 
     Attributes:
-        before: The previous page of the chain.
-        after: The next page of the chain.
-        is_excerpt: Whether parts of its text were omitted to fit the budget.
+        before: The previous page of the chain; None if there is none.
+        after: The next page of the chain; None if there is none.
+        is_excerpt: Whether parts of the page's text were left out to stay within the token budget.
     """
 
     page: Page
@@ -43,8 +43,8 @@ class SegmentView:
     """A segment with its newest pages.
 
     Attributes:
-        page_ids: Newest first, at most a few dozen.
-        heat: Its current heat.
+        page_ids: Ids of the newest pages, newest first; at most a few dozen.
+        heat: The segment's current heat.
     """
 
     segment: Segment
@@ -59,8 +59,8 @@ class ChainView:
     """A chain with its newest pages.
 
     Attributes:
-        page_count: Number of all its pages.
-        page_ids: Newest first, at most a few dozen.
+        page_count: Number of all pages in the chain.
+        page_ids: Ids of the newest pages, newest first; at most a few dozen.
     """
 
     chain: int
@@ -75,8 +75,8 @@ class FactView:
     """A fact with its history.
 
     Attributes:
-        superseded: The facts that it replaced, newest first.
-        superseded_by: The fact that replaced it.
+        superseded: The facts that this fact replaced, newest first.
+        superseded_by: The fact that replaced this one; None if none did.
     """
 
     fact: Fact
@@ -91,7 +91,9 @@ class PastTrait:
     """A previous state of a trait.
 
     Attributes:
-        is_corrected: Whether a correction by the user ended it.
+        held_from: When this state began.
+        held_until: When this state ended.
+        is_corrected: Whether the user ended this state by a correction.
     """
 
     level: Level
@@ -106,9 +108,9 @@ class TraitView:
     """A trait with its history.
 
     Attributes:
-        dimension: Its name as stored.
-        trait: None if it no longer exists.
-        history: Newest first.
+        dimension: Name of the trait's dimension, as stored.
+        trait: The current trait; None if it no longer exists.
+        history: Previous states of the trait, newest first.
     """
 
     dimension: str
@@ -117,7 +119,7 @@ class TraitView:
     kind: Literal[Kind.TRAIT] = Kind.TRAIT
 
 
-# The field ``kind`` distinguishes the views without an import of their classes.
+# The field ``kind`` distinguishes the views, so that code that receives a view need not import the classes.
 MemoryView = PageView | SegmentView | ChainView | FactView | TraitView
 
 
@@ -126,8 +128,8 @@ class Place:
     """The position at which a list continues.
 
     Attributes:
-        kind: Kind of the next entry.
-        after: The last entry listed: a number, or a trait's dimension; None before the first.
+        kind: Kind of the last memory that was listed.
+        after: Number of that memory, or dimension if it is a trait; None to begin with the first memory of this kind.
     """
 
     kind: Kind
@@ -136,15 +138,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """The filters of a list.
+    """The filters for a list of memories.
 
     Attributes:
-        kinds: Listed in this order.
-        tier: Only pages of this tier; None means all.
-        state: Only facts and segments in this state.
-        after: Only memories from this time on.
-        before: Only memories before this time.
-        topic: A segment's number, or a part of a keyword; None means all.
+        kinds: The kinds of memories to list, in this order.
+        tier: The tier of the pages to list; None means all tiers.
+        state: The state of the facts and segments to list.
+        after: Earliest time of the memories, inclusive; None means no limit.
+        before: Latest time of the memories, exclusive; None means no limit.
+        topic: The number of a segment, or a part of a segment's keyword; None means all topics.
     """
 
     kinds: Sequence[Kind]
@@ -160,12 +162,13 @@ class ListEntry:
     """A memory in a list.
 
     Attributes:
-        beginning: Beginning of its text.
-        at: When a page was said, a fact became valid, or a trait last changed; for a segment, its newest page's time.
-        state: A page's tier; for other kinds, whether it is current.
-        segment: A page's segment, once it has one.
-        after: Its position in the list.
-        gives_orders: Whether a page contains instructions to an assistant that reads it.
+        beginning: Beginning of the memory's text.
+        at: For a page, the time of the dialogue; for a fact, when it became valid; for a trait, when it last changed;
+            for a segment, the time of its newest page.
+        state: For a page, its tier; for other kinds, whether the memory is current, superseded or archived.
+        segment: For a page, the number of its segment, or None if it has none yet; None for other kinds.
+        after: Number of the memory, or dimension if it is a trait; see `Place`.
+        gives_orders: Whether the memory is a page with instructions to an assistant that reads it.
     """
 
     id: str
