@@ -57,7 +57,7 @@ def open_tracing(environ: Mapping[str, str]) -> Tracing | None:
         logger.warning(
             "no traces are sent, because only the protocol %s is supported; set %s to this protocol",
             _OVER_HTTP,
-            _PROTOCOLS[1],
+            next(name for name in _PROTOCOLS if environ.get(name, "").strip()),
         )
         return None
     try:
