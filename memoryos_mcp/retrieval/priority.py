@@ -1,4 +1,4 @@
-"""Query priority: the loading of a user's vectors pauses while a query is answered."""
+"""Query priority: the loading of a user's vectors pauses while a query of that user is being answered."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ PAUSE_LIMIT_S = 1.0
 
 
 class QueryPriority:
-    """Records whether a query of one user is being answered. Retrieval and loading share it."""
+    """Pauses the loading of one user's vectors during queries. Retrieval and loading share one instance."""
 
     def __init__(self) -> None:
         self._queries = 0
@@ -19,7 +19,7 @@ class QueryPriority:
 
     @contextmanager
     def querying(self) -> Iterator[None]:
-        """Pause loads while a query is answered."""
+        """Pause loads while the ``with`` block runs, in which the caller answers a query."""
         self._queries += 1
         self._is_quiet.clear()
         try:
@@ -30,9 +30,10 @@ class QueryPriority:
                 self._is_quiet.set()
 
     def pauses(self) -> Callable[[], Awaitable[None]]:
-        """Return a function for one load to await before each block: it returns when no query is being answered.
+        """Return a function that a load awaits before each block. It returns when no query is being answered.
 
-        The total pause is limited, so that many queries cannot block a load.
+        Call this method once per load. All pauses of a load together take at most `PAUSE_LIMIT_S`, so that many queries
+        cannot block it.
         """
         left_s = PAUSE_LIMIT_S
 
