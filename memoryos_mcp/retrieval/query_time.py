@@ -29,8 +29,8 @@ _MONTHS = "january february march april may june july august september october n
 _RELATIVE = re.compile(
     r"(?:[0-9]+|\\1) (?:day|week|month|year)s? ago|(?:last|this) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
 )
-# English months that are also other words. They are months if they begin with a capital letter, or if a number or a word
-# such as "in" is next to them.
+# English months that are also other words. They count as months if they begin with a capital letter, are next to a
+# number, or follow a word such as "in".
 _AMBIGUOUS = frozenset({"may", "march", "august"})
 _BEFORE_MONTH = r"(?:in|of|on|last|this|since|until|till|by|during|early|late|mid|around|from|to)\s+"
 _YEAR = r"(?:19|20)\d\d"

@@ -29,7 +29,7 @@ UNFILED = "# Without a topic yet"
 
 
 def recall_text(recall: "Recall", manner: Iterable[str] = ()) -> str:
-    """Return the result of a retrieval as text for a tool result, after the lines in ``manner`` (from `manner_lines`)."""
+    """Return the result of a retrieval as text for a tool result, after the lines in ``manner``."""
     body = recall_lines(recall, recall.short_term, NEWEST, has_ids=True)
     if not body and recall.left_out is None:
         body = [NOTHING]

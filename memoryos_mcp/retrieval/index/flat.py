@@ -70,7 +70,10 @@ class FlatIndex:
         with self._writing:
             state = self._state
             if len(set(numbers)) < len(numbers) or not state.places.keys().isdisjoint(numbers):
-                message = "'rows' contains a number twice or a number that is already in the index; remove duplicates and existing rows first"
+                message = (
+                    "'rows' contains a number twice or a number that is already in the index; "
+                    "pass each number once, and remove existing rows first"
+                )
                 raise ValueError(message)
             chunks = list(state.chunks)
             places: list[int] = []
