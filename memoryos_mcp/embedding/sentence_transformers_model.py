@@ -97,11 +97,11 @@ class LoadedModel:
         return batches([size + self.overhead_tokens for size in sizes], max_rows=rows, max_size=tokens)
 
     def size(self, text: str) -> int:
-        """Return the number of tokens that are embedded from a text."""
+        """Return the number of tokens in a text, at most the number that fits into a window."""
         return min(len(self.starts(text)), self.window_tokens)
 
     def passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts that are embedded as passages in one batch, one unit-length row per text."""
+        """Embed texts as passages, in one batch, and return one unit-length row per text."""
         return self._unit(self.library.encode_document, texts, self.instructions.passage)
 
     def queries(self, queries: Sequence[str]) -> list[EmbeddedQuery]:
@@ -153,8 +153,8 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     window_tokens = limit - overhead - SPARE_TOKENS
     if window_tokens < FEWEST_WINDOW_TOKENS:
         msg = (
-            f"the embedding model {given} accepts only {limit} tokens, and its prompt for passages needs {overhead}; "
-            "shorten it in prompts in embedding_model_kwargs, or use another model"
+            f"the embedding model {given} accepts only {limit} tokens, and its passage prompt needs {overhead} tokens; "
+            "shorten the prompt under 'prompts' in embedding_model_kwargs, or use another model"
         )
         raise ModelError(msg)
     probe = _encoded(given, library.encode_document, [PROBE], instructions.passage)[0]
@@ -197,7 +197,7 @@ def _quieten() -> None:
 
 
 def _put_pooling_right(library: "SentenceTransformer", name: str) -> None:
-    """Set the pooling of a model that was saved without its pooling. The library would use the mean."""
+    """Set the pooling of a model that was saved without its pooling. By default, the library would use the mean."""
     # If a model was saved with its modules, each has arguments, perhaps empty ones.
     if library.module_kwargs or len(library) != 2:
         return
@@ -229,8 +229,8 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
     """Return the instructions for a model.
 
-    Configured instructions take precedence over the model's own instructions. If there are neither, the instructions
-    known for the model's name are used.
+    Configured instructions take precedence over the model's own instructions. If neither exist, the instructions known
+    for the model's name are used.
     """
     own = dict(library.prompts)
     if library.default_prompt_name is not None:
@@ -271,7 +271,7 @@ def _overhead_tokens(tokenizer: "Tokenizer | None", instruction: str) -> int:
 
 
 def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instruction: str) -> NDArray[np.float32]:
-    """Return one unit-length row per text, shape ``(len(texts), dimension)``."""
+    """Embed texts in one batch and return one unit-length row per text, shape ``(len(texts), dimension)``."""
     with _failures_as_model_errors(name):
         rows = np.asarray(
             encode(
@@ -289,7 +289,7 @@ def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instru
             [rows[row]], lengths[row] = _encoded(name, encode, [BLANK], instruction), 1
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         msg = (
-            f"the embedding model {name} returned a vector that is zero or not a number; "
+            f"the embedding model {name} returned an invalid vector (zero or not a number); "
             "turn off half precision in embedding_model_kwargs, or download the model again"
         )
         raise ModelError(msg)

@@ -2,7 +2,7 @@
 
 Late interaction compares a query with every token of a page, so the codes are the largest part of the stored index. A
 code rounds each coordinate to one of 16 levels, which are the same for all vectors. So vectors must have unit length,
-and their coordinates must be similar in size. The projection in `bundled` ensures the latter.
+and their coordinates must be similar in size. The projection in `bundled` makes the coordinates similar in size.
 """
 
 import math
@@ -27,7 +27,7 @@ def encode(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 
 def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the approximate cosine between each code and each vector, shape ``(n, q)``, float32.
+    """Return the approximate cosine between each encoded vector and each of ``vectors``, shape ``(n, q)``, float32.
 
     Args:
         codes: Codes from `encode`, shape ``(n, m / 2)``.

@@ -1,4 +1,4 @@
-"""Windowing: splits a text of any length into parts that fit into a model, at sentence ends if possible."""
+"""Windowing: splits a text into parts that are short enough for an embedding model, at sentence ends if possible."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _STOPS = ("。", "！", "？")
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a text that fits into a model.
+    """A part of a text that is short enough for an embedding model.
 
     Attributes:
         first: Index of the first token.
@@ -60,7 +60,7 @@ def slices(text: str) -> Iterator[tuple[int, int]]:
 
 
 def stretches(text: str, starts: NDArray[np.int64], window_tokens: int = WINDOW_TOKENS) -> list[Stretch]:
-    """Return the stretches that a text is split into, in order; at least one.
+    """Split a text into stretches and return them in order. There is at least one stretch.
 
     Args:
         text: The whole text.
@@ -137,9 +137,9 @@ def _ends_sentence(token: str) -> bool:
 
 
 def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
-    """Return the character range of the tokens from ``first`` to ``last``, without surrounding white space.
+    """Return the character range of the tokens from ``first`` up to, but not including, ``last``.
 
-    Text between two tokens belongs to the first of them.
+    The range does not include surrounding white space. Text between two tokens belongs to the first of them.
     """
     start = int(starts[first]) if first else 0
     end = int(starts[last]) if last < len(starts) else len(text)

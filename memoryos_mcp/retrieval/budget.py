@@ -37,10 +37,10 @@ def whole(page: Page) -> Quote:
 
 
 def roots(query: str) -> frozenset[str]:
-    """Return a root for each query word: a text that occurs in most inflected forms of the word.
+    """Return a root for each query word: a string that occurs in most inflected forms of the word.
 
-    A root is a stem without accents and with a changeable last letter removed. Searching a page for roots is cheaper
-    than stemming the page.
+    A root is a stem without accents and without a last letter that changes. Searching a page for roots is cheaper than
+    stemming the page.
     """
     foreign = is_foreign(query)
     found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))
@@ -94,7 +94,10 @@ class _Passage:
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each passage: at most `PASSAGE_CHARS` long, cut after a line, sentence or word."""
+    """Yield the start and end of each passage of a text.
+
+    A passage has at most `PASSAGE_CHARS` characters. It is cut after a line, sentence or word if possible.
+    """
     start = 0
     while start < len(text):
         end = min(len(text), start + PASSAGE_CHARS)

@@ -1,4 +1,4 @@
-"""The cache: one user's data that every query needs, in RAM.
+"""A cache in RAM for the data of one user that every query needs.
 
 Other processes may change the store. To find their changes, each refresh reads the store's change sequence with one
 small query.

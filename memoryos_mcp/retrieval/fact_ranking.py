@@ -37,7 +37,7 @@ _PAST = re.compile(
 
 
 def asks_past(query: str, parsed: ParsedQuery, today: int) -> bool:
-    """Return whether a query asks about the past, so that facts that are no longer valid are relevant too.
+    """Return whether a query asks about the past. If so, facts that are no longer valid are relevant too.
 
     ``today`` is the number of days since 1970-01-01.
     """

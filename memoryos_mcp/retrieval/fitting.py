@@ -1,8 +1,8 @@
 """Fitting: chooses the memories that fit into a token budget.
 
-A memory costs the size of its text from `rendering`. If everything fits, all memories are included in full. Otherwise,
-wishes, traits, facts and the newest pages may each use a share of the budget, in this order. The found pages use the
-remaining tokens, best first.
+The cost of a memory is the size of its text from `rendering`. If everything fits, all memories are included in full.
+Otherwise, wishes, traits, facts and the newest pages may each use a share of the budget, in this order. The found pages
+use the remaining tokens, best first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -85,7 +85,7 @@ class Fitted:
     Attributes:
         has_topics: Whether there is room for a heading for each topic.
         left_out: Counts of the omitted memories; None if everything fits.
-        tokens: Size of the result as text in tokens, by `estimate_tokens`, including `Limits.reserved_tokens`.
+        tokens: Number of tokens in the result as text, by `estimate_tokens`, including `Limits.reserved_tokens`.
     """
 
     wishes: Sequence[RecalledFact]
@@ -156,7 +156,7 @@ def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset
 
 
 class _Budget:
-    """A token budget while it is being spent; ``left`` is the unused part in bytes."""
+    """Keeps account of a token budget. ``left`` is the unused part in bytes."""
 
     def __init__(self, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> None:
         self._limits = limits
@@ -212,8 +212,8 @@ class _Budget:
     ) -> list[T]:
         """Return the items that fit into a share of the whole budget, in the given order.
 
-        ``line`` returns the text of an item, and ``title`` the title of its section. The first item of a section also
-        pays for the title.
+        ``line`` returns the text of an item, and ``title`` the title of its section. The cost of a section's first item
+        includes the title.
         """
         allowance, kept, titles = self._allowance(share), list[T](), set[str]()
         for each in ranked:
@@ -228,7 +228,7 @@ class _Budget:
     def fit_newest(self, pages: Sequence[Page], share: float, title: str | None) -> list[RecalledPage]:
         """Return the newest pages that fit into a share of the whole budget, oldest first; long pages are shortened.
 
-        ``pages`` are oldest first. ``title`` is the section's title; None if the budget has already paid for it.
+        ``pages`` are oldest first. ``title`` is the section's title; None if the title has already been charged.
         """
         allowance, kept = self._allowance(share), list[RecalledPage]()
         for page in reversed(pages):
@@ -279,9 +279,9 @@ class _Budget:
         return completed
 
     def fit_topics(self, pages: Sequence[RecalledPage]) -> bool:
-        """Return whether a heading for each topic fits; if so, charge the headings to the budget.
+        """Charge the headings of all topics to the budget if they fit. Return whether they fit.
 
-        Return False if none of the pages has a topic.
+        If none of the pages has a topic, return False.
         """
         if not any(recalled.segment for recalled in pages):
             return False
@@ -296,7 +296,10 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return the number of bytes that one page may use, at most ``room``."""
+        """Return the number of bytes that one page may use, at most ``room``.
+
+        If not everything fits, this is a share of ``room``, but at least a fixed allowance.
+        """
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:

@@ -19,7 +19,7 @@ class QueryPriority:
 
     @contextmanager
     def querying(self) -> Iterator[None]:
-        """Pause loads while the ``with`` block runs, in which the caller answers a query."""
+        """Return a context manager that pauses the loading of vectors while its ``with`` block answers a query."""
         self._queries += 1
         self._is_quiet.clear()
         try:
@@ -30,10 +30,10 @@ class QueryPriority:
                 self._is_quiet.set()
 
     def pauses(self) -> Callable[[], Awaitable[None]]:
-        """Return a function that a load awaits before each block. It returns when no query is being answered.
+        """Return a function to await before each block of vectors is read. It returns when no query is being answered.
 
-        Call this method once per load. All pauses of a load together take at most `PAUSE_LIMIT_S`, so that many queries
-        cannot block it.
+        Call this method once for each load of the vectors. The pauses of one load take at most `PAUSE_LIMIT_S` in
+        total, so that many queries cannot prevent the load.
         """
         left_s = PAUSE_LIMIT_S
 

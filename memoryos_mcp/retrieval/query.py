@@ -53,7 +53,7 @@ class ParsedQuery:
 
     Attributes:
         subject: The query without the names of the user and the assistant.
-        side: The side of the dialogue whose words the query asks for; None if it is not clear.
+        side: The side of the dialogue whose words the query asks for; None for no side in particular.
         counts: The words of the query, each with the number of pages that contain it.
         pages: Approximate number of pages in the memory.
         times: The time spans in the query.
@@ -90,9 +90,9 @@ def subject_of(query: str, stats: TermStats) -> str:
 
 
 def side_of(query: str, stats: TermStats) -> Side | None:
-    """Return the side of the dialogue whose words a query asks for; None if it is not clear.
+    """Return the side of the dialogue whose words a query asks for, if any.
 
-    It is the first side that the query names, as in "What did Ada tell Ben?". It is not clear if the query names
+    It is the first side that the query names, as in "What did Ada tell Ben?". The result is None if the query names
     neither side, or both together, as in "Where did Ada and Ben meet?".
     """
     sides = dict.fromkeys(stats.agent_names, Side.AGENT) | dict.fromkeys(stats.user_names, Side.USER)

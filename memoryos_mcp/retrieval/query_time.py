@@ -109,9 +109,9 @@ def time_spans(query: str, now: datetime) -> list[Span]:
 def nearness(spans: Sequence[Span], days: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how near each day is to the closest of the time spans, from 0 (far) to 2, shape ``(n,)``.
 
-    A day within a span has the full value of the span's unit. A day shortly after a span has half of it. If the span is
-    a single day, other days of its month have a small value. ``days`` are numbers of days since 1970-01-01, shape
-    ``(n,)``.
+    The nearness of a day within a span depends on the span's unit. A day shortly after a span has half of this
+    nearness. If the span is a single day, other days of its month have a small nearness. ``days`` are numbers of days
+    since 1970-01-01, shape ``(n,)``.
     """
     worth = {day: max((_near(span, day) for span in spans), default=0.0) for day in set(days.tolist())}
     return np.array([worth[day] for day in days.tolist()], dtype=np.float64)

@@ -160,7 +160,7 @@ def _spread(
 ) -> tuple[NDArray[np.int64], Scores]:
     """Choose the best candidates, preferably from different groups.
 
-    Return the positions of the chosen candidates, best first, and the change of each candidate's score, at most 0.
+    Return the positions of the chosen candidates, best first, and the change of each candidate's score, 0 or negative.
     """
     taken: list[int] = []
     cost = np.zeros_like(totals)

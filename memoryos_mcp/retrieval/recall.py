@@ -74,7 +74,7 @@ class Recall:
         asked: The parsed query.
         is_semantic: Whether vectors were compared; False if only keywords were searched.
         recipe: Name and version of the ranking.
-        tokens: Size of the result as text in tokens, at four bytes per token.
+        tokens: Number of tokens in the result as text, at four bytes per token.
         wishes: The user's preferences for every answer, newest first. They do not depend on the query.
         speakers: The names of the user and the assistant.
         has_topics: Whether there is room for a heading for each topic.

@@ -1,7 +1,7 @@
-"""Rendering: turns the result of a retrieval into text, for the result of a tool and for the prompt of a response.
+"""Rendering: turns the result of a retrieval into text for tool results and for LLM prompts.
 
-`fitting` subtracts the size of each line, by `line_bytes`, from the token budget, so the text never exceeds the budget.
-In a prompt, pages have no ids, and the newest pages are shown as a conversation.
+`fitting` subtracts the size of each line (`line_bytes`) from the token budget, so the text never exceeds the budget. In
+a prompt, pages have no ids, and the newest pages are shown as a conversation.
 """
 
 from collections.abc import Iterable, Sequence

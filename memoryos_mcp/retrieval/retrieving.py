@@ -76,7 +76,7 @@ class Candidates:
     Attributes:
         recipe: The ranking for which the signals were computed.
         outlines: The pages, in ascending order of ``seq``.
-        signals: The values of each signal, shape ``(n,)``.
+        signals: The values of each signal by its name, shape ``(n,)``.
         windows: Number of windows of each page, at least 1, shape ``(n,)``.
         best_parts: Position of each page's best window, shape ``(n,)``; -1 if unknown.
         code_bytes: Number of bytes of token vectors that were read.
@@ -94,8 +94,8 @@ class Retrieving:
     """Searches one user's memory.
 
     Args:
-        store: The user's memory, with vectors from ``embedder``.
-        cache: The cache of the store. If there is an embedder, the cache's vectors must be loaded.
+        store: The store of the user's memory. Its vectors must be from ``embedder``.
+        cache: The cache of the store. If there is an embedder, the page vectors must be loaded.
         embedder: A loaded embedder; None to search only keywords.
         zone: The time zone of times in queries; None for the time zone of this machine.
     """
@@ -256,7 +256,10 @@ class Retrieving:
         return embedded
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return how well the pages nearest to a vector, their neighbours, and the pages in ``also`` match it."""
+        """Return the similarity of pages to a vector, by the page's ``seq``.
+
+        The pages are those nearest to the vector, their neighbours, and the pages in ``also``.
+        """
         nearest = list(dict.fromkeys(self.cache.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
@@ -333,7 +336,7 @@ class Retrieving:
     def _speakers(self, parsed: ParsedQuery) -> Speakers:
         """Return the names of the user and the assistant.
 
-        A name that was stated takes precedence over the name by which the other speaker addresses this speaker.
+        A stated name, as in "I'm called Ada", takes precedence over the name that the other speaker uses.
         """
         now = self._clock()
         stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
@@ -391,7 +394,7 @@ def _with_words(
 ) -> Candidates:
     """Return the candidates with the signals of single words added.
 
-    ``selected`` says which rows of ``matches`` belong to the candidates.
+    ``selected`` marks the rows of ``matches`` that belong to the candidates.
     """
     outlines = found.outlines
     if not len(matches.words):
@@ -446,7 +449,7 @@ def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.floa
 def _completed(values: Scores, found: Candidates) -> Scores:
     """Return the values of a signal with NaN replaced by estimates from the pages' keyword scores.
 
-    The value is NaN for a page that is not embedded yet.
+    The value of a page that is not embedded yet is NaN.
     """
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])

@@ -14,7 +14,10 @@ def z_scores(values: Scores) -> Scores:
 
 
 def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
-    """Return which candidates are neighbours: at most ``reach`` pages apart in the same session, shape ``(n, n)``."""
+    """Return a mask of the pairs of candidates that are neighbours, shape ``(n, n)``.
+
+    Neighbours are in the same session and at most ``reach`` pages apart.
+    """
     apart = np.abs(seqs[:, None] - seqs[None, :])
     return np.asarray((sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0))
 

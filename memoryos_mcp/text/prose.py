@@ -63,12 +63,12 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
 
 
 def without_recalled(text: str) -> str:
-    """Return a text without ``<memory>`` blocks. A user may paste such blocks; they contain recalled memories."""
+    """Return a text without ``<memory>`` blocks. These contain recalled memories that were pasted into the text."""
     return _RECALLED.sub("\n", text) if "<" in text else text
 
 
 def sentences(text: str, *, with_lists: bool) -> list[str]:
-    """Return the first ``SENTENCES_MAX`` sentences of the prose in a text, with white space collapsed.
+    """Return the first ``SENTENCES_MAX`` sentences of the prose in a text, with white space reduced to single spaces.
 
     If ``with_lists`` is False, headings and list items are omitted.
     """
@@ -92,7 +92,7 @@ def shorten(sentence: str, max_chars: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text with each run of white space replaced by one space."""
+    """Return the text without surrounding white space, and with all other white space reduced to single spaces."""
     return _SPACE.sub(" ", text).strip()
 
 

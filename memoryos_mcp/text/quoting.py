@@ -58,14 +58,14 @@ _DELIMITER = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return a text without control characters and invisible marks. Tabs and line feeds are not removed."""
+    """Return a text with control characters and invisible marks replaced or removed. Tabs and line feeds are unchanged."""
     if not (_SHOWN_LOW.search(text) or _SHOWN_HIGH.search(text)):
         return text
     return _SELECTORS.sub("", _JOINERS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN)))
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, without control characters and invisible marks."""
+    """Return a text on one line, with control characters and invisible marks replaced or removed."""
     return plain(" ".join(text.split()))
 
 
@@ -97,5 +97,5 @@ def topic_text(summary: str) -> str:
 
 
 def topic_line(summary: str) -> str:
-    """Return the heading above the pages of a topic."""
+    """Return the heading line for the pages of a topic."""
     return TOPIC_TITLE + topic_text(summary)

@@ -2,7 +2,7 @@
 
 Text in scripts without spaces (Chinese, Japanese, Thai, ...) is split into overlapping pairs of characters, the usual
 way to search it without a dictionary. Korean text is also split in this way, because its particles are attached to
-words. The last character of such a text is also indexed alone, so that a prefix search finds every single character.
+words. The last character of each run of such text is also indexed alone, so that a prefix search finds every character.
 
 The word index stems text as English. Words of other languages are stemmed before they are indexed. Words in Cyrillic,
 Arabic and Greek script are always stemmed. Words in Latin script are stemmed if the text has more foreign function
@@ -116,7 +116,10 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in lower case, in order. Text without spaces is split into pairs of characters."""
+    """Return the words of a text in lower case, in order.
+
+    Text in a script without spaces is split into pairs of characters.
+    """
     return [word for _, _, word in spans(_normal(text))]
 
 
@@ -158,7 +161,8 @@ def is_unspaced(word: str) -> bool:
 def index_text(text: str) -> str:
     """Return a text in the form in which it is added to the word index. English text is unchanged.
 
-    Text without spaces is split into pairs of characters and its last character. Words of other languages become stems.
+    A run of text in a script without spaces becomes pairs of characters, followed by its last character. Words of other
+    languages become stems.
     """
     foreign = is_foreign(text)
     if text.isascii() and not foreign:
@@ -167,7 +171,10 @@ def index_text(text: str) -> str:
 
 
 def index_forms(word: str) -> tuple[str, ...]:
-    """Return the forms in which the word index may contain a word from `words` (see `index_text`)."""
+    """Return the forms in which the word index may contain a word (see `index_text`).
+
+    ``word`` must be in the form that `words` returns.
+    """
     if found := script_stem(word):
         return (found,)
     return (word, latin_stem(word) + _MARK) if is_latin(word) else (word,)

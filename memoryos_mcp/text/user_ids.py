@@ -1,4 +1,4 @@
-"""User ids: almost any text is a valid id. Each user has a separate folder inside the data folder."""
+"""Maps user ids to folders. Almost any text is a valid user id, and each user has a separate folder in the data folder."""
 
 import hashlib
 import re
@@ -27,9 +27,9 @@ def user_folder(data_folder: Path, user_id: str) -> Path:
 def user_folder_name(user_id: str) -> str:
     """Return the name of a user's folder.
 
-    The name of a plain id (lower-case ASCII letters, digits, ``_`` and ``-``) is the id itself. For any other id, it is
-    a readable beginning and a hash, joined by ``~``. Plain ids do not contain ``~``, so the two forms cannot collide.
-    Ids with capital letters are not plain, so two ids never share a folder on a case-insensitive file system.
+    For a plain id (lower-case ASCII letters, digits, ``_`` and ``-``), the name is the id itself. For any other id, it
+    is a readable prefix and a hash of the id, joined by ``~``. Plain ids do not contain ``~``, so the two forms cannot
+    collide. Ids with capital letters are not plain, so two ids never share a folder on a case-insensitive file system.
 
     Raises:
         ArgumentError: The id is blank, longer than 10,000 characters, or not valid Unicode text.
@@ -40,7 +40,9 @@ def user_folder_name(user_id: str) -> str:
         problem = "contains a NUL or a lone surrogate; pass valid Unicode text without NULs"
         raise ArgumentError(argument="user_id", problem=problem) from None
     if not user_id.strip():
-        raise ArgumentError(argument="user_id", problem="is blank; pass the id of the user whose memory to use")
+        raise ArgumentError(
+            argument="user_id", problem="is blank; pass the id of the user whose memory you want to use"
+        )
     if len(user_id) > USER_ID_MAX_CHARS:
         raise ArgumentError(argument="user_id", problem=f"is over {USER_ID_MAX_CHARS:,} characters; shorten it")
     if _PLAIN.fullmatch(user_id) and not _RESERVED.fullmatch(user_id):

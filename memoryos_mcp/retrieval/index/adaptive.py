@@ -1,4 +1,4 @@
-"""A vector index with exact search while it is small, and approximate search when it is large."""
+"""A vector index that searches exactly while it is small, and approximately when it is large."""
 
 import logging
 import threading

@@ -12,7 +12,8 @@ DISTINCT_CHARS_MIN = 6
 _DISTINCT_IN_NAMED_KEY = 8
 _DIGITS_IN_NAMED_KEY = 2
 
-# Texts that replace a password in examples and code. "key" and "user" are missing, because they occur in real passwords.
+# Texts that replace a password in examples and code. "key" and "user" are not listed, because real passwords contain
+# them.
 _PLACEHOLDER = re.compile(
     r"your|example|dummy|placeholder|redacted|process\.|environ|getenv|_here|^my[_-]|^[/~.<]|^\$|^%|^\{|\*{3}|x{4}|\.{3}"
     r"|^\$?(?:pbkdf2|scrypt|argon2\w*|2[aby])[:$]|^(?:sha-?\d+|md5|argon2\w*|base64|utf-?8|oauth2?|bcrypt)$|\b(?:min|max)\d|\d(?:chars|characters)\b",
@@ -51,7 +52,7 @@ def has_crc32(token: str) -> bool:
 
 
 def looks_random(text: str) -> bool:
-    """Return whether a text has enough different characters to be random."""
+    """Return whether a text has enough different characters to look random."""
     return len(set(text)) >= DISTINCT_CHARS_MIN
 
 
@@ -85,7 +86,7 @@ def _looks_chosen(text: str) -> bool:
 
 
 def is_password(text: str) -> bool:
-    """Return whether text in the place of a password is a password: digits, or letters with digits or symbols."""
+    """Return whether text where a password is expected is a password: digits, or letters with digits or symbols."""
     text = text.rstrip(SENTENCE_ENDS)
     if is_placeholder(text) or len(set(text)) <= 1:
         return False
@@ -95,7 +96,7 @@ def is_password(text: str) -> bool:
 
 
 def is_mixed_password(text: str) -> bool:
-    """Return whether text that need not be a password looks like one. It must contain letters and digits."""
+    """Return whether text where other text is also possible looks like a password: it has letters and digits."""
     text = text.rstrip(SENTENCE_ENDS)
     has_digits = any(char.isdigit() for char in text)
     return len(text) >= _MIXED_CHARS_MIN and has_digits and _is_mixed(text) and is_password(text)
@@ -131,7 +132,7 @@ def is_jwt(token: str) -> bool:
 
 
 def is_basic_login(text: str) -> bool:
-    """Return whether a text is a user name, a colon and a password, encoded as base64."""
+    """Return whether a text is the base64 encoding of a user name, a colon and a password."""
     login = _decoded(text)
     return b":" in login[1:-1] and _is_printable(login)
 
@@ -144,7 +145,7 @@ def _is_printable(data: bytes) -> bool:
 
 
 def _decoded(text: str) -> bytes:
-    """Return the bytes that base64 text (standard or URL-safe) stands for; empty if the text is not valid."""
+    """Decode base64 text in the standard or URL-safe alphabet; return empty bytes if the text is not valid."""
     text = text.rstrip("=").replace("+", "-").replace("/", "_")
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

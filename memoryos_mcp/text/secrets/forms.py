@@ -27,13 +27,14 @@ class SecretPattern:
 
     Attributes:
         kind: Name of the kind in placeholders and receipts.
-        hints: Every text with such a secret contains one of these texts. They are in lower case unless ``is_word``.
-            Without hints, every text is searched; if ``is_word``, only texts with a match in one of their long words.
+        hints: Only texts that contain one of these strings are searched. The strings are in lower case unless
+            ``is_word`` is True. If there are no hints, every text is searched; if ``is_word`` is also True, only texts
+            in which a long word matches.
         find: A function that yields the start and end of each secret.
         is_word: Whether the hint and the secret are in one word without spaces.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.
         digits: Minimum number of digits in a text with such a secret. Only groups of at least three digits are counted.
-        may_match: A function that quickly checks whether a text of the given words may contain such a secret. It is
+        may_match: A function that quickly checks whether a text with the given words may contain such a secret. It is
             used in place of hints.
     """
 
@@ -90,7 +91,7 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
 
 
 def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
-    """Yield the positions of ``roots`` in a lower-case text. This is several times as fast as a regular expression."""
+    """Yield each position of one of ``roots`` in a lower-case text. This is several times as fast as a regular expression."""
     for root in roots:
         at = lower.find(root)
         while at >= 0:

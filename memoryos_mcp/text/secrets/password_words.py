@@ -112,9 +112,9 @@ def is_plain_password(text: str) -> bool:
 
 
 def is_phrase(text: str) -> bool:
-    """Return whether words between quotes are a passphrase.
+    """Return whether the words between quotes are a passphrase.
 
-    A passphrase contains no function words and no words that describe a password.
+    A passphrase has at least four words. None of them is a function word or describes a password.
     """
     words = text.casefold().split()
     return (
@@ -126,7 +126,7 @@ def is_phrase(text: str) -> bool:
 
 
 def is_password_or_word(text: str) -> bool:
-    """Return whether text in the place of a password looks like a password, or is a word that may be a password."""
+    """Return whether text where a password is expected looks like a password, or is a word that may be a password."""
     return checks.is_password(text) or is_plain_password(text)
 
 

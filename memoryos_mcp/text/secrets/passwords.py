@@ -1,7 +1,7 @@
 """The pattern for passwords: a word for "password", followed by the password.
 
-After a word for "password", text that looks like a password (letters with digits or symbols) always is one. A plain
-word is a password only if it is alone after a sign such as ":", between quotes, in a table cell or in a tag.
+After a word for "password", text that looks like a password (letters with digits or symbols) is always a password. A
+plain word is a password only if it is alone after a sign such as ":", between quotes, in a table cell or in a tag.
 """
 
 import re
@@ -147,7 +147,7 @@ PASSWORDS = SecretPattern(KIND, ROOTS, _find)
 
 
 def is_named_password(name: str, value: str) -> bool:
-    """Return whether a value with a name, such as a member of a JSON object, is a password.
+    """Return whether a named value, such as a member of a JSON object, is a password.
 
     The value may be a plain word only if the name ends with a word for "password".
     """

@@ -38,9 +38,9 @@ _JOINED = re.compile(r"(?<![a-z])[a-z]{3,8}(?:[,;/|_-][a-z]{3,8}){11}")
 
 
 def is_seed_phrase(words: tuple[str, ...]) -> bool:
-    """Return whether lower-cased words from the BIP-39 list are a seed phrase with a valid checksum.
+    """Return whether lower-cased words from the BIP-39 list form a seed phrase with a valid checksum.
 
-    One in 16 phrases has a valid checksum by chance, so phrases with many repeated words are excluded.
+    One in 16 word sequences has a valid checksum by chance, so sequences with many repeated words are excluded.
     """
     if 2 * len(set(words)) <= len(words):
         return False
@@ -138,8 +138,8 @@ def _bare(token: str) -> str:
 def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
     """Yield the start and end of each seed phrase in a run of words from the BIP-39 list.
 
-    One in 16 word sequences has a valid checksum by chance. If such sequences overlap, those that begin and end with a
-    line or a sentence are preferred.
+    One in 16 word sequences has a valid checksum by chance. If such sequences overlap, those with the fewest other
+    words next to them on the same line are chosen.
     """
     words = tuple(match[0] for match in group)
     found: list[tuple[int, int, int]] = []
@@ -157,7 +157,7 @@ def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> int:
-    """Return at how many of its two ends a phrase is not continued by another word on the same line."""
+    """Return 2 if no other word is next to a phrase on its line, 1 if there is a word at one end, 0 if at both ends."""
     return (not _GOES_ON_BEFORE.search(text, max(start - 8, 0), start)) + (not _GOES_ON_AFTER.match(text, end))
 
 
