@@ -37,7 +37,7 @@ class MemoryCache:
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
         """Load all page vectors from the store, unless they are loaded already.
 
-        Queries work during the load, without vectors. ``give_way`` is awaited before each block of vectors.
+        Queries work during the load, without vectors. ``give_way`` is awaited before each block of vectors is read.
         """
         if self.index.is_loaded:
             return

@@ -1,9 +1,9 @@
 """Late interaction: compares each token of a query with the most similar token of a page (MaxSim).
 
-The method is from "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). Unlike there, each match has a weight. A rare
-word counts more than a common word. The words of the user or the assistant count more if the query names that side. A
-match on a neighbouring page counts less than one on the page itself. So the best matches are stored for each query
-token, each window (part of a page's text), and each side of the dialogue.
+The method is from "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). In contrast to ColBERT, each match has a
+weight. A rare word counts more than a common word. If the query names the user or the assistant, the words of that side
+count more. A match on a neighbouring page counts less than a match on the page itself. So the best matches are computed
+separately for each query token, each window (part of a page's text), and each side of the dialogue.
 """
 
 from dataclasses import dataclass

@@ -60,8 +60,8 @@ class PageIndex:
     async def load(self, give_way: Callable[[], Awaitable[None]]) -> None:
         """Read all vectors from the store, in blocks.
 
-        The caller must pass the pages that changed during the load to `apply`. ``give_way`` is awaited before each
-        block.
+        Afterwards, the caller must pass the pages that changed in the meantime to `apply`. ``give_way`` is awaited
+        before each block is read.
         """
         index = AdaptiveIndex(self._dimension)
         after = 0

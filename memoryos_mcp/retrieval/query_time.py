@@ -1,7 +1,7 @@
 """Query time: finds time spans such as "last May" in a query, and rates how near a page is to them.
 
 The time phrases are found in twelve languages, by patterns made from dateparser's data. Then dateparser parses the
-phrases. The first query imports dateparser.
+phrases. It is imported when the first query is parsed.
 """
 
 import re

@@ -58,7 +58,7 @@ _DELIMITER = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return a text with control characters and invisible marks replaced or removed. Tabs and line feeds are unchanged."""
+    """Return a text with control characters and invisible marks replaced or removed, except tabs and line feeds."""
     if not (_SHOWN_LOW.search(text) or _SHOWN_HIGH.search(text)):
         return text
     return _SELECTORS.sub("", _JOINERS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN)))

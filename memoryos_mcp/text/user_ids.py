@@ -1,4 +1,7 @@
-"""Maps user ids to folders. Almost any text is a valid user id, and each user has a separate folder in the data folder."""
+"""Maps user ids to folders.
+
+Almost any text is a valid user id. Each user has a separate folder in the data folder.
+"""
 
 import hashlib
 import re

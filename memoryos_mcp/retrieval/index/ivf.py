@@ -91,7 +91,7 @@ class IvfIndex:
     def _calibrate(self, blocks: Sequence[Block]) -> None:
         """Set the number of lists that each query searches.
 
-        The number is doubled until artificial queries find a share of `RECALL` of their true nearest rows.
+        The number is doubled until artificial queries find at least the share `RECALL` of their true nearest rows.
         """
         queries = _questions(_sample(blocks, CALIBRATING_QUERIES))
         truth = _exact(self._faiss, queries, blocks)

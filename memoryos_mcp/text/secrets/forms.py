@@ -91,7 +91,10 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
 
 
 def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
-    """Yield each position of one of ``roots`` in a lower-case text. This is several times as fast as a regular expression."""
+    """Yield each position of one of ``roots`` in a lower-case text.
+
+    This is several times as fast as a regular expression.
+    """
     for root in roots:
         at = lower.find(root)
         while at >= 0:
