@@ -29,7 +29,7 @@ from memoryos_mcp.model.pages import Window, storable
 if TYPE_CHECKING:
     import openai
 
-# About 6,000 tokens, which a small server's CPU embeds well within the time limit.
+# Limits of one request. The CPU of a small server embeds this text (about 6,000 tokens) well within the time limit.
 BATCH_TEXTS = 64
 BATCH_CHARS = 24_000
 # Queries have a separate limit, so that they never wait for an import.

@@ -53,7 +53,7 @@ class MicroBatches(Generic[Q, A]):
         """
         future: Future[A] = Future()
         self._waiting.append((question, future))
-        # One call per question. A call does nothing if an earlier one has already answered its question.
+        # One call per question. A call does nothing if an earlier call has already answered its question.
         self._threads.submit(self._pass)
         return await asyncio.wrap_future(future)
 

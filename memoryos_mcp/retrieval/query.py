@@ -25,7 +25,7 @@ RARITY_POWER = 0.75
 # Only the start of a long query is used: the model reads 254 tokens, and the word index reads 64 words.
 PARSED_CHARS = 4_096
 
-# The text between two names in "Ada and Ben".
+# The text between the two names in "Ada and Ben".
 _CONJUNCTION = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
 # Words that ask for several memories, such as a list, a number or a comparison, in the languages of `query_time`.
 _SEVERAL = re.compile(

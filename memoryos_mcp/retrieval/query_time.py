@@ -178,7 +178,7 @@ def _pattern(data: dict[str, Any], language: str) -> re.Pattern[str]:
     full = [
         re.escape(name) for name, _ in named if len(name) > 3 or not name.isascii() or name in {"may", "mai", "mei"}
     ]
-    # "Dec" is a month only beside a number. Short names in other languages may be English words, as in "set 5 alarms".
+    # "Dec" is a month only next to a number. Short names in other languages may be English words, as in "set 5 alarms".
     short = [re.escape(name) for name, _ in named if len(name) <= 3 and language == "en"]
     relative = [
         re.escape(words)

@@ -31,7 +31,7 @@ _TO_ANY_READER = (
     rf"(?:игнорируй|проигнорируй|забудь)\w*\b{_GAP}\b(?:предыдущ|прежн|прошл)\w+ (?:\w+ )?"
     r"(?:инструкци|указани|правил)\w*",
 )
-# The same for scripts without word boundaries, and the turn markers of chat models.
+# The same instructions in scripts without word boundaries, and the turn markers of chat models.
 _TO_ANY_READER_ANYWHERE = (
     "(?:忽略|无视|忘记|忽視|無視).{0,8}?(?:之前|以上|先前|前面|上述|所有).{0,6}?(?:指令|指示|说明|提示|規則|规则)",
     "(?:以前|上記|これまで|前|今まで)の.{0,6}?(?:指示|命令|プロンプト|ルール)を.{0,4}?(?:無視|忘れ)",

@@ -44,7 +44,7 @@ STOP_WORDS = frozenset(
     he's she's we're we've they're what's couldn't wouldn't shouldn't haven't hasn't aren't weren't
     """.split()
 )
-# The commonest words of German, French, Spanish, Italian, Portuguese, Dutch, Russian and Arabic.
+# The most common words of German, French, Spanish, Italian, Portuguese, Dutch, Russian and Arabic.
 FOREIGN_STOP_WORDS = frozenset(
     """
     aber alle als also am an auch auf aus bei bin bis bist da dann das dass daß dein deine dem den denn der des dich die
@@ -96,8 +96,8 @@ _TELLS_FOREIGN = frozenset(
 )
 _ALL_STOP_WORDS = STOP_WORDS | FOREIGN_STOP_WORDS
 _TELLS_ENGLISH = STOP_WORDS - FOREIGN_STOP_WORDS
-# Is appended to the stems of foreign Latin words in the index, so that they differ from English words. The index treats
-# this private-use character as a letter.
+# In the index, this mark follows the stem of a foreign word in Latin script, so that the stem differs from English
+# words. The index treats this private-use character as a letter.
 _MARK = "\ue000"
 
 

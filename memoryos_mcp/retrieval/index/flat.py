@@ -128,7 +128,7 @@ class FlatIndex:
         for number, chunk in enumerate(state.chunks):
             wanted = np.flatnonzero((chunk_numbers == number) & (offsets < chunk.count))
             if len(wanted):
-                # Not a matrix product: BLAS would wake a thread per core for it.
+                # For a matrix product, BLAS would wake one thread per core, so `einsum` is used.
                 result[wanted] = np.einsum("nd,d->n", chunk.vectors[offsets[wanted]], query)
         return result
 

@@ -15,7 +15,7 @@ from memoryos_mcp.text.secrets.patterns import PATTERNS, is_named_secret
 
 _FURTHER_PASSES = 2
 _DIGITS = re.compile("[0-9]{3,}")
-# Every key has a capital letter or a digit, and 16 characters in a row without a dot or slash.
+# Every key has a capital letter or a digit, and 16 consecutive characters that include no dot or slash.
 _KEY_LIKE = re.compile(r"(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16}")
 
 SecretPolicy = Literal["redact", "reject", "off"]
@@ -129,7 +129,7 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _candidates(text: str) -> list[tuple[int, int, int]]:
     """Return the matches of all patterns, each as start, end and number of the pattern."""
-    # The only letter whose lower case has two characters, which would shift the positions.
+    # "İ" is the only letter whose lower case has two characters. These would shift the positions.
     lower = text.replace("İ", "i").lower()
     tokens = text.split()
     long = [token for token in tokens if len(token) >= LONG_WORD_CHARS]

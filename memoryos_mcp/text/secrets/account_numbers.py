@@ -125,7 +125,7 @@ ACCOUNT_NUMBERS: tuple[SecretPattern, ...] = (
         finding(
             re.compile(
                 r"(?<![0-9A-Za-z_.+])(?<![A-Za-z]-)(?:[2-6][0-9]{13,18}(?![0-9])"
-                # Groups of digits are not a card number if they are part of a longer row of groups, as in an IBAN.
+                # Groups of digits are not a card number if they are part of a longer series of groups, as in an IBAN.
                 rf"|(?<![0-9]{_GAP})(?:[2-6][0-9]{{3}}(?P<four>{_GAP})[0-9]{{4}}(?P=four)[0-9]{{4}}(?P=four)[0-9]{{4,7}}"
                 rf"|3[0-9]{{3}}(?P<six>{_GAP})[0-9]{{6}}(?P=six)[0-9]{{4,5}})(?!{_GAP}?[0-9]))(?![A-Za-z_])(?!\.[0-9])"
             ),
