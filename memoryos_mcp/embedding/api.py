@@ -210,7 +210,7 @@ class ApiEmbedder:
         """Return one unit-length row per text.
 
         If the API rejects a request as too long, each half of its texts is sent in a separate request. If a single text
-        is too long, each half of the text is embedded, and the vector of the text is the mean of both vectors.
+        is too long, both halves of the text are embedded. The vector of the text is then the mean of both vectors.
         """
         try:
             rows = await self._request(texts, before=before, slots=slots)

@@ -1,7 +1,7 @@
 """Revisions: tell embedding models of the same name apart by their vectors of the same text.
 
 A name does not identify the weights: a model in a folder may be trained further, and a server may replace its model. A
-hash of a vector's bytes does not identify them either, because the same weights give slightly different vectors on
+hash of a vector's bytes does not identify the weights either. The same weights give slightly different vectors on
 another device or in another batch. A revision therefore records, for each of many fixed planes, on which side of the
 plane the vector lies.
 """

@@ -42,7 +42,7 @@ class Limits:
     """Limits for the size of a result.
 
     Attributes:
-        pages: Maximum number of found pages.
+        pages: Maximum number of found pages. Short-term pages are not counted.
         tokens: Token budget of the whole result.
         reserved_tokens: Part of the budget that is reserved for the caller's own text.
         is_cut: Whether to omit pages that score far below the best page.

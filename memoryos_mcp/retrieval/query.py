@@ -27,7 +27,7 @@ PARSED_CHARS = 4_096
 
 # The text between the two names in "Ada and Ben".
 _CONJUNCTION = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
-# Words that ask for several memories, such as a list, a number or a comparison, in the languages of `query_time`.
+# Words that ask for several memories, as for a list, a count or a comparison, in the languages of `query_time`.
 _SEVERAL = re.compile(
     r"\b(?:in (?:what |which |the )?(?:\w+ )?order|order in which|list|sequence|timeline|chronolog\w*|how many|total|"
     r"all|every|across|over time|throughout|several|different|various|compar\w*|"
@@ -104,7 +104,7 @@ def side_of(query: str, stats: TermStats) -> Side | None:
 
 
 def asks_for_several(query: str) -> bool:
-    """Return whether a query asks for several memories, such as a list, an order of events, a count or a comparison."""
+    """Return whether a query asks for several memories: for a list, an order of events, a count or a comparison."""
     return _SEVERAL.search(query) is not None
 
 

@@ -16,10 +16,11 @@ EXACT_ROWS = 50_000
 
 
 class AdaptiveIndex:
-    """Finds the rows nearest to a query, exactly if there are at most ``exact_rows`` rows and approximately otherwise.
+    """Finds the rows nearest to a query.
 
-    A row is a unit-length vector with a unique number. One thread may search while another thread adds rows. Create the
-    index in a worker thread, because that imports faiss.
+    The search is exact up to ``exact_rows`` rows, and approximate above that number. A row is a unit-length vector with
+    a unique number. One thread may search while another thread adds rows. Create the index in a worker thread, because
+    that imports faiss.
     """
 
     def __init__(self, dimension: int, exact_rows: int = EXACT_ROWS) -> None:

@@ -1,7 +1,8 @@
 """The pattern for passwords: a word for "password", followed by the password.
 
 After a word for "password", text that looks like a password (letters with digits or symbols) is always a password. A
-plain word is a password only if it is alone after a sign such as ":", between quotes, in a table cell or in a tag.
+plain word is a password only in some places: alone after a sign such as ":", between quotes, in a table cell or in a
+tag.
 """
 
 import re

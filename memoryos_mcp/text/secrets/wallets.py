@@ -157,7 +157,7 @@ def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> int:
-    """Return 2 if no other word is next to a phrase on its line, 1 if there is a word at one end, 0 if at both ends."""
+    """Return the number of ends of a phrase (0 to 2) that have no other word next to them on the same line."""
     return (not _GOES_ON_BEFORE.search(text, max(start - 8, 0), start)) + (not _GOES_ON_AFTER.match(text, end))
 
 
