@@ -1,8 +1,8 @@
 """Loads a sentence-transformers model and corrects three problems that the library does not report.
 
-Some models were trained with instructions that they do not contain; the instructions are added. Some models were saved
-without their pooling; the pooling is set. The library's tokenizer cannot be used from two threads at once; a lock makes
-this safe.
+Some models do not contain the instructions with which they were trained, so the instructions are added. Some models
+were saved without their pooling, so the pooling is set. The library's tokenizer cannot be used from two threads at
+once, so a lock protects it.
 """
 
 import copy
@@ -80,8 +80,8 @@ class LoadedModel:
     def starts(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return the start of each token of a text, shape ``(n,)``.
 
-        If the text is a slice of a longer text, ``offset`` is where the slice begins. It is added to each start.
-        Without a tokenizer, every character counts as a token.
+        ``offset`` is added to each start. If the text is a slice of a longer text, it is the slice's position. Without
+        a tokenizer, every character counts as a token.
         """
         if self.tokenizer is None:
             return np.arange(len(text), dtype=np.int64) + offset

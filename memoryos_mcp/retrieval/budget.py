@@ -1,4 +1,4 @@
-"""Shortens pages to a token budget: a page that fits is quoted in full, a longer page by its best passages."""
+"""Shortens pages to a token budget: a page that fits is quoted in full, otherwise its best passages are quoted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Quote:
 
 
 def whole(page: Page) -> Quote:
-    """Return the full text of a page as a quote."""
+    """Return the full text of a page as a `Quote`."""
     tokens = estimate_tokens(page.user_input) + estimate_tokens(page.agent_response)
     return Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=tokens)
 
@@ -39,8 +39,8 @@ def whole(page: Page) -> Quote:
 def roots(query: str) -> frozenset[str]:
     """Return a root for each query word: a string that occurs in most inflected forms of the word.
 
-    A root is a stem without accents and without a last letter that changes. Searching a page for roots is cheaper than
-    stemming the page.
+    A root is a stem without accents, and without a last letter that differs between forms. Searching a page for roots
+    is cheaper than stemming the page.
     """
     foreign = is_foreign(query)
     found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))

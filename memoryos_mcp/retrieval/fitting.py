@@ -298,7 +298,7 @@ class _Budget:
     def _allowed(self, room: int, share: float) -> int:
         """Return the number of bytes that one page may use, at most ``room``.
 
-        If not everything fits, this is a share of ``room``, but at least a fixed allowance.
+        If not everything fits, the number is a share of ``room``, but at least a fixed allowance.
         """
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
