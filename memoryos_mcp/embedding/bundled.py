@@ -90,7 +90,8 @@ class _Model:
     def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return the id, start and end of each token of a text, shape ``(3, n)``.
 
-        ``offset`` is added to each start and end. If the text is a slice of a longer text, pass the position of the slice.
+        ``offset`` is added to each start and end. If the text is a slice of a longer text, pass the position of the
+        slice.
         """
         with _failures_as_model_errors():
             encoding = self.tokenizer.encode(text, add_special_tokens=False)

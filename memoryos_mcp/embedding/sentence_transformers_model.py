@@ -80,8 +80,8 @@ class LoadedModel:
     def starts(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return the start of each token of a text, shape ``(n,)``.
 
-        ``offset`` is added to each start. If the text is a slice of a longer text, pass the position of the slice. Without
-        a tokenizer, every character counts as a token.
+        ``offset`` is added to each start. If the text is a slice of a longer text, pass the position of the slice.
+        Without a tokenizer, every character counts as a token.
         """
         if self.tokenizer is None:
             return np.arange(len(text), dtype=np.int64) + offset
