@@ -468,4 +468,4 @@ async def test_vectors_of_a_changed_length_are_rejected(monkeypatch: pytest.Monk
 
 
 async def test_a_prompt_that_leaves_no_room_is_rejected(bge: Path) -> None:
-    assert "shorten it in prompts" in await failure(bge, prompts={"passage": "On and on. " * 200})
+    assert "shorten the prompt under" in await failure(bge, prompts={"passage": "On and on. " * 200})

@@ -1,4 +1,4 @@
-"""Embedding: text to vectors. The protocol and its implementations."""
+"""Embedding: turns text into vectors. The package contains the protocol `Embedder` and its implementations."""
 
 import json
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from memoryos_mcp.model.pages import Window, page_text, storable
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """The settings with which a model is loaded, except keys.
+    """The settings with which an embedding model is loaded, without API keys.
 
     Attributes:
-        name: The configured name.
-        base_url: URL of its API; None for a local model.
+        name: Name of the model in the configuration.
+        base_url: URL of the embeddings API; None for a local model.
         kwargs: Additional arguments, as JSON with sorted keys.
     """
 
@@ -26,44 +26,44 @@ class EmbeddingModel:
     kwargs: str = "{}"
 
     def to_json(self) -> str:
-        """Return the model as JSON."""
+        """Return the settings as JSON."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "EmbeddingModel":
-        """Return the model that `to_json` wrote; missing fields get their defaults.
+        """Return the model that is described by JSON from `to_json`. Missing fields get their default values.
 
         Raises:
-            ValueError: The text does not describe a model.
+            ValueError: The text does not describe an embedding model.
         """
         try:
             return cls(**json.loads(text))
         except TypeError as error:
-            msg = "not a valid embedding model"
+            msg = "the text does not describe an embedding model"
             raise ValueError(msg) from error
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A page to embed."""
+    """The text of a page that is to be embedded."""
 
     user_input: str
     agent_response: str
 
     @property
     def text(self) -> str:
-        """The text that is embedded: both sides, without characters that no store can hold."""
+        """The text of the user and of the assistant, without characters that cannot be stored."""
         return storable(page_text(self.user_input, self.agent_response))
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedQuery:
-    """A query's vectors.
+    """The vectors of a query.
 
     Attributes:
-        vector: Unit length, shape ``(dimension,)``, float32.
-        tokens: One unit-length row per token, in the vector space of the pages' tokens, shape ``(n, m)``, float32; no
-            rows from a model without token vectors.
+        vector: Vector of the whole query, unit length, shape ``(dimension,)``, float32.
+        tokens: One unit-length row per token, shape ``(n, m)``, float32. The rows are comparable with the token vectors
+            of pages. There are no rows if the model has no token vectors.
         spans: Start and end of each token in the query, in characters.
     """
 
@@ -77,12 +77,12 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> EmbeddingModel:
-        """The model's settings."""
+        """The settings of the model."""
         ...
 
     @property
     def identity(self) -> str:
-        """Name of the vector space, ``name:dimension:revision``.
+        """Name of the model's vector space, in the form ``name:dimension:revision``.
 
         Raises:
             ModelError: The model is not loaded.
@@ -100,7 +100,7 @@ class Embedder(Protocol):
 
     @property
     def has_tokens(self) -> bool:
-        """Whether queries and pages get token vectors too."""
+        """Whether the model also returns a vector for each token of a query or page."""
         ...
 
     @property
@@ -109,17 +109,17 @@ class Embedder(Protocol):
         ...
 
     async def load(self) -> None:
-        """Load the model; does nothing if it is loaded.
+        """Load the model. Does nothing if the model is already loaded.
 
         Raises:
-            ModelError: The model could not be loaded; the message says what to do.
+            ModelError: The model could not be loaded. The message says what to do.
         """
         ...
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return the vectors of a query, without waiting for pages in progress.
+        """Return the vectors of a query.
 
-        A query longer than the model's window is cut.
+        Queries do not wait for pages that are being embedded. If a query is too long for the model, its end is ignored.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.
@@ -127,10 +127,13 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per passage text, shape ``(len(texts), dimension)``, float32.
+        """Embed texts as passages and return one unit-length row per text.
+
+        The result has shape ``(len(texts), dimension)`` and type float32. If a text is too long for the model, its end
+        is ignored.
 
         Args:
-            texts: Texts to embed; may be empty. A text longer than the model's window is cut.
+            texts: Texts to embed; may be empty.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.
@@ -138,7 +141,9 @@ class Embedder(Protocol):
         ...
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return the windows of each page, which cover all of its text; a page has at least one.
+        """Return the windows of each page with their vectors.
+
+        The windows of a page cover all of its text. Each page has at least one window.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.
@@ -146,5 +151,5 @@ class Embedder(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Release the model; later calls raise `ModelError`."""
+        """Release the model. Later calls raise `ModelError`."""
         ...

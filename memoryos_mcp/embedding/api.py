@@ -1,7 +1,7 @@
-"""The embedder for any endpoint that is compatible with OpenAI's ``/v1/embeddings``.
+"""The embedder for any API that is compatible with OpenAI's ``/v1/embeddings``.
 
-Such an endpoint does not report its model's dimension and weights, and it has no tokenizer. So a probe text determines
-the dimension and identifies the weights, and windows are measured in bytes.
+Such an API does not report the dimension or the weights of its model, and it has no tokenizer. So the vector of a probe
+text determines the dimension and identifies the weights, and windows are measured in bytes.
 """
 
 import asyncio
@@ -29,19 +29,20 @@ from memoryos_mcp.model.pages import Window, storable
 if TYPE_CHECKING:
     import openai
 
-# About 6,000 tokens, which a small server's CPU embeds well within the time limit.
+# Limits of one request. The CPU of a small server embeds this text (about 6,000 tokens) well within the time limit.
 BATCH_TEXTS = 64
 BATCH_CHARS = 24_000
 # Queries have a separate limit, so that they never wait for an import.
 BULK_CALLS_AT_ONCE = 4
 QUERY_CALLS_AT_ONCE = 16
-# A text that is rejected as too long is halved, unless it is shorter than this. So a window is halved up to four times.
+# A text that is rejected as too long is halved, unless it has fewer characters than this. So a window is halved up to
+# four times.
 SHORTEST_HALVED_CHARS = 150
 
 # Users often paste the base URL with this path.
 _EMBEDDINGS_PATH = re.compile(r"/embeddings/*$")
-# Errors for too long a text from llama.cpp, vLLM and Text Embeddings Inference, and for too many texts or tokens in a
-# request from OpenAI and Qwen.
+# Error messages about a text that is too long (llama.cpp, vLLM and Text Embeddings Inference), and about too many texts
+# or tokens in a request (OpenAI and Qwen).
 _TOO_MUCH = re.compile(
     r"too large to process|maximum model length|must have less than|tokens per request|batch.?size|array too long"
 )
@@ -55,15 +56,15 @@ _WORDING = Wording(
     rate_limit_advice="ask its provider for a higher limit",
 )
 _KEY_SETTING = "embedding_api_key"
-_RESTART = "if its model was changed, restart this program"
+_RESTART = "if the server's model was changed, restart this program"
 
 
 class TooMuchError(ModelError):
-    """The endpoint rejected a request as too long; fewer or shorter texts may work."""
+    """The API rejected a request as too long. Fewer or shorter texts may work."""
 
 
 class _Options(BaseModel):
-    """The valid ``kwargs`` of a model."""
+    """The arguments that the ``kwargs`` of a model may contain."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -83,10 +84,11 @@ class _Reply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """The result of the probe.
+    """The vector space of the model, determined with the probe text.
 
     Attributes:
-        revision: Distinguishes different weights with the same name.
+        dimension: Length of every vector.
+        revision: Differs between models with the same name and different weights.
     """
 
     dimension: int
@@ -94,7 +96,7 @@ class _Space:
 
 
 def embeddings_api(base_url: str, key: SecretStr | None) -> Api:
-    """Return the embeddings API at a URL, which may contain credentials and the path of embeddings."""
+    """Return the embeddings API at a URL. The URL may contain credentials and may end with ``/embeddings``."""
     return Api(_EMBEDDINGS_PATH.sub("", base_url), key, _KEY_SETTING, _WORDING)
 
 
@@ -103,11 +105,12 @@ class ApiEmbedder:
 
     Args:
         model: The model, with its base URL. Its ``kwargs`` may contain ``query_prompt`` and ``passage_prompt``, which
-            replace the known instructions of the model, and ``dimensions``, which is sent.
-        key: The API key; None for a server without keys.
-        timeout_s: Longest wait for one reply, seconds.
-        base_url: The base URL including credentials; None means the one of ``model``.
-        pause: Waits for a number of seconds before another attempt.
+            replace the model's known instructions. They may also contain ``dimensions``, which is sent with each
+            request.
+        key: The API key; None if the server needs no key.
+        timeout_s: Maximum time to wait for a reply, in seconds.
+        base_url: The base URL including credentials; None to use the base URL of ``model``.
+        pause: A function that waits for a number of seconds before a request is repeated.
     """
 
     def __init__(
@@ -182,12 +185,12 @@ class ApiEmbedder:
     @property
     def _known_space(self) -> _Space:
         if self._space is None:
-            message = f"{self._api.where} has not been called yet; load the model first"
+            message = f"the model of {self._api.where} is not loaded; load the model first"
             raise ModelError(message)
         return self._space
 
     async def _in_batches(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row per passage text, in order."""
+        """Embed texts as passages and return one unit-length row per text."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
 
         async def embed(batch: Sequence[int]) -> None:
@@ -204,9 +207,10 @@ class ApiEmbedder:
         return rows
 
     async def _embedded(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Return one row per text. A request that is rejected as too long is halved.
+        """Return one unit-length row per text.
 
-        The vector of a halved text is the mean of its halves.
+        If the API rejects a request as too long, each half of its texts is sent in a separate request. If a single text
+        is too long, both halves of the text are embedded. The vector of the text is then the mean of both vectors.
         """
         try:
             rows = await self._request(texts, before=before, slots=slots)
@@ -224,13 +228,13 @@ class ApiEmbedder:
             rows = await self._embedded([text[:middle], text[middle:]], before=before, slots=slots)
             return _unit(rows.mean(axis=0, keepdims=True), self._api)
         if rows.shape[1] != self.dimension:
-            lengths = f"vectors of length {rows.shape[1]}, and of {self.dimension} before"
+            lengths = f"vectors of length {rows.shape[1]}, but earlier vectors had length {self.dimension}"
             message = f"{self._api.where} returned {lengths}; {_RESTART}"
             raise ModelError(message)
         return rows
 
     async def _request(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Return one unit-length row per text from one request, with up to three attempts."""
+        """Send one request and return one unit-length row per text. Up to three attempts are made."""
         body: dict[str, Any] = {"input": [before + text for text in texts]}
         if self._options.dimensions is not None:
             body["dimensions"] = self._options.dimensions
@@ -266,8 +270,8 @@ def _options(model: EmbeddingModel) -> _Options:
     except ValidationError:
         names = ", ".join(_Options.model_fields)
         message = (
-            "embedding_model_kwargs is not valid with embedding_base_url; it may contain "
-            f"{names}; prompts are texts, dimensions is a whole number"
+            "embedding_model_kwargs is not valid for an embeddings API; it may contain only "
+            f"{names}; each prompt must be text, and dimensions a whole number above 0"
         )
         raise ModelError(message) from None
     prompts = {"query_prompt": known.query, "passage_prompt": known.passage}
@@ -282,7 +286,7 @@ async def _send(name: str, body: dict[str, Any], client: "openai.AsyncOpenAI") -
 
 
 def _rows(body: bytes, count: int, api: Api) -> NDArray[np.float32]:
-    """Return the vectors of a reply in the order of the request, at unit length, shape ``(count, n)``."""
+    """Return the vectors in a reply as unit-length rows, shape ``(count, n)``, in the order of the texts sent."""
     try:
         items = _Reply.model_validate_json(body).data
     except ValidationError:
@@ -293,7 +297,7 @@ def _rows(body: bytes, count: int, api: Api) -> NDArray[np.float32]:
     else:
         is_complete = len(items) == count
     if not is_complete:
-        message = f"{api.where} did not return one vector for each of {count} texts; check the address and any proxy"
+        message = f"{api.where} did not return one vector for each text; check embedding_base_url and any proxy"
         raise ModelError(message)
     if len({len(item.embedding) for item in items}) != 1:
         message = f"{api.where} returned vectors of different lengths in one reply; {_RESTART}"
@@ -302,7 +306,7 @@ def _rows(body: bytes, count: int, api: Api) -> NDArray[np.float32]:
 
 
 def _unit(rows: NDArray[np.floating[Any]], api: Api) -> NDArray[np.float32]:
-    """Return rows at unit length.
+    """Return the rows scaled to unit length.
 
     Raises:
         ModelError: A row is zero or not finite.
@@ -310,6 +314,8 @@ def _unit(rows: NDArray[np.floating[Any]], api: Api) -> NDArray[np.float32]:
     with np.errstate(all="ignore"):
         lengths = np.sqrt((rows * rows).sum(axis=1))
     if not (np.isfinite(lengths).all() and lengths.all()):
-        message = f"{api.where} returned a vector that is zero or not finite; check its log, or use another model"
+        message = (
+            f"{api.where} returned an invalid vector (zero or not finite); check the server's log or use another model"
+        )
         raise ModelError(message)
     return np.asarray(rows / lengths[:, None], dtype=np.float32)

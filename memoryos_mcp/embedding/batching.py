@@ -1,4 +1,4 @@
-"""Batching: groups inputs that go through a model in one pass."""
+"""Batching: groups inputs that a model processes together in one pass."""
 
 import asyncio
 from collections import deque
@@ -11,12 +11,12 @@ A = TypeVar("A")
 
 
 def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[list[int]]:
-    """Yield the row indices of each batch. Rows of similar length share a batch, which saves padding.
+    """Yield the row indices of each batch. Rows of similar size are in the same batch, which saves padding.
 
     Args:
         sizes: Size of each row, in tokens or characters.
         max_rows: Maximum number of rows in a batch.
-        max_size: Maximum size of a batch, including padding; a longer row has a batch of its own.
+        max_size: Maximum size of a batch, including padding. A row that is larger than this is a batch of its own.
     """
     batch: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):
@@ -29,13 +29,14 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[l
 
 
 class MicroBatches(Generic[Q, A]):
-    """Answers questions in batches: questions that arrive while all threads are busy share the next batch.
+    """Answers questions in batches. Questions that arrive while all threads are busy share the next batch.
 
-    Use it from one event loop.
+    Use an instance from one event loop only.
 
     Args:
-        threads: Runs the batches, one in each thread.
-        run: Returns the answers to a batch in order; blocks. All callers of a batch get its exception.
+        threads: The executor that runs the batches, each in one thread.
+        run: A blocking function that returns the answers to a batch, in order. If it raises an exception, all callers
+            of the batch get this exception.
         max_rows: Maximum number of questions in a batch.
     """
 
@@ -46,10 +47,13 @@ class MicroBatches(Generic[Q, A]):
         self._waiting: deque[tuple[Q, Future[A]]] = deque()
 
     async def answer(self, question: Q) -> A:
-        """Return the answer; the question is dropped if the caller is cancelled before its batch begins."""
+        """Return the answer to a question.
+
+        If the caller is cancelled before the batch begins, the question is dropped.
+        """
         future: Future[A] = Future()
         self._waiting.append((question, future))
-        # One call per question. A call does nothing if an earlier one has already answered its question.
+        # One call per question. A call does nothing if an earlier call has already answered its question.
         self._threads.submit(self._pass)
         return await asyncio.wrap_future(future)
 

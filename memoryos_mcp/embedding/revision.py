@@ -1,8 +1,9 @@
-"""Revisions: distinguish embedding models of the same name by their vectors of the same text.
+"""Revisions: tell embedding models of the same name apart by their vectors of the same text.
 
-A name does not identify the weights: a model in a folder may be trained further, and a server may replace its model.
-A hash of a vector's bytes does not identify them either, because the same weights give slightly different vectors on
-another device or in another batch. A revision therefore records on which side of fixed planes the vector lies.
+A name does not identify the weights: a model in a folder may be trained further, and a server may replace its model. A
+hash of a vector's bytes does not identify the weights either. The same weights give slightly different vectors on
+another device or in another batch. A revision therefore records, for each of many fixed planes, on which side of the
+plane the vector lies.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-# The text that is embedded, as a passage. It has several topics and languages, to reveal differences of the weights.
+# The text that is embedded as a passage. It has several topics and languages, to reveal differences between weights.
 PROBE = "On Tuesday my sister Ana moved to Lisbon; she plays the cello, pays 840 € of rent and fears dogs. 我喜欢喝茶。"
 
 # A plane separates two vectors with a probability of their angle / 180°. Numeric noise is a thousandth of the vector's
@@ -22,7 +23,9 @@ PLANES_OF_NOISE = 4
 
 
 def revision_of(vector: NDArray[np.float32]) -> str:
-    """Return 32 hexadecimal digits that differ between weights, and by at most four bits because of numeric noise.
+    """Return the revision of a model: 32 hexadecimal digits.
+
+    The revisions of different weights differ. With the same weights, numeric noise changes at most four bits.
 
     Args:
         vector: The model's vector of `PROBE`, not necessarily of unit length, shape ``(dimension,)``.
@@ -34,10 +37,12 @@ def revision_of(vector: NDArray[np.float32]) -> str:
 
 
 def known_identity(identity: str, known: Iterable[str]) -> str:
-    """Return the known identity that equals ``identity`` except for numeric noise, or ``identity`` if none does.
+    """Return the identity in ``known`` that equals ``identity`` except for numeric noise.
+
+    If there is none, return ``identity``.
 
     Args:
-        identity: ``name:dimension:revision``; the revision may follow another one and a full stop.
+        identity: ``name:dimension:revision``. The revision may consist of two parts separated by a full stop.
         known: Identities of the same form.
     """
     return next((each for each in known if _are_one(identity, each)), identity)
@@ -51,7 +56,10 @@ def _are_one(identity: str, other: str) -> bool:
 
 
 def _parted(identity: str) -> tuple[str, int | None]:
-    """Return an identity's text before the revision, and the revision as a number; None if it has another form."""
+    """Return an identity's text before the revision, and the revision as a number.
+
+    If the identity does not end with a revision, return its whole text and None.
+    """
     digits = identity[-PLANES // 4 :]
     try:
         is_revision = identity[-PLANES // 4 - 1] in ":."

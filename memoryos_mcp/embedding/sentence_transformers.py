@@ -1,4 +1,4 @@
-"""The embedder for any model that the library sentence-transformers can load, from the hub or a folder.
+"""The embedder for any model that the library sentence-transformers can load, from the Hugging Face Hub or a folder.
 
 The library is an optional dependency, because it requires PyTorch. Only ``load`` imports it.
 """
@@ -30,10 +30,10 @@ class SentenceTransformersEmbedder:
     """An `Embedder` for sentence-transformers, on the device that the library chooses. Close it after use.
 
     Args:
-        model: The model; its name is a name on the hub or a folder.
-        kwargs: Additional arguments of the library's ``SentenceTransformer``, which may contain access tokens. Its
-            ``prompts`` for queries and passages override the model's own. ``use_fp16`` requests half precision, which
-            is used on a GPU only.
+        model: The model. Its name is a folder or the name of a model on the Hugging Face Hub.
+        kwargs: Additional arguments for the library's ``SentenceTransformer``, which may contain access tokens.
+            ``prompts`` for queries and passages override the model's own prompts. ``use_fp16`` requests half precision,
+            which is used on a GPU only.
     """
 
     def __init__(self, model: EmbeddingModel, kwargs: Mapping[str, Any]) -> None:
@@ -41,7 +41,7 @@ class SentenceTransformersEmbedder:
         self._kwargs = kwargs
         self._model: LoadedModel | None = None
         self._is_closed = False
-        # Queries have a thread of their own, so that they are answered during an import.
+        # Queries have a separate thread, so that they do not wait for pages that are being embedded.
         self._query_thread = ThreadPoolExecutor(1, thread_name_prefix="memoryos-query")
         self._passage_thread = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
         self._queries = MicroBatches(self._query_thread, self._run_queries, QUERIES_PER_PASS)
@@ -95,7 +95,7 @@ class SentenceTransformersEmbedder:
 
     def _present(self) -> LoadedModel:
         if self._model is None:
-            msg = f"the embedding model {self._configured.name} is not loaded"
+            msg = f"the embedding model {self._configured.name} is not loaded; load the model first"
             raise ModelError(msg)
         return self._model
 

@@ -1,7 +1,8 @@
-"""Loads a sentence-transformers model and corrects three silent errors of the library.
+"""Loads a sentence-transformers model and corrects three problems that the library does not report.
 
-It adds the instructions that a model was trained with but does not contain. It sets the pooling of a model that was
-saved without it. It makes the tokenizer usable from two threads.
+Some models do not contain the instructions with which they were trained, so the instructions are added. Some models
+were saved without their pooling, so the pooling is set. The library's tokenizer cannot be used from two threads at
+once, so a lock protects it.
 """
 
 import copy
@@ -54,15 +55,17 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """The loaded model. Queries may use one thread and passages another.
+    """A loaded model. One thread may embed queries while another thread embeds passages.
 
     Attributes:
-        name: The configured name, for messages.
-        identity: Name of its vector space.
-        library: The library's model.
-        tokenizer: Splits text into tokens; None if the model's tokenizer does not return their positions.
-        window_tokens: Maximum number of tokens of a window's text.
-        overhead_tokens: Number of tokens that instruction and special tokens add to a passage.
+        name: Name of the model in the configuration, for messages.
+        identity: Name of the model's vector space.
+        dimension: Length of every vector.
+        library: The library's ``SentenceTransformer`` object.
+        instructions: Texts that are put before queries and before passages.
+        tokenizer: The tokenizer; None if it does not return the positions of tokens.
+        window_tokens: Maximum number of tokens in the text of a window.
+        overhead_tokens: Number of tokens that the instruction and special tokens add to a passage.
     """
 
     name: str
@@ -75,8 +78,9 @@ class LoadedModel:
     overhead_tokens: int
 
     def starts(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return the start of each token of a slice in its text, shape ``(n,)``; the slice begins at ``offset``.
+        """Return the start of each token of a text, shape ``(n,)``.
 
+        ``offset`` is added to each start. If the text is a slice of a longer text, pass the position of the slice.
         Without a tokenizer, every character counts as a token.
         """
         if self.tokenizer is None:
@@ -88,20 +92,24 @@ class LoadedModel:
         return np.array(begins, dtype=np.int64) + offset
 
     def batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the indices of the texts of each batch, given their numbers of tokens."""
+        """Yield the indices of the texts in each batch. ``sizes`` contains the number of tokens of each text."""
         rows, tokens = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
         return batches([size + self.overhead_tokens for size in sizes], max_rows=rows, max_size=tokens)
 
     def size(self, text: str) -> int:
-        """Return the number of tokens of a text that are embedded."""
+        """Return the number of tokens in a text, at most the number that fits into a window."""
         return min(len(self.starts(text)), self.window_tokens)
 
     def passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text, from one batch."""
+        """Embed texts as passages, in one batch, and return one unit-length row per text."""
         return self._unit(self.library.encode_document, texts, self.instructions.passage)
 
     def queries(self, queries: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return the vector of each query; short queries are not padded to the length of a long one."""
+        """Return the vectors of queries.
+
+        Queries of similar length are embedded together, so that short queries are not padded to the length of a long
+        query.
+        """
         texts = [head(storable(query)) for query in queries]
         found: dict[int, EmbeddedQuery] = {}
         for batch in self.batches([self.size(text) for text in texts]):
@@ -113,13 +121,15 @@ class LoadedModel:
     def _unit(self, encode: Callable[..., Any], texts: Sequence[str], instruction: str) -> NDArray[np.float32]:
         rows = _encoded(self.name, encode, texts, instruction)
         if rows.shape != (len(texts), self.dimension):
-            msg = f"the embedding model {self.name} changed the length of its vectors; restart this program"
+            msg = f"the embedding model {self.name} has changed the length of its vectors; restart this program"
             raise ModelError(msg)
         return rows
 
 
 def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
-    """Load a model by its folder or its name on the hub; blocks, for minutes if the model has to be downloaded.
+    """Load a model from a folder, or by its name on the Hugging Face Hub.
+
+    This blocks the thread, for minutes if the model has to be downloaded.
 
     Raises:
         ModelError: The library is not installed, or the model could not be loaded.
@@ -143,8 +153,8 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     window_tokens = limit - overhead - SPARE_TOKENS
     if window_tokens < FEWEST_WINDOW_TOKENS:
         msg = (
-            f"the embedding model {given} accepts {limit} tokens, and the prompt of passages needs {overhead}; "
-            "shorten it in prompts of embedding_model_kwargs, or use another model"
+            f"the embedding model {given} accepts only {limit} tokens, and its passage prompt needs {overhead} tokens; "
+            "shorten the prompt under 'prompts' in embedding_model_kwargs, or use another model"
         )
         raise ModelError(msg)
     probe = _encoded(given, library.encode_document, [PROBE], instructions.passage)[0]
@@ -155,7 +165,7 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
 
 
 def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransformer", str]:
-    """Return the library's model from a folder or the hub, and the model's name."""
+    """Return the library's model, loaded from a folder or from the hub, and the model's name."""
     folder = Path(given).expanduser()
     with _load_failures_as_model_errors(given, is_folder=folder.is_dir()):
         from huggingface_hub import resolve_revision
@@ -176,7 +186,7 @@ def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransfor
 
 
 def _quieten() -> None:
-    """Turn off the libraries' telemetry, progress bars and irrelevant warnings."""
+    """Turn off telemetry, progress bars and irrelevant warnings of the libraries."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -187,7 +197,7 @@ def _quieten() -> None:
 
 
 def _put_pooling_right(library: "SentenceTransformer", name: str) -> None:
-    """Set the model's pooling if it was saved without it; the library would use the mean."""
+    """Set the pooling of a model that was saved without its pooling. By default, the library would use the mean."""
     # If a model was saved with its modules, each has arguments, perhaps empty ones.
     if library.module_kwargs or len(library) != 2:
         return
@@ -217,7 +227,11 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
-    """Return the configured instructions, else the model's own, else those known for its name."""
+    """Return the instructions for a model.
+
+    Configured instructions take precedence over the model's own instructions. If neither exist, the instructions known
+    for the model's name are used.
+    """
     own = dict(library.prompts)
     if library.default_prompt_name is not None:
         default = own[library.default_prompt_name]
@@ -237,7 +251,7 @@ def _first(prompts: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 
 def _tokenizer(library: "SentenceTransformer") -> "Tokenizer | None":
-    """Return a copy of the model's tokenizer without truncation and padding; None if it is not a fast tokenizer."""
+    """Return a copy of the model's tokenizer that neither truncates nor pads; None if it is not a fast tokenizer."""
     import tokenizers
 
     own = getattr(library, "tokenizer", None)
@@ -257,7 +271,7 @@ def _overhead_tokens(tokenizer: "Tokenizer | None", instruction: str) -> int:
 
 
 def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instruction: str) -> NDArray[np.float32]:
-    """Return one unit-length row per text, shape ``(len(texts), dimension)``."""
+    """Embed texts in one batch and return one unit-length row per text, shape ``(len(texts), dimension)``."""
     with _failures_as_model_errors(name):
         rows = np.asarray(
             encode(
@@ -275,8 +289,8 @@ def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instru
             [rows[row]], lengths[row] = _encoded(name, encode, [BLANK], instruction), 1
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         msg = (
-            f"the embedding model {name} returned a vector that is zero or not a number; "
-            "remove half precision from embedding_model_kwargs, or download the model again"
+            f"the embedding model {name} returned an invalid vector (zero or not a number); "
+            "turn off half precision in embedding_model_kwargs, or download the model again"
         )
         raise ModelError(msg)
     return np.asarray(rows / lengths, dtype=np.float32)
@@ -290,7 +304,8 @@ def _failures_as_model_errors(name: str) -> Iterator[None]:
         if _is_out_of_memory(error):
             message = f"the embedding model {name} ran out of memory; use a smaller model or shorter pages"
         else:
-            message = f"the embedding model {name} failed with {type(error).__name__}; if that persists, use another"
+            kind = type(error).__name__
+            message = f"the embedding model {name} failed with {kind}; if this happens again, use another model"
         raise ModelError(message) from error
 
 
@@ -304,12 +319,12 @@ def _load_failures_as_model_errors(name: str, *, is_folder: bool) -> Iterator[No
 
 
 def _reason(error: Exception, *, is_folder: bool) -> str:
-    """Return the cause of an error and the remedy."""
+    """Return a text that says why a model could not be loaded and what to do."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in ("sentence_transformers", "torch"):
         return "it needs optional packages; in a checkout of this program run: pip install '.[sentence-transformers]'"
     if isinstance(error, ImportError):
-        return f"it needs a package that is not installed; install it: {text.strip().splitlines()[0]}"
+        return f"it needs a package that is not installed; install the package: {text.strip().splitlines()[0]}"
     if _is_out_of_memory(error):
         return "there is not enough memory; use a smaller model"
     if "trust_remote_code" in text:
@@ -335,13 +350,13 @@ def _hub_reason(error: Exception) -> str:
     while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and isinstance(cause, Exception):
         causes.append(cause)
     if any(isinstance(each, RevisionNotFoundError) for each in causes):
-        return "the hub does not have this revision of it; correct revision in embedding_model_kwargs"
+        return "the hub does not have this revision of the model; correct 'revision' in embedding_model_kwargs"
     if any(isinstance(each, RepositoryNotFoundError) for each in causes):
-        return "the hub has no public model of this name; correct the name, or set HF_TOKEN for a private model"
+        return "the hub has no public model with this name; correct the name, or set HF_TOKEN for a private model"
     if any(isinstance(each, RevisionResolutionError | OSError) for each in causes):
         return (
             "it is not a folder, and the hub cannot be reached; "
-            "run `memoryos-mcp warmup` with a network connection, or set the folder of a copy"
+            "run `memoryos-mcp warmup` with a network connection, or set embedding_model_name to the folder of a copy"
         )
     return f"{type(error).__name__}; download it again, or use another model"
 

@@ -1,8 +1,8 @@
-"""Token vectors: their storage as codes of four bits per coordinate.
+"""Token vectors: stored as codes, with four bits for each coordinate.
 
-Late interaction compares a query with every token of a page, so codes are the largest part of an index. A code stores
-each coordinate as one of 16 levels. The levels are the same for all vectors. So vectors must have unit length, and
-their coordinates must be similar in size, which the projection ensures.
+Late interaction compares a query with every token of a page, so the codes are the largest part of the stored index. A
+code rounds each coordinate to one of 16 levels, which are the same for all vectors. So vectors must have unit length,
+and their coordinates must be similar in size. The projection in `bundled` makes the coordinates similar in size.
 """
 
 import math
@@ -11,26 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVELS = 16
-# The levels reach this many root mean squares to either side of 0. Larger coordinates, 3 of 100, are clipped.
+# The levels extend this many root mean squares to either side of 0. Larger coordinates (3 of 100) are clipped.
 REACH_RMS = 2.5
 BLOCK_ROWS = 2_048
 
 
 def encode(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return the codes of unit vectors: shape ``(n, m)`` becomes ``(n, m / 2)``; ``m`` is even."""
+    """Return the codes of unit-length vectors.
+
+    Vectors of shape ``(n, m)`` have codes of shape ``(n, m / 2)``. ``m`` must be even.
+    """
     levels = np.floor(vectors / _step(vectors.shape[1])) + LEVELS // 2
     nibbles = np.clip(levels, 0, LEVELS - 1).astype(np.uint8)
     return np.asarray(nibbles[:, 0::2] << 4 | nibbles[:, 1::2], dtype=np.uint8)
 
 
 def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the approximate cosine of each code's vector with each of ``vectors``, shape ``(n, q)``, float32.
+    """Return the approximate cosine between each encoded vector and each of ``vectors``, shape ``(n, q)``, float32.
 
     Args:
-        codes: Shape ``(n, m / 2)``.
-        vectors: Unit length, shape ``(q, m)``.
+        codes: Codes from `encode`, shape ``(n, m / 2)``.
+        vectors: Unit-length vectors, shape ``(q, m)``.
     """
-    # A byte is 16 times its first level plus its second. Separating only the first one saves time.
+    # A byte is 16 times its first level, plus its second level. Extracting only the first level saves time.
     even, odd = vectors[:, 0::2].T, vectors[:, 1::2].T
     by_first, by_byte = np.ascontiguousarray(even / LEVELS - odd), np.ascontiguousarray(odd)
     found = np.empty((len(codes), len(vectors)), dtype=np.float32)
@@ -44,5 +47,5 @@ def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[n
 
 
 def _step(dimension: int) -> float:
-    """Return the distance between two levels."""
+    """Return the distance between two neighbouring levels."""
     return 2 * REACH_RMS / LEVELS / math.sqrt(dimension)

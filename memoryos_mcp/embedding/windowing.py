@@ -1,4 +1,4 @@
-"""Windowing: splits a text of any length into stretches that fit a model, at sentence ends if possible."""
+"""Windowing: splits a text into parts that are short enough for an embedding model, at sentence ends if possible."""
 
 import re
 from collections.abc import Iterator
@@ -26,13 +26,13 @@ _STOPS = ("。", "！", "？")
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a text.
+    """A part of a text that is short enough for an embedding model.
 
     Attributes:
-        first: Index of its first token.
-        last: Index after its last token.
-        start: Index of its first character.
-        end: Index after its last character.
+        first: Index of the first token.
+        last: Index after the last token.
+        start: Index of the first character.
+        end: Index after the last character.
     """
 
     first: int
@@ -42,12 +42,12 @@ class Stretch:
 
 
 def head(text: str) -> str:
-    """Return the beginning of a text, which is long enough to fill a window."""
+    """Return the beginning of a text, long enough to fill a window."""
     return text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS]
 
 
 def slices(text: str) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of at most `SLICE_CHARS` characters, cut at white space if possible."""
+    """Yield consecutive character ranges of at most `SLICE_CHARS` characters, cut at white space if possible."""
     start = 0
     while len(text) - start > SLICE_CHARS:
         limit = start + SLICE_CHARS
@@ -60,7 +60,7 @@ def slices(text: str) -> Iterator[tuple[int, int]]:
 
 
 def stretches(text: str, starts: NDArray[np.int64], window_tokens: int = WINDOW_TOKENS) -> list[Stretch]:
-    """Return the stretches of a text in order, at least one.
+    """Split a text into stretches and return them in order. There is at least one stretch.
 
     Args:
         text: The whole text.
@@ -79,15 +79,15 @@ def stretches(text: str, starts: NDArray[np.int64], window_tokens: int = WINDOW_
 
 
 def windows(text: str) -> list[tuple[int, int]]:
-    """Return consecutive ranges of at most `WINDOW_BYTES` bytes, without surrounding white space; at least one.
+    """Return consecutive character ranges of at most `WINDOW_BYTES` bytes, without surrounding white space.
 
-    ``text`` must not contain lone surrogates.
+    There is at least one range. ``text`` must not contain lone surrogates.
     """
     return list(_windows(text)) or [(0, len(text))]
 
 
 def first_window(text: str) -> str:
-    """Return a text's first window without surrounding white space."""
+    """Return the first window of a text, without surrounding white space."""
     start, end = next(_windows(text), (0, 0))
     return text[start:end]
 
@@ -103,7 +103,10 @@ def _windows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def in_questions(text: str, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which tokens are in a sentence that ends with a question mark, shape ``(n,)``."""
+    """Return, for each token, whether it is in a sentence that ends with a question mark, shape ``(n,)``.
+
+    ``starts`` contains the index of each token's first character.
+    """
     found = list(_SENTENCE_END.finditer(text))
     ends = np.array([match.end() for match in found], dtype=np.int64)
     # Text after the last end is an unfinished sentence.
@@ -112,7 +115,10 @@ def in_questions(text: str, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _window_end(text: str, start: int) -> int:
-    """Return a window's end: a sentence end in its last quarter, else a word end there, else its limit."""
+    """Return the end of the window that begins at ``start``.
+
+    It is the end of a sentence in the window's last quarter, else the end of a word there, else the size limit.
+    """
     limit = start + len(text[start : start + WINDOW_BYTES].encode()[:WINDOW_BYTES].decode(errors="ignore"))
     if limit == len(text):
         return limit
@@ -131,7 +137,10 @@ def _ends_sentence(token: str) -> bool:
 
 
 def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
-    """Return a stretch's range of characters without surrounding space; text between tokens belongs to the previous."""
+    """Return the character range of the tokens from ``first`` up to, but not including, ``last``.
+
+    The range does not include surrounding white space. Text between two tokens belongs to the first of them.
+    """
     start = int(starts[first]) if first else 0
     end = int(starts[last]) if last < len(starts) else len(text)
     part = text[start:end]

@@ -1,5 +1,6 @@
-"""Retrieval: search in all three tiers of a memory with one query.
+"""Retrieval: one query searches all three tiers of a memory.
 
-`cache` holds the data that every query reads in RAM, including the page vectors in `page_index`. `ranking` orders the
-candidates, `fitting` fits them to the token budget, `retrieving` combines these steps, and `recall` is the result.
+In RAM, `cache` holds the data that every query needs, including the page vectors (`page_index`). `ranking` orders the
+candidates, `fitting` selects what fits the token budget, `retrieving` runs these steps, and `recall` defines the
+result.
 """

@@ -1,4 +1,4 @@
-"""The token budget of a page: a page that fits is quoted whole, a longer one by its best passages."""
+"""Shortens pages to a token budget: a page that fits is quoted in full, otherwise its best passages are quoted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ EXCERPT_EXTRA_TOKENS = 3
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The text of a page in a result.
+    """The text of a page in a result, in full or as an excerpt.
 
     Attributes:
         is_excerpt: Whether any text was omitted.
-        tokens: Approximate size of the text.
+        tokens: Approximate size of the text in tokens.
     """
 
     user_input: str
@@ -31,19 +31,20 @@ class Quote:
 
 
 def whole(page: Page) -> Quote:
-    """Return both sides of a page without omissions."""
+    """Return the full text of a page as a `Quote`."""
     tokens = estimate_tokens(page.user_input) + estimate_tokens(page.agent_response)
     return Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=tokens)
 
 
 def roots(query: str) -> frozenset[str]:
-    """Return the folded stem of each query word, in the form in which it occurs in inflected words.
+    """Return a root for each query word: a string that occurs in most inflected forms of the word.
 
-    To search a page for these roots is cheaper than to stem the page.
+    A root is a stem without accents, and without a last letter that differs between forms. Searching a page for roots
+    is cheaper than stemming the page.
     """
     foreign = is_foreign(query)
     found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))
-    # Inflected words have y for the final i of an English stem, and another letter for the final t of an Arabic one.
+    # In inflected words, the final i of an English stem may be y, and the final t of an Arabic stem another letter.
     return frozenset(folded(root.removesuffix("i").removesuffix("ت") or word) for word, root in found)
 
 
@@ -54,10 +55,11 @@ def quote(
     query_roots: frozenset[str],
     best_span: tuple[int, int] | None = None,
 ) -> Quote | None:
-    """Return a page's text within a budget, or None if no useful part of it fits.
+    """Return the text of a page, shortened to ``max_tokens`` if necessary; None if no useful part of it fits.
 
-    Passages that contain ``query_roots`` (from `roots`) or overlap ``best_span`` are preferred. ``best_span`` is the
-    character range nearest to the query in both sides joined by a newline.
+    Passages that contain one of ``query_roots`` (from `roots`) or overlap ``best_span`` are preferred. ``best_span`` is
+    the part of the page nearest to the query, as a character range in ``user_input`` and ``agent_response`` joined by a
+    newline.
     """
     tokens = estimate_tokens(user_input) + estimate_tokens(agent_response)
     if tokens <= max_tokens:
@@ -77,7 +79,7 @@ def quote(
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """Return the text; if it is longer than ``max_chars``, it is cut after a word and ends with an ellipsis."""
+    """Return the text; if it is longer than ``max_chars``, cut it after a word and append an ellipsis."""
     if len(text) <= max_chars:
         return text
     end = text.rfind(" ", max_chars // 2, max_chars)
@@ -92,7 +94,10 @@ class _Passage:
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:
-    """Yield spans of at most `PASSAGE_CHARS` that end with a line, sentence or word if possible."""
+    """Yield the start and end of each passage of a text.
+
+    A passage has at most `PASSAGE_CHARS` characters. It is cut after a line, sentence or word if possible.
+    """
     start = 0
     while start < len(text):
         end = min(len(text), start + PASSAGE_CHARS)
@@ -117,7 +122,11 @@ def _choose(
     query_roots: frozenset[str],
     best_span: tuple[int, int] | None,
 ) -> list[_Passage]:
-    """Return the best passages that fit, in reading order; the beginning of the page gets a small bonus."""
+    """Return the best passages that fit into ``max_tokens``, in the order of the text.
+
+    A passage is better the more query roots it contains. A passage that overlaps ``best_span``, or that begins the
+    page, gets a bonus.
+    """
 
     def worth(passage: _Passage) -> tuple[float, int]:
         text_folded = folded(text[passage.start : passage.end])
@@ -140,7 +149,10 @@ def _choose(
 
 
 def _join(kept: Sequence[_Passage], passages: Sequence[_Passage], text: str) -> str:
-    """Return the chosen passages of one side as text, with an ellipsis for each omission."""
+    """Return the ``kept`` passages as one text, with an ellipsis for each gap.
+
+    All of ``kept`` must be from the same side of the page (the user's or the assistant's).
+    """
     if not kept:
         return ""
     side = [passage for passage in passages if passage.side == kept[0].side]

@@ -1,6 +1,7 @@
-"""The cache: the data of one user that every query reads, in RAM.
+"""A cache in RAM for the data of one user that every query needs.
 
-Other processes may change the store. Each refresh reads the store's change sequence, which costs one small query.
+Other processes may change the store. To find their changes, each refresh reads the store's change sequence with one
+small query.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ CHANGES_AT_ONCE = 1_000
 
 
 class MemoryCache:
-    """Segments, facts, traits and page vectors of one user. Safe to share between tasks."""
+    """One user's segments, facts, traits and page vectors in RAM. Safe to share between tasks."""
 
     def __init__(self, store: Store, index: PageIndex) -> None:
         self.index = index
@@ -34,9 +35,9 @@ class MemoryCache:
         self._lock = asyncio.Lock()
 
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
-        """Read all page vectors, if they are not loaded; queries work without them meanwhile.
+        """Load all page vectors from the store, unless they are loaded already.
 
-        ``give_way`` is awaited before each block.
+        Queries work during the load, without vectors. ``give_way`` is awaited before each block of vectors is read.
         """
         if self.index.is_loaded:
             return
@@ -46,11 +47,11 @@ class MemoryCache:
             if self._position is None:
                 await self._load_midterm()
                 await self._load_longterm()
-            # The next refresh applies changes made during the load again, which is harmless.
+            # The next refresh applies the changes made during the load a second time, which is harmless.
             self._position = before if self._position is None else min(before, self._position)
 
     async def refresh(self) -> None:
-        """Apply the changes that any process made since the last refresh."""
+        """Update the cache with all changes that any process has made to the store since the last refresh."""
         async with self._lock:
             if self._position is None:
                 position = (await self._store.snapshot()).position

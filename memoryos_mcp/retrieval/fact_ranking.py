@@ -1,4 +1,4 @@
-"""Fact ranking: ranks facts for a query by words, meaning and time, as pages are ranked."""
+"""Fact ranking: orders facts by how well their words, meaning and time match a query."""
 
 import re
 from collections import defaultdict
@@ -20,7 +20,7 @@ from memoryos_mcp.text.terms import stem, stems
 
 FACTS_AT_MOST = 10
 SECONDS_PER_DAY = 86_400
-# Share of its signals that an archived fact loses, so that an equally good fact that is not archived comes first.
+# The signals of an archived fact are reduced by this share, so that an equally good active fact comes first.
 ARCHIVED_LOSS = 0.1
 # Facts below this share of the best score are omitted, but at least `FACTS_AT_LEAST` are returned.
 FACT_CUT_SHARE = 0.5
@@ -37,7 +37,10 @@ _PAST = re.compile(
 
 
 def asks_past(query: str, parsed: ParsedQuery, today: int) -> bool:
-    """Return whether a query asks about the past, so that ended facts are relevant; ``today`` is in days since 1970."""
+    """Return whether a query asks about the past. If so, facts that are no longer valid are relevant too.
+
+    ``today`` is the number of days since 1970-01-01.
+    """
     is_dated = any(
         span.unit.value != "day" and float(nearness([span], np.array([today]))[0]) == 0 for span in parsed.times
     )
@@ -45,7 +48,7 @@ def asks_past(query: str, parsed: ParsedQuery, today: int) -> bool:
 
 
 class FactTable:
-    """Facts, oldest first, prepared for the ranking of many queries."""
+    """A table of facts, oldest first, that can be ranked quickly for many queries."""
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         given = tuple(facts)
@@ -65,9 +68,10 @@ class FactTable:
         self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
 
     def ranked(self, parsed: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
-        """Return the facts that match a query, best first, newer facts first among equals.
+        """Return the best facts for a query, at most `FACTS_AT_MOST`, best first; wishes are never included.
 
-        Facts that have ended by ``now`` are omitted; with None, ended facts are included.
+        If two facts have the same score, the newer fact comes first. Facts that are no longer valid at ``now`` are
+        omitted. If ``now`` is None, they are included.
         """
         if not self._facts:
             return []
@@ -84,15 +88,15 @@ class FactTable:
         return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
 
     def wishes(self, now: datetime) -> list[RecalledFact]:
-        """Return the wishes in force, newest first."""
+        """Return the user's preferences for every answer that are valid at ``now``, newest first."""
         return [RecalledFact(fact, 0.0) for fact in reversed(_in_force(self._wishes, now))]
 
     def named(self, now: datetime) -> list[Fact]:
-        """Return the facts in force that state a name of the user or the assistant, oldest first."""
+        """Return the facts that state the name of the user or the assistant and are valid at ``now``, oldest first."""
         return _in_force(self._named, now)
 
     def _word_shares(self, parsed: ParsedQuery) -> Scores:
-        """Return the share of the query's words that each fact contains, 0 to 1; a rare word counts more."""
+        """Return, for each fact, the share of the query's words that it contains, from 0 to 1, weighted by rarity."""
         weights = {stem(word): rarity(count, parsed.pages) for word, count in parsed.counts.items()}
         total = sum(weights.values()) or 1.0
         matched = np.zeros(len(self._facts))
@@ -103,7 +107,11 @@ class FactTable:
 
 
 def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:
-    """Return the best facts of several rankings, newer ones first among equals, without those far below the best."""
+    """Return the best facts of several rankings, best first, at most `FACTS_AT_MOST`.
+
+    If two facts have the same score, the newer fact comes first. Facts below `FACT_CUT_SHARE` of the best score are
+    omitted, but at least `FACTS_AT_LEAST` facts are returned.
+    """
     best = sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
     least = FACT_CUT_SHARE * max((recalled.score for recalled in best), default=0.0)
     return [recalled for place, recalled in enumerate(best) if place < FACTS_AT_LEAST or recalled.score >= least]
@@ -118,7 +126,7 @@ def _day(moment: datetime) -> int:
 
 
 def _stacked(facts: Sequence[Fact]) -> NDArray[np.float32]:
-    """Return the vectors of facts as rows; the row of a fact without a vector is zero, so all its cosines are 0."""
+    """Return the vectors of the facts as rows of one array. A fact without a vector has a row of zeros."""
     dimension = next((len(fact.vector) for fact in facts if fact.vector is not None), 0)
     rows = np.zeros((len(facts), dimension), dtype=np.float32)
     for row, fact in zip(rows, facts, strict=True):

@@ -1,7 +1,8 @@
-"""Fitting: chooses the memories that are shown within a token budget. Each part costs its size in `rendering`.
+"""Fitting: chooses the memories that fit into a token budget.
 
-If everything fits, it is shown whole. If not, wishes, traits, facts and the newest pages have a share each, in this
-order. Unused tokens go to the found pages, best first.
+The cost of a memory is the size of its text from `rendering`. If everything fits, all memories are included in full.
+Otherwise, wishes, traits, facts and the newest pages may each use a share of the budget, in this order. The found pages
+use the remaining tokens, best first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,28 +26,29 @@ WISHES_SHARE = 1 / 8
 TRAITS_SHARE = 1 / 16
 KNOWLEDGE_SHARE = 1 / 8
 SHORT_TERM_SHARE = 1 / 10
-# The share of the newest pages if they are the conversation that is being answered.
+# Share of the newest pages if they form the conversation that is being answered.
 CONVERSATION_SHARE = 1 / 2
-# A page gets at most this share of the remaining budget, so that a long page leaves room for others.
+# A page may use at most this share of the remaining budget, so that a long page leaves room for other pages.
 BEST_PAGE_SHARE = 1 / 2
 PAGE_SHARE = 1 / 3
-# A page gets at least this many of the remaining tokens.
+# A page may always use this many of the remaining tokens.
 PAGE_ALLOWANCE_TOKENS = 160
-# Attempts to fit a page whose size grows by the indentation of its lines.
+# Maximum number of attempts to shorten a page, because indentation makes its shown text longer than its stored text.
 QUOTES_AT_MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a result.
+    """Limits for the size of a result.
 
     Attributes:
-        pages: Maximum number of found pages.
+        pages: Maximum number of found pages. Short-term pages are not counted.
         tokens: Token budget of the whole result.
         reserved_tokens: Part of the budget that is reserved for the caller's own text.
-        is_cut: Whether to omit pages that score far below the best.
-        is_elastic: Whether to include pages beyond the budget, in short excerpts.
-        has_all_recent: Whether to include all short-term pages, not only the last and the relevant ones.
+        is_cut: Whether to omit pages that score far below the best page.
+        is_elastic: Whether to exceed the budget in order to include every found page, at least as a short excerpt.
+        has_all_recent: Whether to include all short-term pages. If False, only the last and the relevant ones are
+            included.
     """
 
     pages: int
@@ -59,14 +61,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The memories that answer a query.
+    """The memories found for a query, before they are fitted to the budget.
 
     Attributes:
         wishes: The user's preferences for every answer, newest first.
-        traits: Traits relevant to the query, those with the most evidence first.
-        facts: Facts about both sides, best first.
-        short_term: The newest pages, oldest first; they take precedence over found pages.
-        pages: Found pages of any tier, each whole, best first; they may include some of the newest.
+        traits: Traits relevant to the query; traits with the most evidence come first.
+        facts: Facts about the user and about the assistant, best first.
+        short_term: The newest pages, oldest first. They take precedence over the found pages.
+        pages: Found pages of any tier, in full, best first. Some of them may also be in ``short_term``.
     """
 
     wishes: Sequence[RecalledFact]
@@ -78,12 +80,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The part of `Found` that fits the limits.
+    """The memories that fit into the limits.
 
     Attributes:
-        has_topics: Whether there is room for a line for each topic.
-        left_out: The number of omitted memories; None if everything fits.
-        tokens: Size of the result as text, by `estimate_tokens`, including `Limits.reserved_tokens`.
+        has_topics: Whether there is room for a heading for each topic.
+        left_out: Counts of the omitted memories; None if everything fits.
+        tokens: Number of tokens in the result as text, by `estimate_tokens`, including `Limits.reserved_tokens`.
     """
 
     wishes: Sequence[RecalledFact]
@@ -97,7 +99,10 @@ class Fitted:
 
 
 def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> Fitted:
-    """Return the memories that fit the limits; excerpts prefer passages that contain ``query_roots``, from `roots`."""
+    """Return the memories that fit into the limits.
+
+    If a page is shortened, passages that contain one of ``query_roots`` (from `roots`) are preferred.
+    """
     budget = _Budget(limits, speakers, query_roots)
     needed = budget.tokens_of_all(found)
     budget.is_enough = needed <= limits.tokens
@@ -151,7 +156,7 @@ def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset
 
 
 class _Budget:
-    """The bytes of the budget that are left."""
+    """Keeps account of a token budget. ``left`` is the unused part in bytes."""
 
     def __init__(self, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> None:
         self._limits = limits
@@ -165,16 +170,16 @@ class _Budget:
 
     @property
     def spent_tokens(self) -> int:
-        """Size of everything shown, in tokens."""
+        """The part of the budget that has been spent, in tokens."""
         return _tokens(BYTES_PER_TOKEN * self._limits.tokens - self.left)
 
     def wanted(self, found: Found) -> list[RecalledPage]:
-        """Return the found pages up to the limit, without the newest pages."""
+        """Return the found pages that are not in ``found.short_term``, up to the maximum number of pages."""
         newest = {page.seq for page in found.short_term}
         return [each for each in found.pages if each.page.seq not in newest][: self._limits.pages]
 
     def tokens_of_all(self, found: Found) -> int:
-        """Return the budget with which everything fits without excerpts."""
+        """Return the number of tokens that are needed to include all memories in full."""
         wanted = [each.page for each in self.wanted(found)]
         titles = {rendering.KNOWN[recalled.fact.about] for recalled in found.facts}
         parts = {
@@ -194,7 +199,10 @@ class _Budget:
         return self._limits.reserved_tokens + _tokens(_FRAME_BYTES + line_bytes(*lines) + pages + notes)
 
     def keep_free(self, found: Sequence[RecalledPage]) -> None:
-        """Reserve room for the best page, so that traits, facts and newest pages cannot use up a small budget."""
+        """Reserve room for the best found page.
+
+        Otherwise, traits, facts and the newest pages could use up a small budget.
+        """
         if found and not self.is_enough:
             cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0].page)
             self.kept_free = min(cost, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
@@ -202,7 +210,11 @@ class _Budget:
     def fit_lines(
         self, ranked: Iterable[T], share: float, line: Callable[[T], str], title: Callable[[T], str]
     ) -> list[T]:
-        """Return the items whose lines and titles fit a share of the whole budget, in their order."""
+        """Return the items that fit into a share of the whole budget, in the given order.
+
+        ``line`` returns the text of an item, and ``title`` the title of its section. The cost of a section's first item
+        includes the title.
+        """
         allowance, kept, titles = self._allowance(share), list[T](), set[str]()
         for each in ranked:
             over = title(each)
@@ -214,9 +226,9 @@ class _Budget:
         return kept
 
     def fit_newest(self, pages: Sequence[Page], share: float, title: str | None) -> list[RecalledPage]:
-        """Return the newest pages that fit a share of the whole budget, oldest first.
+        """Return the newest pages that fit into a share of the whole budget, oldest first; long pages are shortened.
 
-        ``title`` is None if the section already has a title.
+        ``pages`` are oldest first. ``title`` is the section's title; None if the title has already been charged.
         """
         allowance, kept = self._allowance(share), list[RecalledPage]()
         for page in reversed(pages):
@@ -231,7 +243,10 @@ class _Budget:
         return kept[::-1]
 
     def fit_pages(self, found: Sequence[RecalledPage], shown: AbstractSet[int]) -> list[RecalledPage]:
-        """Return the found pages that fit the remaining budget, in their order, without the ``shown`` ones."""
+        """Return the found pages that fit into the remaining budget, best first; long pages are shortened.
+
+        ``shown`` contains the ``seq`` of each page that is shown elsewhere and must be skipped.
+        """
         kept: list[RecalledPage] = []
         fresh = [each for each in found if each.page.seq not in shown]
         for each in fresh[: self._limits.pages]:
@@ -249,7 +264,7 @@ class _Budget:
         return kept
 
     def complete(self, pages: Iterable[RecalledPage]) -> list[RecalledPage]:
-        """Return the pages with their excerpts extended to the remaining budget; the first pages take precedence."""
+        """Return the pages, with longer excerpts while the budget has room. The first pages take precedence."""
         completed: list[RecalledPage] = []
         for recalled in pages:
             if recalled.quote.is_excerpt and self.left > 0:
@@ -264,7 +279,10 @@ class _Budget:
         return completed
 
     def fit_topics(self, pages: Sequence[RecalledPage]) -> bool:
-        """Charge a line for each topic if all fit; return whether they do."""
+        """Charge the headings of all topics to the budget if they fit. Return whether they fit.
+
+        If none of the pages has a topic, return False.
+        """
         if not any(recalled.segment for recalled in pages):
             return False
         cost = sum(line_bytes(*topic) for topic, _ in rendering.grouped(pages, has_topics=True))
@@ -278,11 +296,17 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return the number of bytes of ``room`` that one page may use."""
+        """Return the number of bytes that one page may use, at most ``room``.
+
+        If not everything fits, the number is a share of ``room``, but at least a fixed allowance.
+        """
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
-        """Return a page's text that fits ``room`` bytes with its head; None if no useful part of it fits."""
+        """Return the text of a page, shortened to fit into ``room`` bytes; None if no useful part fits.
+
+        The head of the page and the labels of the speakers count as well.
+        """
         if self._whole(page) <= room:
             return whole(page)
         empty = Quote("", "", is_excerpt=True, tokens=0)
@@ -297,7 +321,7 @@ class _Budget:
         return None
 
     def _whole(self, page: Page) -> int:
-        """Return the size of a whole page without its notes, in bytes."""
+        """Return the size of a page in full, without its notes, in bytes."""
         if page.seq not in self._wholes:
             self._wholes[page.seq] = self._cost_of(page, whole(page))
         return self._wholes[page.seq]
@@ -316,7 +340,7 @@ _FRAME_BYTES = len("\n".join([*rendering.framed(()), ""]))
 
 
 def _tokens(size: int) -> int:
-    """Return the tokens of lines of ``size`` bytes, without the end of the last line."""
+    """Return the number of tokens in lines of ``size`` bytes, not counting the last line end."""
     return (size - 1) // BYTES_PER_TOKEN + 1
 
 

@@ -1,8 +1,9 @@
-"""Late interaction: compares each token of a query with its best match among the tokens of a page (MaxSim).
+"""Late interaction: compares each token of a query with the most similar token of a page (MaxSim).
 
-After "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). Here the best matches are stored separately for each
-token, window and side of the dialogue, so that they can be weighted. A rare word counts more than a common one, the
-side that the query names more than the other, and a neighbouring page less than the page itself.
+The method is from "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). In contrast to ColBERT, each match has a
+weight. A rare word counts more than a common word. If the query names the user or the assistant, the words of that side
+count more. A match on a neighbouring page counts less than a match on the page itself. So the best matches are computed
+separately for each query token, each window (part of a page's text), and each side of the dialogue.
 """
 
 from dataclasses import dataclass
@@ -14,11 +15,11 @@ from memoryos_mcp.embedding.token_vectors import cosines
 from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
-# Exponent of the cosine of a match, so that one close match counts more than two vague ones.
+# Exponent of the cosine of a match. It makes one close match count more than two vague matches.
 SHARPNESS = 2.5
-# Weight of a match in a question, if the query names a side: a person who asks about a thing says little about it.
+# Weight of a match in a question, if the query names a side. Someone who asks about a thing says little about it.
 IN_QUESTION = 0.8
-# Weight of a match on the side that the query does not name.
+# Weight of a match in the words of the side that the query does not name.
 OTHER_SIDE = 0.6
 # Weight of a match on a neighbouring page, by its distance in pages.
 NEIGHBOURS = {1: 0.6, 2: 0.4, 3: 0.4, 4: 0.2, 5: 0.2, 6: 0.2, 7: 0.2, 8: 0.2}
@@ -28,12 +29,15 @@ Matches = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class TokenMatches:
-    """The best match of each token of a query in each window, from 0 to 1: the cosine to the power of `SHARPNESS`.
+    """For each window, the best match of each query token, from 0 to 1.
+
+    A match is the cosine of two token vectors, to the power of `SHARPNESS`. There are ``w`` windows and ``q`` query
+    tokens.
 
     Attributes:
-        seqs: The page of each window, in the order of pages and of the windows in a page, shape ``(w,)``.
-        user: Best matches in the user's side of each window, shape ``(w, q)``.
-        agent: Best matches in the assistant's side, shape ``(w, q)``.
+        seqs: The page of each window, shape ``(w,)``. Windows are ordered by page, then by their position in the page.
+        user: Best matches in the user's text of each window, shape ``(w, q)``.
+        agent: Best matches in the assistant's text of each window, shape ``(w, q)``.
     """
 
     seqs: NDArray[np.int64]
@@ -46,8 +50,8 @@ class Similarities:
     """The similarity of each page to a query, from 0 to 1.
 
     Attributes:
-        best: Similarity of its best window, shape ``(n,)``.
-        first: Similarity of its first window, shape ``(n,)``.
+        best: Similarity of the page's best window, shape ``(n,)``.
+        first: Similarity of the page's first window, shape ``(n,)``.
         best_part: Position of the best window in the page, shape ``(n,)``; -1 for a page without token vectors.
     """
 
@@ -57,12 +61,12 @@ class Similarities:
 
 
 def match_tokens(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None) -> TokenMatches:
-    """Return the best matches of a query's tokens in each window.
+    """Return, for each window, the best match of each query token.
 
     Args:
-        tokens: The query's token vectors, unit length, shape ``(q, m)``.
-        rows: Token vectors of the candidates' windows.
-        side: The side that the query names; None if it names none.
+        tokens: Token vectors of the query, unit length, shape ``(q, m)``.
+        rows: Token vectors of the windows of all candidate pages.
+        side: The side of the dialogue that the query names; None if it names neither.
     """
     counts = rows.counts.ravel()
     best = np.zeros((len(counts), len(tokens)), dtype=np.float32)
@@ -89,18 +93,19 @@ def maxsim(
     sessions: NDArray[np.int64],
     windows: NDArray[np.int64],
 ) -> Similarities:
-    """Return the similarity of each candidate to a query: the weighted mean of the best matches of the query's tokens.
+    """Return the similarity of each candidate page to a query.
 
-    A match may be the page's own or a neighbour's. A neighbour's match counts less with its distance, and with the
-    length of the page, because a long page is understood without its neighbours.
+    The similarity is the weighted mean of the best matches of all query tokens. A match may be on the page itself or on
+    a neighbouring page. A neighbour's match counts less the more distant the neighbour is. It also counts less if the
+    page itself is long, because a long page is understood without its neighbours.
 
     Args:
         matches: Matches of windows; windows of pages that are not candidates are ignored.
-        weights: Weights of the query's tokens, at least one above 0, shape ``(q,)``.
-        side: The side that the query names; None if it names none.
-        seqs: The candidates, ascending, shape ``(n,)``.
-        sessions: Their sessions, shape ``(n,)``.
-        windows: Their numbers of windows, at least 1, shape ``(n,)``.
+        weights: Weight of each query token, shape ``(q,)``; at least one must be above 0.
+        side: The side of the dialogue that the query names; None if it names neither.
+        seqs: The candidate pages, ascending, shape ``(n,)``.
+        sessions: Session of each candidate, shape ``(n,)``.
+        windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
     """
     is_candidate = np.isin(matches.seqs, seqs)
     if not is_candidate.all():
@@ -130,7 +135,7 @@ def _by_page(similarities: NDArray[np.float64], places: NDArray[np.int64], count
 
 
 def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Matches:
-    """Return the best weighted match among the neighbours of each candidate that are candidates too."""
+    """Return, for each candidate, the best weighted match of each query token in neighbouring candidates."""
     lent = np.zeros_like(of_page)
     for apart, share in NEIGHBOURS.items():
         earlier = np.searchsorted(seqs, seqs - apart)

@@ -1,4 +1,4 @@
-"""The page index: one user's page vectors in RAM."""
+"""The page index: the vectors of one user's pages, in RAM."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import PageVectors
 
-# Windows that are read at once: few enough not to delay a query noticeably.
+# Number of windows that are read at once. It is small enough not to delay a query noticeably.
 LOAD_WINDOWS = 2_000
 # A window's number in the index consists of its page's ``seq`` and, in the low bits, its position in the page.
 PART_BITS = 16
@@ -20,11 +20,11 @@ PART_BITS = 16
 
 @dataclass(frozen=True, slots=True)
 class WindowMatch:
-    """How near a page's windows are to a query.
+    """The similarity of a page's windows to a query.
 
     Attributes:
-        first: Cosine of the first window, which contains the beginning of the page and so most of the user's words.
-        best: Cosine of the nearest window.
+        first: Cosine of the first window. It contains the beginning of the page, and so most of the user's words.
+        best: Cosine of the window nearest to the query.
         best_part: Position of the nearest window in the page, from 0.
     """
 
@@ -34,10 +34,10 @@ class WindowMatch:
 
 
 class PageIndex:
-    """Semantic search for windows of pages, empty until it is loaded.
+    """A vector index of the windows of one user's pages. It is empty until `load` has finished.
 
     Args:
-        store: The source of the vectors.
+        store: The store from which the vectors are read.
         dimension: Length of every vector.
     """
 
@@ -49,18 +49,19 @@ class PageIndex:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether `load` is complete."""
+        """Whether `load` has finished."""
         return self._index is not None
 
     @property
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing to do."""
+        """Whether a call of `settle` would change nothing."""
         return self._index is None or self._index.is_settled
 
     async def load(self, give_way: Callable[[], Awaitable[None]]) -> None:
-        """Read all vectors from the store, in blocks; the caller applies later changes afterwards.
+        """Read all vectors from the store, in blocks.
 
-        ``give_way`` is awaited before each block.
+        Afterwards, the caller must pass the pages that changed in the meantime to `apply`. ``give_way`` is awaited
+        before each block is read.
         """
         index = AdaptiveIndex(self._dimension)
         after = 0
@@ -72,7 +73,7 @@ class PageIndex:
         self._index = index
 
     async def apply(self, pages: Sequence[int]) -> None:
-        """Replace the vectors of pages with those in the store; does nothing before `load`."""
+        """Replace the vectors of the given pages with those in the store. Does nothing before `load` has finished."""
         if self._index is not None and pages:
             block = await self._store.page_vectors(pages)
             known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
@@ -81,19 +82,22 @@ class PageIndex:
             self._put(self._index, block)
 
     async def settle(self) -> None:
-        """Optimise the index for its size, in a thread."""
+        """Switch to approximate search if the index is too large for exact search. The work runs in a thread."""
         if self._index is not None:
             await anyio.to_thread.run_sync(self._index.settle)
 
     def nearest(self, query: Vector, k: int) -> NDArray[np.int64]:
-        """Return the pages of the ``k`` windows nearest to a query, best first; a page can occur several times."""
+        """Return the pages of the ``k`` windows nearest to a query, best first; a page can occur several times.
+
+        The result is empty until `load` has finished.
+        """
         if self._index is None:
             return np.empty(0, dtype=np.int64)
         rows, _ = self._index.search(query, k)
         return rows >> PART_BITS
 
     def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return how near each page is to a query; pages without windows are omitted."""
+        """Return the similarity of each page to a query, by the page's ``seq``. Pages without vectors are omitted."""
         found = [(seq, parts) for seq in seqs if (parts := self._parts.get(seq))]
         if self._index is None or not found:
             return {}
@@ -109,7 +113,7 @@ class PageIndex:
         return matches
 
     def _put(self, index: AdaptiveIndex, block: PageVectors) -> None:
-        """Add the windows of pages that are not in the index."""
+        """Add the windows of pages that are not in the index yet."""
         if not len(block.seqs):
             return
         pages, firsts, counts = np.unique(block.seqs, return_index=True, return_counts=True)

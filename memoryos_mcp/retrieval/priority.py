@@ -1,4 +1,4 @@
-"""Query priority: the loading of a user's vectors pauses while a query is answered."""
+"""Query priority: the loading of a user's vectors pauses while a query of that user is being answered."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ PAUSE_LIMIT_S = 1.0
 
 
 class QueryPriority:
-    """Records whether a query of one user is being answered. Retrieval and loading share it."""
+    """Pauses the loading of one user's vectors during queries. Retrieval and loading share one instance."""
 
     def __init__(self) -> None:
         self._queries = 0
@@ -19,7 +19,7 @@ class QueryPriority:
 
     @contextmanager
     def querying(self) -> Iterator[None]:
-        """Pause loads while a query is answered."""
+        """Return a context manager that pauses the loading of vectors while its ``with`` block answers a query."""
         self._queries += 1
         self._is_quiet.clear()
         try:
@@ -30,9 +30,10 @@ class QueryPriority:
                 self._is_quiet.set()
 
     def pauses(self) -> Callable[[], Awaitable[None]]:
-        """Return a function for one load to await before each block: it returns when no query is being answered.
+        """Return a function to await before each block of vectors is read. It returns when no query is being answered.
 
-        The total pause is limited, so that many queries cannot block a load.
+        Call this method once for each load of the vectors. The pauses of one load take at most `PAUSE_LIMIT_S` in
+        total, so that many queries cannot prevent the load.
         """
         left_s = PAUSE_LIMIT_S
 

@@ -1,4 +1,4 @@
-"""Query parsing: the names, words and numbers in a query, before the store is searched."""
+"""Query parsing: finds out what a query asks for, and weights its words."""
 
 import math
 import re
@@ -17,16 +17,17 @@ from memoryos_mcp.storage.values import TermStats
 from memoryos_mcp.text.addressees import places, without
 from memoryos_mcp.text.terms import is_content, spans, stop_words
 
-# Weight of a stop word, which distinguishes "when" from "where": about that of a word on half of the pages.
+# Weight of a stop word. It is not 0, so that "when" differs from "where". A word on half of the pages weighs about as
+# much.
 COMMON_WEIGHT = 0.8
-# Exponent of a word's rarity, below 1 so that the rarest word of a query does not decide alone.
+# Exponent of a word's rarity. It is below 1, so that the rarest word of a query is not the only one that matters.
 RARITY_POWER = 0.75
 # Only the start of a long query is used: the model reads 254 tokens, and the word index reads 64 words.
 PARSED_CHARS = 4_096
 
-# The text between two names in "Ada and Ben".
+# The text between the two names in "Ada and Ben".
 _CONJUNCTION = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
-# Words that ask for several memories, such as a list, a number or a comparison, in the languages of `query_time`.
+# Words that ask for several memories, as for a list, a count or a comparison, in the languages of `query_time`.
 _SEVERAL = re.compile(
     r"\b(?:in (?:what |which |the )?(?:\w+ )?order|order in which|list|sequence|timeline|chronolog\w*|how many|total|"
     r"all|every|across|over time|throughout|several|different|various|compar\w*|"
@@ -40,7 +41,7 @@ _SEVERAL = re.compile(
 
 
 class Side(StrEnum):
-    """A side of the dialogue."""
+    """A side of the dialogue: the user or the assistant."""
 
     USER = "user"
     AGENT = "assistant"
@@ -51,16 +52,16 @@ class ParsedQuery:
     """A parsed query.
 
     Attributes:
-        subject: Its text without the names of the user and the assistant.
-        side: The side whose words it asks for; None if it names neither.
-        counts: Its words, with the number of pages that contain each.
-        pages: Approximate number of all pages.
-        times: The time spans in its text.
-        is_for_several: Whether it asks for several memories, which are usually in different sessions.
-        embedded: The subject's vectors; None for keyword search only.
-        weights: Weights of the subject's tokens, shape ``(n,)``; empty without vectors.
-        user_called: The assistant's most frequent name for the user; None without one.
-        agent_called: The user's most frequent name for the assistant; None without one.
+        subject: The query without the names of the user and the assistant.
+        side: The side of the dialogue whose words the query asks for; None for no side in particular.
+        counts: The words of the query, each with the number of pages that contain it.
+        pages: Approximate number of pages in the memory.
+        times: The time spans in the query.
+        is_for_several: Whether the query asks for several memories, which are usually in different sessions.
+        embedded: Vectors of the subject; None if only keywords are searched.
+        weights: Weight of each token of the subject, shape ``(n,)``; empty if there are no vectors.
+        user_called: The name that the assistant uses most often for the user; None if no name is known.
+        agent_called: The name that the user uses most often for the assistant; None if no name is known.
     """
 
     subject: str
@@ -76,19 +77,23 @@ class ParsedQuery:
 
 
 def normalised(query: str) -> str:
-    """Return the start of a query, normalised (NFKC) for the comparison of words."""
+    """Return the first `PARSED_CHARS` characters of a query, normalised (NFKC) so that words can be compared."""
     return unicodedata.normalize("NFKC", query[:PARSED_CHARS])[:PARSED_CHARS]
 
 
 def subject_of(query: str, stats: TermStats) -> str:
-    """Return a query without the names of the two sides, which pages of their dialogue rarely contain."""
+    """Return a query without the names of the user and the assistant.
+
+    Speakers rarely use their own names, so these names are poor search terms.
+    """
     return without(query, stats.user_names | stats.agent_names)
 
 
 def side_of(query: str, stats: TermStats) -> Side | None:
-    """Return the side whose words a query asks for: the first one that it names, as in "What did Ada tell Ben?".
+    """Return the side of the dialogue whose words a query asks for, if any.
 
-    None if it names neither, or both together, as in "Where did Ada and Ben meet?".
+    It is the first side that the query names, as in "What did Ada tell Ben?". The result is None if the query names
+    neither side, or both together, as in "Where did Ada and Ben meet?".
     """
     sides = dict.fromkeys(stats.agent_names, Side.AGENT) | dict.fromkeys(stats.user_names, Side.USER)
     named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]
@@ -99,22 +104,23 @@ def side_of(query: str, stats: TermStats) -> Side | None:
 
 
 def asks_for_several(query: str) -> bool:
-    """Return whether a query asks for several memories, as for an order of events, a number or a comparison."""
+    """Return whether a query asks for several memories: for a list, an order of events, a count or a comparison."""
     return _SEVERAL.search(query) is not None
 
 
 def token_weights(
     subject: str, tokens: Sequence[tuple[int, int]], counts: Mapping[str, int], pages: int
 ) -> NDArray[np.float64]:
-    """Return the weights of a query's tokens: a power of the rarity of the token's word, shape ``(n,)``.
+    """Return the weight of each token of a query, shape ``(n,)``.
 
-    Punctuation has weight 0.
+    A token has the weight of its word: a power of the word's rarity, or `COMMON_WEIGHT` for a stop word. Punctuation
+    has weight 0. If no token has a weight, all weights are 1.
 
     Args:
         subject: The query, normalised.
-        tokens: Start and end of each token in it.
-        counts: The number of pages that contain each of its words.
-        pages: The number of all pages.
+        tokens: Start and end of each token in ``subject``.
+        counts: The words of the query, each with the number of pages that contain it.
+        pages: Number of pages in the memory.
     """
     by_char, stops = np.zeros(len(subject) + 1), stop_words(subject)
     for start, end, word in spans(subject):
@@ -126,8 +132,8 @@ def token_weights(
 
 
 def rarity(count: int, pages: int) -> float:
-    """Return BM25's inverse page frequency of a word on ``count`` of ``pages`` pages.
+    """Return the rarity of a word that occurs on ``count`` of ``pages`` pages: BM25's inverse document frequency.
 
-    The formula is ``ln(1 + (N - df + 0.5) / (df + 0.5))``.
+    The formula is ``ln(1 + (N - df + 0.5) / (df + 0.5))``, where ``N`` is ``pages`` and ``df`` is ``count``.
     """
     return math.log(1 + (max(pages - count, 0) + 0.5) / (count + 0.5))

@@ -1,4 +1,4 @@
-"""The query cache: vectors of recent queries, because agents often repeat short queries."""
+"""The query cache: keeps the vectors of recent queries, because agents often repeat short queries."""
 
 from collections import OrderedDict
 
@@ -10,22 +10,25 @@ CACHED_QUERY_CHARS = 200
 
 
 class QueryCache:
-    """The vectors of one user's most recent short queries, for use from one event loop.
+    """A cache for the vectors of one user's most recent short queries. Use it from one event loop only.
 
-    Users do not share a cache, because response times would reveal the queries of another user.
+    Users do not share a cache, because response times would then reveal the queries of another user.
     """
 
     def __init__(self) -> None:
         self._recent: OrderedDict[str, EmbeddedQuery] = OrderedDict()
 
     def get(self, query: str) -> EmbeddedQuery | None:
-        """Return a query's vectors if they are cached."""
+        """Return the cached vectors of a query; None if the query is not in the cache."""
         if (found := self._recent.get(query)) is not None:
             self._recent.move_to_end(query)
         return found
 
     def put(self, query: str, embedded: EmbeddedQuery) -> None:
-        """Cache a query's vectors if it is short, and drop the least recently used ones."""
+        """Cache the vectors of a query if the query is short.
+
+        If the cache is full, the least recently used query is removed.
+        """
         if len(query) <= CACHED_QUERY_CHARS:
             self._recent[query] = embedded
             self._recent.move_to_end(query)

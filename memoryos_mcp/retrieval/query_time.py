@@ -1,7 +1,7 @@
-"""Query time: the time spans in a query, such as "last May", and the nearness of pages to them.
+"""Query time: finds time spans such as "last May" in a query, and rates how near a page is to them.
 
-Patterns from the data of dateparser find time phrases in twelve languages, and dateparser parses them. It is imported
-by the first query.
+The time phrases are found in twelve languages, by patterns made from dateparser's data. Then dateparser parses the
+phrases. It is imported when the first query is parsed.
 """
 
 import re
@@ -17,19 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ko", "ar")
-# Only this many characters of a query are searched for time phrases; a longer text is probably pasted.
+# Only this many characters of a query are searched for time phrases. The rest of a longer query is probably pasted.
 QUERY_MAX_CHARS = 1_000
 SPANS_MAX = 4
 EARLIEST_YEAR, LATEST_YEAR = 1900, 2100
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - days are those of the user's zone
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - days are in the user's time zone
 
 _MONTHS = "january february march april may june july august september october november december".split()
-# The keys of dateparser's data for relative phrases about the past or present: days, weeks, months and years.
+# Keys in dateparser's data for relative phrases about past or present days, weeks, months and years.
 _RELATIVE = re.compile(
     r"(?:[0-9]+|\\1) (?:day|week|month|year)s? ago|(?:last|this) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
 )
-# English months that are also other words. They count if they have a capital, a number, or a word such as "in" before.
+# English months that are also other words. They count as months if they begin with a capital letter, are next to a
+# number, or follow a word such as "in".
 _AMBIGUOUS = frozenset({"may", "march", "august"})
 _BEFORE_MONTH = r"(?:in|of|on|last|this|since|until|till|by|during|early|late|mid|around|from|to)\s+"
 _YEAR = r"(?:19|20)\d\d"
@@ -55,7 +56,8 @@ class Unit(StrEnum):
     YEAR = "year"
 
 
-# Nearness of a page within a span, and its share for a page in the days after it, when people talk about events.
+# Nearness of a page within a span, by the span's unit. In the days after a span, people still talk about its events. A
+# page from these days gets a share of the nearness.
 _WITHIN = {Unit.DAY: 2.0, Unit.WEEK: 1.5, Unit.MONTH: 1.0, Unit.YEAR: 0.3}
 _AFTER_SHARE = 0.5
 _AFTER_DAYS = {Unit.DAY: 7, Unit.WEEK: 7, Unit.MONTH: 15, Unit.YEAR: 0}
@@ -66,10 +68,10 @@ class Span:
     """A time span in a query.
 
     Attributes:
-        begin: Its first day, without a zone.
-        days: Its number of days.
-        unit: The unit in which it is expressed.
-        recurs: Whether it has no year, so that it means every year.
+        begin: First day of the span, a datetime without a time zone.
+        days: Number of days in the span.
+        unit: The unit in which the query expresses the span.
+        recurs: Whether the span has no year, so that it means this span in every year.
     """
 
     begin: datetime
@@ -78,14 +80,17 @@ class Span:
     recurs: bool
 
     def __str__(self) -> str:
-        """Return its first and last day, without the year if it recurs."""
+        """Return the first and the last day of the span as text, without the year if the span recurs."""
         form = "%m-%d" if self.recurs else "%Y-%m-%d"
         first, last = (day.strftime(form) for day in (self.begin, self.begin + timedelta(days=self.days - 1)))
         return first if self.days == 1 else f"{first} to {last}"
 
 
 def time_spans(query: str, now: datetime) -> list[Span]:
-    """Return the distinct time spans in a query, at most `SPANS_MAX`; ``now`` is in the user's zone."""
+    """Return the distinct time spans in a query, at most `SPANS_MAX`.
+
+    ``now`` is the current time in the user's time zone.
+    """
     text = query[:QUERY_MAX_CHARS]
     found: dict[Span, None] = {}
     taken: list[tuple[int, int]] = []
@@ -102,10 +107,11 @@ def time_spans(query: str, now: datetime) -> list[Span]:
 
 
 def nearness(spans: Sequence[Span], days: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the nearness of each day to the spans, from 0 to 2, shape ``(n,)``.
+    """Return how near each day is to the closest of the time spans, from 0 (far) to 2, shape ``(n,)``.
 
-    A day within a span counts in full, a day shortly after it by half. Other days in the month of a one-day span count
-    a little. ``days`` are in days since 1970, shape ``(n,)``.
+    The nearness of a day within a span depends on the span's unit. A day shortly after a span has half of this
+    nearness. If the span is a single day, other days of its month have a small nearness. ``days`` are numbers of days
+    since 1970-01-01, shape ``(n,)``.
     """
     worth = {day: max((_near(span, day) for span in spans), default=0.0) for day in set(days.tolist())}
     return np.array([worth[day] for day in days.tolist()], dtype=np.float64)
@@ -137,7 +143,7 @@ def _begins(span: Span, day: datetime) -> Iterator[datetime]:
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield start and end of each time phrase, its text for the parser, and its language."""
+    """Yield each time phrase in a text: its start, its end, the phrase to parse, and its language code."""
     for match in _ISO.finditer(text):
         yield match.start(), match.end(), match[0], "en"
     for match in _AGO.finditer(text):
@@ -151,7 +157,7 @@ def _phrases(text: str) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _is_date(match: re.Match[str]) -> bool:
-    """Return whether a match is a date: in "I may march", neither word is."""
+    """Return whether a match is a date. In "I may march", for example, neither "may" nor "march" is a date."""
     phrase = match["phrase"]
     return phrase.lower() not in _AMBIGUOUS or phrase[0].isupper() or bool(match["before"])
 
@@ -167,12 +173,12 @@ def _data(language: str) -> dict[str, Any]:
 
 
 def _pattern(data: dict[str, Any], language: str) -> re.Pattern[str]:
-    """Return the pattern of a language's months, with or without day and year, and of phrases such as "yesterday"."""
+    """Return a pattern for one language that matches dates with a month's name and phrases such as "yesterday"."""
     named = [(name, month) for month in _MONTHS for name in data[month]]
     full = [
         re.escape(name) for name, _ in named if len(name) > 3 or not name.isascii() or name in {"may", "mai", "mei"}
     ]
-    # "Dec" is a month only beside a number. Short names in other languages may be English words, as in "set 5 alarms".
+    # "Dec" is a month only next to a number. Short names in other languages may be English words, as in "set 5 alarms".
     short = [re.escape(name) for name, _ in named if len(name) <= 3 and language == "en"]
     relative = [
         re.escape(words)

@@ -1,4 +1,4 @@
-"""Ranking: orders candidates by the weighted sum of their signals. A recipe contains the weights."""
+"""Ranking: orders candidates by the weighted sum of their signals. A recipe defines the weights."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,26 +11,26 @@ from memoryos_mcp.retrieval.signals import Mask, Scores, z_scores
 
 # Signals that are not scaled; all others become z-scores over the candidates of a query.
 ABSOLUTE_SIGNALS = frozenset({"time"})
-# Signals of neighbouring pages, which are divided by the number of windows of a page: a short turn depends on its
-# context, a long one does not.
+# Signals of neighbouring pages. They are divided by the number of windows of the page, because a short turn depends on
+# its context and a long turn does not.
 CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
 # Maximum distance in pages for ``words_nearby``.
 NEIGHBOURHOOD_PAGES = 8
 # If a query asks for several memories, a page loses this score for each better page of the same session.
 SPREAD = 0.8
-# Pages below this share of the best score are omitted, but at least `CUT_KEEPS` are returned.
+# Pages below this share of the best score are omitted, but at least `CUT_KEEPS` pages are returned.
 CUT_SHARE = 0.15
 CUT_KEEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The signals of a ranking and their weights.
+    """The signals that a ranking uses, and their weights.
 
     Attributes:
-        name: Its name and version; the version changes with the weights or signals.
-        weights: The weight of each signal. ``benchmarks.tune`` learns them on chats between people, with short turns,
-            and on dialogues with an assistant, with long ones.
+        name: Name and version of the recipe. The version changes when the weights or signals change.
+        weights: Weight of each signal. ``benchmarks.tune`` learns the weights from chats between people, which have
+            short turns, and from dialogues with an assistant, which have long turns.
         is_absolute: Whether signals are used without scaling.
     """
 
@@ -78,7 +78,7 @@ WORDS = Recipe(
         "time": 3.6,
     },
 )
-# Facts use unscaled signals, so that scores of separate rankings are comparable.
+# The signals of facts are not scaled, so that scores from different rankings are comparable.
 FACTS = Recipe("facts/1", {"words": 1.0, "meaning": 1.0, "time": 0.5}, is_absolute=True)
 
 
@@ -87,7 +87,7 @@ class Ranked:
     """A ranked candidate.
 
     Attributes:
-        score: Weighted sum of the signals, higher is better; comparable within one query only.
+        score: Weighted sum of the signals; higher is better. Only scores of the same query can be compared.
         shares: The contribution of each signal to the score.
     """
 
@@ -105,17 +105,17 @@ def rank(
     limit: int,
     apart: NDArray[np.int64] | None = None,
 ) -> list[Ranked]:
-    """Return the best candidates, best first, the newer page first among equals.
+    """Return the best candidates, best first. If two have the same score, the newer page comes first.
 
     Args:
         recipe: The weights of the signals.
         seqs: The candidates, shape ``(n,)``.
         signals: The raw values of each signal, shape ``(n,)``; signals that are not in the recipe are ignored.
         windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
-        eligible: Which candidates may be returned, shape ``(n,)``; the others only affect the scaling.
+        eligible: Whether each candidate may be returned, shape ``(n,)``. The others only affect the scaling.
         limit: Maximum number of results.
-        apart: The group of each candidate, shape ``(n,)``, if results should be from different groups. A candidate
-            loses `SPREAD` for each better one of its group; this is the share ``spread``.
+        apart: The group of each candidate, shape ``(n,)``, if the results should be from different groups. A candidate
+            loses `SPREAD` for each better candidate in its group. This loss is in `Ranked.shares` under ``spread``.
     """
     shares = {
         name: recipe.weights[name] * (signals[name] if recipe.is_absolute else scaled(name, signals[name], windows))
@@ -140,11 +140,11 @@ def rank(
 
 
 def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
-    """Return the candidates without those far below the best.
+    """Return the candidates without those that score far below the best candidate.
 
     Args:
         ranked: The candidates, best first.
-        extra: Pages that do not count towards the minimum of `CUT_KEEPS`.
+        extra: The ``seq`` of pages that do not count towards the `CUT_KEEPS` pages that are always returned.
     """
     scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
     least = CUT_SHARE * max(scores, default=0.0)
@@ -158,7 +158,10 @@ def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list
 def _spread(
     places: NDArray[np.int64], totals: Scores, apart: NDArray[np.int64], limit: int
 ) -> tuple[NDArray[np.int64], Scores]:
-    """Return the chosen places in order, and the change of each candidate's score, at most 0."""
+    """Choose the best candidates, preferably from different groups.
+
+    Return the positions of the chosen candidates, best first, and the change of each candidate's score, 0 or negative.
+    """
     taken: list[int] = []
     cost = np.zeros_like(totals)
     left = places.tolist()
@@ -172,7 +175,7 @@ def _spread(
 
 
 def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
-    """Return a signal's scaled values, which the weights apply to."""
+    """Return the values of a signal after scaling. The signal's weight applies to the scaled values."""
     if name in ABSOLUTE_SIGNALS:
         return values
     return z_scores(values) / windows if name in CONTEXT_SIGNALS else z_scores(values)

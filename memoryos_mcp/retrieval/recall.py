@@ -1,4 +1,4 @@
-"""The result of a retrieval."""
+"""The result of a retrieval: the class `Recall` and its parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,15 +14,15 @@ from memoryos_mcp.text.addressees import NAMELESS, Speakers
 
 @dataclass(frozen=True, slots=True)
 class RecalledPage:
-    """A page with the text that fits the budget.
+    """A page in a result, with as much of its text as fits the budget.
 
     Attributes:
-        quote: Its text, whole or in excerpts.
-        score: Its score in this query; None for a short-term page, which is included regardless of its score.
+        quote: Text of the page, in full or as an excerpt.
+        score: Score of the page for the query; None for a short-term page, which is included regardless of its score.
         shares: The contribution of each signal to the score.
-        notes: The caller's meta data, JSON; None if there are none or they do not fit.
-        segment: Its topic; None until it is consolidated, or if the topic is archived.
-        span: The character range of its text that is nearest to the query, if known.
+        notes: The caller's metadata as JSON; None if there is none or it does not fit.
+        segment: Topic of the page; None if the page is not consolidated yet, or if the topic is archived.
+        span: Character range of the page's text that is nearest to the query; None if unknown.
     """
 
     page: Page
@@ -36,7 +36,7 @@ class RecalledPage:
 
 @dataclass(frozen=True, slots=True)
 class RecalledFact:
-    """A fact with its score in this query."""
+    """A fact with its score for the query."""
 
     fact: Fact
     score: float
@@ -44,14 +44,14 @@ class RecalledFact:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Numbers of memories that did not fit into the token budget.
+    """Counts of the memories that did not fit into the token budget.
 
     Attributes:
-        pages: Pages that were omitted.
-        excerpts: Pages of which only parts are included.
-        facts: Facts and wishes that were omitted.
-        traits: Relevant traits that were omitted.
-        max_tokens: A budget with which everything fits.
+        pages: Number of omitted pages.
+        excerpts: Number of pages that are included only in part.
+        facts: Number of omitted facts and wishes.
+        traits: Number of omitted traits that are relevant to the query.
+        max_tokens: A token budget that is large enough for everything.
     """
 
     pages: int
@@ -63,22 +63,22 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The result of one query over all three tiers.
+    """The result of one query in all three tiers.
 
     Attributes:
         short_term: The newest pages that fit the budget, oldest first.
-        pages: Pages of any tier, best first, without those in ``short_term``.
-        segments: The topics of these pages with their heat, in the order of their best page.
-        user_facts: Facts about the user, best first; ranked together with those about the assistant.
-        traits: Traits relevant to the query, those with the most evidence first.
+        pages: Pages of any tier, best first. Pages in ``short_term`` are not repeated.
+        segments: Topics of ``pages``, each with its heat, in the order of their best page.
+        user_facts: Facts about the user, best first. Their scores are comparable with those of ``assistant_facts``.
+        traits: Traits relevant to the query; traits with the most evidence come first.
         asked: The parsed query.
-        is_semantic: Whether vectors were compared; False for keyword search only.
+        is_semantic: Whether vectors were compared; False if only keywords were searched.
         recipe: Name and version of the ranking.
-        tokens: Size of the result as text, at four bytes per token.
-        wishes: The user's preferences for every answer, newest first; they do not depend on the query.
-        speakers: The names of both sides.
-        has_topics: Whether there is room for a line about each topic.
-        left_out: Numbers of omitted memories; None if everything fits.
+        tokens: Number of tokens in the result as text, at four bytes per token.
+        wishes: The user's preferences for every answer, newest first. They do not depend on the query.
+        speakers: The names of the user and the assistant.
+        has_topics: Whether there is room for a heading for each topic.
+        left_out: Counts of the omitted memories; None if everything fits.
     """
 
     short_term: Sequence[RecalledPage]

@@ -1,7 +1,7 @@
-"""Rendering: the result of a retrieval as text, for the tool's result and for the prompt of a response.
+"""Rendering: turns the result of a retrieval into text for tool results and for LLM prompts.
 
-`fitting` charges the token budget with the size of these lines, by `line_bytes`, so no text exceeds its budget. In a
-prompt, pages have no ids, and the newest ones are shown as a conversation.
+`fitting` subtracts the size of each line (`line_bytes`) from the token budget, so the text never exceeds the budget. In
+a prompt, pages have no ids, and the newest pages are shown as a conversation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ UNFILED = "# Without a topic yet"
 
 
 def recall_text(recall: "Recall", manner: Iterable[str] = ()) -> str:
-    """Return a retrieval as a tool's text, after the lines ``manner`` from `manner_lines`."""
+    """Return the result of a retrieval as text for a tool result, after the lines in ``manner``."""
     body = recall_lines(recall, recall.short_term, NEWEST, has_ids=True)
     if not body and recall.left_out is None:
         body = [NOTHING]
@@ -40,7 +40,7 @@ def recall_text(recall: "Recall", manner: Iterable[str] = ()) -> str:
 
 
 def recall_lines(recall: "Recall", newest: Sequence["RecalledPage"], title: str, *, has_ids: bool) -> list[str]:
-    """Return the memories as lines: wishes, traits, facts, found pages, then the ``newest`` pages under ``title``."""
+    """Return the memories as lines: wishes, traits, facts, found pages, and the ``newest`` pages under ``title``."""
     found = [
         line
         for topic, pages in grouped(recall.pages, has_topics=recall.has_topics)
@@ -57,12 +57,12 @@ def recall_lines(recall: "Recall", newest: Sequence["RecalledPage"], title: str,
 
 
 def framed(lines: Iterable[str]) -> list[str]:
-    """Return lines between delimiters, with a note that they are information."""
+    """Return the lines between delimiters, after a note that they are information and not instructions."""
     return [MARKED, delimited(lines)]
 
 
 def manner_lines(relationship: str, style_hint: str) -> list[str]:
-    """Return the lines that request a manner of answer; an empty argument gets no line."""
+    """Return lines that ask the assistant to answer in a role and a style; there is no line for an empty argument."""
     lines = []
     if relationship:
         lines.append(f"Answer as the user's {one_line(relationship)}.")
@@ -72,36 +72,36 @@ def manner_lines(relationship: str, style_hint: str) -> list[str]:
 
 
 def section(title: str, lines: Iterable[str]) -> list[str]:
-    """Return lines under a title; without lines, there is no title."""
+    """Return the title and the lines of a section; without lines, the result is empty."""
     body = list(lines)
     return [title_line(title), *body] if body else []
 
 
 def title_line(title: str) -> str:
-    """Return the first line of a section."""
+    """Return the title of a section as a line."""
     return f"## {title}"
 
 
 def trait_line(trait: Trait) -> str:
-    """Return a trait as a line of a list."""
+    """Return a trait as a list item."""
     return f"- {trait_text(trait)}"
 
 
 def fact_lines(facts: Iterable["RecalledFact"]) -> list[str]:
-    """Return facts as lines of a list."""
+    """Return facts as list items."""
     return [fact_line(recalled.fact) for recalled in facts]
 
 
 def fact_line(fact: Fact) -> str:
-    """Return a fact as a line of a list, with its period."""
+    """Return a fact as a list item, including the period in which it is valid."""
     return f"- {one_line(fact.text)} ({period(fact)})"
 
 
 def period(fact: Fact) -> str:
-    """Return the validity of a fact as text: ``2019``, ``from 2019 to 2024`` or ``until 2024``.
+    """Return the period in which a fact is valid, such as ``2019``, ``from 2019 to 2024`` or ``until 2024``.
 
-    Without an end, it is the stated beginning, or the day on which the fact was said. If beginning and end are the same
-    date, it is that date alone.
+    If the end is unknown, return only the beginning: the stated date, or the day on which the fact was said. If the
+    stated beginning and end are the same, return this date.
     """
     begin = fact.said_since or f"{fact.valid_from:%Y-%m-%d}"
     end = fact.said_until or (f"{fact.valid_until:%Y-%m-%d}" if fact.valid_until is not None else None)
@@ -113,9 +113,9 @@ def period(fact: Fact) -> str:
 def grouped(
     pages: Sequence["RecalledPage"], *, has_topics: bool
 ) -> list[tuple[Sequence[str], Sequence["RecalledPage"]]]:
-    """Return the pages of each topic with its line, topics in the order of their best page.
+    """Return the pages grouped by topic, each group with its heading lines. Topics are in the order of their best page.
 
-    Without ``has_topics``, all pages are in one group without a line.
+    If ``has_topics`` is False, all pages are in one group without a heading.
     """
     if not has_topics:
         return [((), pages)]
@@ -131,7 +131,7 @@ def grouped(
 
 
 def page_line(recalled: "RecalledPage", speakers: Speakers, *, has_ids: bool = True) -> str:
-    """Return a page as text: its head, both sides, and the caller's notes."""
+    """Return a page as text: its head, the text of the user and of the assistant, and the caller's notes."""
     page, text = recalled.page, recalled.quote
     marks = [f"{page.occurred_at:%Y-%m-%d %H:%M}", page.page_id if has_ids else None]
     marks += page_marks(page, is_excerpt=text.is_excerpt)
@@ -140,31 +140,34 @@ def page_line(recalled: "RecalledPage", speakers: Speakers, *, has_ids: bool = T
 
 
 def notes_line(notes: str) -> str:
-    """Return the caller's notes on a page as a line."""
+    """Return the caller's notes about a page as one line."""
     return f"Notes: {one_line(notes)}"
 
 
 def page_text(
     user_input: str, agent_response: str, marks: Iterable[str | None], source: str, speakers: Speakers = NAMELESS
 ) -> str:
-    """Return a page as text: its head and both sides. Speakers are named only for text from a conversation."""
+    """Return a page as text: its head, and the text of the user and of the assistant.
+
+    The text has the names of the speakers only if ``source`` is a conversation.
+    """
     is_said = source == Source.CONVERSATION
     sides = ((speakers.user_label, user_input), (speakers.agent_label, agent_response))
     return "\n".join([head(*marks), *(quoted(text, f"{who}: " if is_said else "") for who, text in sides if text)])
 
 
 def head(*marks: str | None) -> str:
-    """Return the first line of a memory, in a form that stored text cannot imitate."""
+    """Return the head of a memory: its first line, with ``marks`` in brackets. Stored text cannot imitate this line."""
     return f"[{', '.join(one_line(mark) for mark in marks if mark)}]"
 
 
 def left_out_line(left_out: "LeftOut") -> str:
-    """Return the text about omitted memories, with the budget that includes all."""
+    """Return a line that says what was omitted for the budget, and which budget includes everything."""
     return f"{left_out_text(left_out)}; pass max_tokens={left_out.max_tokens} for all."
 
 
 def left_out_text(left_out: "LeftOut") -> str:
-    """Return the text about omitted memories."""
+    """Return a text that says how many memories were omitted for the budget."""
     counts = {"page": left_out.pages, "fact": left_out.facts, "trait": left_out.traits}
     told = [amount(count, noun) for noun, count in counts.items() if count]
     if left_out.excerpts:
@@ -173,5 +176,5 @@ def left_out_text(left_out: "LeftOut") -> str:
 
 
 def line_bytes(*lines: str) -> int:
-    """Return the size of lines, including line ends, in bytes of UTF-8."""
+    """Return the size of the lines in UTF-8 bytes, including line ends."""
     return sum(len(disarmed(line).encode("utf-8", "replace")) + 1 for line in lines)

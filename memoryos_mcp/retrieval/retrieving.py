@@ -1,4 +1,4 @@
-"""Retrieving: finds candidates by words and by vectors, ranks them together, and fits them to a token budget."""
+"""Retrieving: finds candidate pages by keywords and vectors, ranks them, and fits the best into a token budget."""
 
 import asyncio
 import heapq
@@ -51,15 +51,16 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
-# The neighbours of this many best pages are candidates too: half are the best by words, half the best by vectors.
+# The neighbours of this many of the best pages are candidates too. Half of these pages are the best by keywords, half
+# are the best by vectors.
 NEIGHBOURS_OF = 30
 # Maximum bytes of token vectors that a query reads. If the pages are long, it reads only the most promising ones.
 CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
 # Number of the newest pages of a conversation that are always included, because a question may refer to them.
 RECENT_PAGES = 2
-# Minimum cosine at which a page without a word of the query counts as being about it. Models with generally higher
-# cosines find more pages, but a person reviews the result.
+# Minimum cosine at which a page counts as being about a query although it contains none of the query's words. With
+# models whose cosines are generally higher, more pages are found, but a person reviews the result.
 ABOUT_COSINE = 0.45
 # Approximate size of a window of English text.
 WINDOW_BYTES = 1_000
@@ -74,11 +75,11 @@ class Candidates:
 
     Attributes:
         recipe: The ranking for which the signals were computed.
-        outlines: The pages, ascending by ``seq``.
-        signals: The values of each signal, shape ``(n,)``.
+        outlines: The pages, in ascending order of ``seq``.
+        signals: The values of each signal by its name, shape ``(n,)``.
         windows: Number of windows of each page, at least 1, shape ``(n,)``.
-        best_parts: Position of the best window in each page, shape ``(n,)``; -1 if unknown.
-        code_bytes: Bytes of token vectors that were read.
+        best_parts: Position of each page's best window, shape ``(n,)``; -1 if unknown.
+        code_bytes: Number of bytes of token vectors that were read.
     """
 
     recipe: Recipe
@@ -90,13 +91,13 @@ class Candidates:
 
 
 class Retrieving:
-    """Answers queries over one user's memory.
+    """Searches one user's memory.
 
     Args:
-        store: The user's memory, in the embedder's vector space.
-        cache: The cache of the store; with an embedder, its vectors are loaded.
-        embedder: A loaded embedder; None for keyword search only.
-        zone: The zone of times in queries; None means this machine's.
+        store: The store of the user's memory. Its vectors must be from ``embedder``.
+        cache: The cache of the store. If there is an embedder, the page vectors must be loaded.
+        embedder: A loaded embedder; None to search only keywords.
+        zone: The time zone of times in queries; None for the time zone of this machine.
     """
 
     def __init__(
@@ -116,11 +117,12 @@ class Retrieving:
         self._zone = zone
         self._clock = clock
         self._query_cache = QueryCache()
-        # Names of the two sides in previous queries. A query is embedded without them, before its names are looked up.
+        # Names of the user and the assistant in previous queries. These are removed from a query before it is embedded,
+        # because the names in the query itself are not known yet.
         self._side_names: AbstractSet[str] = frozenset()
 
     async def retrieve(self, query: str, limits: Limits) -> Recall:
-        """Return the memories of all tiers for a query, which must not be blank.
+        """Return the memories of all tiers that answer a query. The query must not be blank.
 
         Raises:
             StorageError: The store could not be read.
@@ -176,9 +178,9 @@ class Retrieving:
         return RecalledPage(page, whole(page), entry.score, entry.shares, page.meta_data, segment, span)
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
-        """Return the pages of ``among`` that are about a query, best first.
+        """Return the pages in ``among`` that are about a query, best first, at most ``limit``.
 
-        They contain one of its words, or their vector is near.
+        A page is about a query if it contains one of the query's words, or if the vectors of both are near.
 
         Raises:
             StorageError: The store could not be read.
@@ -193,13 +195,13 @@ class Retrieving:
 
     @property
     def recipe(self) -> str:
-        """Name of the ranking in use."""
+        """Name and version of the ranking in use."""
         if self.embedder is None:
             return ranking.WORDS.name
         return (ranking.TOKENS if self.embedder.has_tokens else ranking.WINDOWS).name
 
     async def candidates(self, query: str) -> tuple[ParsedQuery, Candidates]:
-        """Return the parsed query, and the pages that may answer it.
+        """Return the parsed query and the pages that may answer it.
 
         Raises:
             StorageError: The store could not be read.
@@ -237,7 +239,10 @@ class Retrieving:
         return parsed, await self._candidates(parsed, sorted({*found, *meaning}), words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
-        """Return the query's vectors; None without a model or if it fails, for keyword search only."""
+        """Return the vectors of a query; None if there is no model or the model fails.
+
+        Without vectors, only keywords are searched.
+        """
         if self.embedder is None:
             return None
         if (known := self._query_cache.get(subject)) is not None:
@@ -251,7 +256,10 @@ class Retrieving:
         return embedded
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return the matches of the nearest pages, of their neighbours, and of the pages in ``also``."""
+        """Return the similarity of pages to a vector, by the page's ``seq``.
+
+        The pages are those nearest to the vector, their neighbours, and the pages in ``also``.
+        """
         nearest = list(dict.fromkeys(self.cache.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
@@ -291,7 +299,7 @@ class Retrieving:
     def _outline_signals(
         self, parsed: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
     ) -> dict[str, Scores]:
-        """Return the signals of words, time and topics, which need no page vectors."""
+        """Return the signals of words, time and topics. They need no page vectors."""
         by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
         signals = {
             "words": by_words,
@@ -313,7 +321,10 @@ class Retrieving:
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
     async def _facts(self, parsed: ParsedQuery) -> list[RecalledFact]:
-        """Return the best facts of both sides; ended facts only if the query asks about the past."""
+        """Return the best facts about the user and the assistant.
+
+        Facts that are no longer valid are included only if the query asks about the past.
+        """
         now = self._clock()
         ranked = [self.cache.facts[about].ranked(parsed, now) for about in About]
         if asks_past(parsed.subject, parsed, int(now.timestamp()) // SECONDS_PER_DAY):
@@ -328,7 +339,10 @@ class Retrieving:
         return self.cache.facts[About.USER].wishes(self._clock())
 
     def _speakers(self, parsed: ParsedQuery) -> Speakers:
-        """Return the name of each side: the stated one, else the one that the other side uses."""
+        """Return the names of the user and the assistant.
+
+        A stated name, as in "I'm called Ada", takes precedence over the name that the other speaker uses.
+        """
         now = self._clock()
         stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
         return Speakers(user=stated.user or parsed.user_called, agent=stated.agent or parsed.agent_called)
@@ -343,7 +357,10 @@ class Retrieving:
 
 
 def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
-    """Return the best pages, merged with all of the newest pages, which may not fit as short-term pages."""
+    """Return the best pages by score, together with all of the newest pages.
+
+    The newest pages are included because they may not fit as short-term pages.
+    """
     is_newest = np.isin(found.outlines.seqs, [*newest])
     apart = found.outlines.sessions if parsed.is_for_several else None
     given = (found.recipe, found.outlines.seqs, found.signals, found.windows)
@@ -356,13 +373,19 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
-    """Return the pages and the neighbours of the ``count`` best, because an answer may not repeat the question."""
+    """Return the pages and the neighbours of the first ``count`` pages.
+
+    Neighbours are included because an answer may not repeat the words of its question.
+    """
     beside = {seq + apart for seq in best_first[:count] for apart in (-2, -1, 1, 2)}
     return [*{*best_first, *beside}]
 
 
 def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
-    """Return the pages in the order in which their token vectors are read: by the sum of both z-scores."""
+    """Return the pages, most promising first. Their token vectors are read in this order.
+
+    Pages are ordered by the sum of two z-scores: of their keyword score, and of the cosine of their first window.
+    """
     by_words = z_scores(np.array([words.get(seq, 0.0) for seq in seqs]))
     first = np.array([meaning.get(seq, _NO_MATCH).first for seq in seqs])
     is_known = ~np.isnan(first)
@@ -374,7 +397,10 @@ def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Ma
 def _with_words(
     found: Candidates, parsed: ParsedQuery, matches: WordMatches, selected: NDArray[np.bool_]
 ) -> Candidates:
-    """Return the candidates with the signals of single words; ``selected`` marks their rows in ``matches``."""
+    """Return the candidates with the signals of single words added.
+
+    ``selected`` marks the rows of ``matches`` that belong to the candidates.
+    """
     outlines = found.outlines
     if not len(matches.words):
         return found
@@ -389,7 +415,7 @@ def _with_words(
 
 
 def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Candidates:
-    """Return the candidates with the signals of window vectors."""
+    """Return the candidates with the signals of window vectors added."""
     seqs = found.outlines.seqs.tolist()
     matches = [meaning.get(seq, _NO_MATCH) for seq in seqs]
     best = _completed(np.array([match.best for match in matches]), found)
@@ -403,7 +429,7 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
 
 
 def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
-    """Return the candidates with the signals of token vectors; takes some milliseconds."""
+    """Return the candidates with the signals of token vectors added. This takes some milliseconds."""
     outlines = found.outlines
     similar = maxsim(
         match_tokens(tokens, rows, parsed.side),
@@ -426,7 +452,10 @@ def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.floa
 
 
 def _completed(values: Scores, found: Candidates) -> Scores:
-    """Return the values with NaN replaced: for a page that is not embedded yet, its keyword score gives an estimate."""
+    """Return the values of a signal with NaN replaced by estimates from the pages' keyword scores.
+
+    The value of a page that is not embedded yet is NaN.
+    """
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])
     return np.where(np.isnan(values), np.minimum(by_words, known.max()), values)

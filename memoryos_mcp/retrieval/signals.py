@@ -1,4 +1,4 @@
-"""Signals: the values by which candidates are ranked, one number per candidate, higher is better."""
+"""Signals: the values by which candidates are ranked. Each candidate has one number per signal; higher is better."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,23 +8,29 @@ Mask = NDArray[np.bool_]
 
 
 def z_scores(values: Scores) -> Scores:
-    """Return the distance of each value from the mean in standard deviations; all 0 if the values are equal."""
+    """Return each value's distance from the mean in standard deviations; all 0 if the values are equal."""
     spread = float(values.std())
     return (values - values.mean()) / spread if spread > 1e-12 else np.zeros_like(values)
 
 
 def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
-    """Return which pairs of candidates are at most ``reach`` pages apart in the same session, shape ``(n, n)``."""
+    """Return a mask of the pairs of candidates that are neighbours, shape ``(n, n)``.
+
+    Neighbours are in the same session and at most ``reach`` pages apart.
+    """
     apart = np.abs(seqs[:, None] - seqs[None, :])
     return np.asarray((sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0))
 
 
 def around(values: Scores, neighbours: Mask) -> Scores:
-    """Return for each candidate the sum of its neighbours' values, each minus the lowest value of all candidates."""
+    """Return, for each candidate, the sum of its neighbours' values.
+
+    The lowest value of all candidates is subtracted from each value first.
+    """
     return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
 
 
 def best_near(values: Scores, neighbours: Mask) -> Scores:
-    """Return for each candidate the best value among it and its neighbours."""
+    """Return, for each candidate, the highest value of the candidate and its neighbours."""
     others = np.where(neighbours, values[None, :], -np.inf).max(axis=1)
     return np.asarray(np.maximum(values, others), dtype=np.float64)

@@ -1,5 +1,5 @@
-"""Text: functions that take and return text and know nothing of the memory.
+"""Text: functions that take text and return text, and do not use the memory.
 
-`terms` and `stemming` prepare words for search, `prose` splits text into sentences, `addressees` finds names of the
-speakers, `injection` finds prompt injections, `quoting` marks stored text as data, and `secrets` removes credentials.
+`terms` and `stemming` prepare words for search. `prose` splits text into sentences. `addressees` finds the names of the
+speakers. `injection` finds prompt injections. `quoting` marks stored text as data. `secrets` removes credentials.
 """

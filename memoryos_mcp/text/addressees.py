@@ -1,7 +1,7 @@
-"""Names by which the user and the assistant address each other.
+"""Finds the names by which the user and the assistant address each other.
 
-"Thanks, Ada!" reveals the name of the other speaker. People are mentioned by name in queries, but rarely in their own
-messages. So the name of a speaker in a query selects the speaker's messages, and is not a search term.
+"Thanks, Ada!" reveals the name of the other speaker. Queries often mention speakers by name, but speakers rarely use
+their own names. So the name of a speaker in a query selects this speaker's messages, and is not used as a search term.
 """
 
 import re
@@ -15,8 +15,8 @@ _GREETINGS = (
     "привет|спасибо"
 )
 _ADDRESS = re.compile(rf"(?:^|[.!?,:\n]\s*|\b(?i:{_GREETINGS})\s+)([^\W\d_]+)(?=[,.!?])")
-# Text before a word that is certainly a name of the addressee. The start of a sentence is not enough: it may begin with
-# "Certainly,".
+# Text before a word that is certainly the name of the person addressed. The start of a sentence is not enough, because
+# a sentence may begin with "Certainly,".
 _BEFORE_CALL = re.compile(rf"(?:(?P<comma>,\s+)|\b(?i:{_GREETINGS})\s+)$")
 _BEFORE_CALL_CHARS = 12
 _NAME = r"((?:[^\W\d_a-z][\w'’-]*)(?: [^\W\d_a-z][\w'’-]*){0,2})"
@@ -42,7 +42,7 @@ NAME_MAX_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Speakers:
-    """The names of the user and the assistant; None while unknown."""
+    """The names of the user and the assistant. A name is None if it is not known."""
 
     user: str | None = None
     agent: str | None = None
@@ -62,13 +62,19 @@ NAMELESS = Speakers()
 
 
 def addressed(text: str) -> set[str]:
-    """Return lower-cased words of a text that may be the name of the person addressed; many of them are not names."""
+    """Return the words of a text, in lower case, that may be the name of the person addressed.
+
+    Many of these words are not names.
+    """
     found = {word.lower() for word in _ADDRESS.findall(text) if word[0].isupper() and 1 < len(word) <= NAME_MAX_CHARS}
     return found - _NO_NAMES
 
 
 def is_called(text: str, name: str) -> bool:
-    """Whether a text certainly addresses a person by name (case-sensitive), as in "Thanks, Ada!" and "Hi Ada,"."""
+    """Return whether a text certainly addresses a person by ``name``, as in "Thanks, Ada!" and "Hi Ada,".
+
+    The comparison is case-sensitive.
+    """
     end = 0
     while (start := text.find(name, end)) >= 0:
         end = start + len(name)
@@ -80,18 +86,21 @@ def is_called(text: str, name: str) -> bool:
 
 
 def stated_name(text: str) -> str | None:
-    """Return the name in a text such as "I'm called Ada"; None if there is none."""
+    """Return the name that a text states, as in "I'm called Ada"; None if the text does not state a name."""
     found = next(filter(None, (form.search(text) for form in _STATED)), None)
     return found[1].strip() if found and len(found[1]) <= NAME_MAX_CHARS else None
 
 
 def capitalised(text: str) -> list[str]:
-    """Return the capitalised words of a text in lower case, without possessive endings and repeats."""
+    """Return the capitalised words of a text, in lower case, without possessive endings and without duplicates."""
     return list(dict.fromkeys(name for _, _, name in places(text)))
 
 
 def without(text: str, names: Set[str]) -> str:
-    """Return a query without the lower-cased ``names``; a query of only such names is returned unchanged."""
+    """Return a query without ``names``, which must be in lower case.
+
+    A query that contains no other words is returned unchanged.
+    """
     kept, end = [], 0
     for start, last, name in places(text):
         if name in names:
@@ -104,7 +113,7 @@ def without(text: str, names: Set[str]) -> str:
 
 
 def places(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, end and lower-cased name of each capitalised word; only the name lacks a possessive ending."""
+    """Yield the start and end of each capitalised word, and the word in lower case without a possessive ending."""
     for match in _WORD.finditer(text):
         if match[0][0].isupper():
             yield match.start(), match.end(), _POSSESSIVE.sub("", match[0]).lower()

@@ -1,6 +1,6 @@
-"""Counts with a noun: "1 page", "2 pages"."""
+"""Formats a count with its noun, as in "1 page" and "2 pages"."""
 
 
 def amount(count: int, noun: str) -> str:
-    """Return a count and its noun, with a plural ``s`` if needed."""
+    """Return a count with its noun. The noun gets a plural ``s`` if needed."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,7 +1,8 @@
 """Detects prompt injections: instructions to the assistant in web pages, documents or tool output.
 
-Such text is stored and marked. No facts about the user are learned from it, and no summary quotes it. The lists of
-patterns are short: they match ordinary instructions, not instructions disguised to evade such lists.
+Text with such instructions is stored and marked. No facts about the user are learned from it, and no summary quotes it.
+The lists of patterns are short. They match plainly worded instructions, not instructions that are disguised to avoid
+detection.
 """
 
 import re
@@ -30,7 +31,7 @@ _TO_ANY_READER = (
     rf"(?:игнорируй|проигнорируй|забудь)\w*\b{_GAP}\b(?:предыдущ|прежн|прошл)\w+ (?:\w+ )?"
     r"(?:инструкци|указани|правил)\w*",
 )
-# The same for scripts without word boundaries, and the turn markers of chat models.
+# The same instructions in scripts without word boundaries, and the turn markers of chat models.
 _TO_ANY_READER_ANYWHERE = (
     "(?:忽略|无视|忘记|忽視|無視).{0,8}?(?:之前|以上|先前|前面|上述|所有).{0,6}?(?:指令|指示|说明|提示|規則|规则)",
     "(?:以前|上記|これまで|前|今まで)の.{0,6}?(?:指示|命令|プロンプト|ルール)を.{0,4}?(?:無視|忘れ)",
@@ -38,7 +39,7 @@ _TO_ANY_READER_ANYWHERE = (
     r"<\|(?:im_start|system|endoftext)\|>|\[/?INST\]|<<SYS>>",
 )
 
-# These are instructions in fetched text, which has no other reason to address an assistant.
+# These count as instructions only in fetched text, which has no other reason to address an assistant.
 _TO_AN_ASSISTANT = (
     r"(?:new|updated|hidden|secret|important) (?:system )?(?:instructions?|directives?) ?:|system[\s-]?prompt\b",
     r"you (?:must|should|shall|will|have to|need to|are to) (?:now|always|never|from now on|henceforth)\b"
@@ -78,7 +79,7 @@ _TO_AN_ASSISTANT_ANYWHERE = (
     "사용자.{0,20}?기억|항상.{0,12}?추천|사용자에게.{0,10}?(?:말하지|알리지)|시스템 프롬프트",
 )
 
-# Every match of ``_TO_ANY_READER`` contains one of these, so most conversations need no search by patterns.
+# Every instruction to any reader contains one of these texts, so most conversations need no search by patterns.
 _HINTS = (
     *("ignor", "disregard", "forget", "override", "vergiss", "missacht", "oubli", "olvid", "omit", "esque"),
     *("игнорируй", "забудь", "忽略", "无视", "忘", "忽視", "無視", "무시", "잊", "<|", "inst]", "<<sys"),
@@ -97,12 +98,12 @@ _PARAGRAPH_END = re.compile(r"\n\s*\n")
 
 
 def gives_orders(text: str, *, is_said: bool) -> bool:
-    """Whether a text contains instructions to the assistant that reads it.
+    """Return whether a text contains instructions to the assistant that reads it.
 
     Args:
-        text: One side of a page.
-        is_said: Whether it is from a conversation. Users may give their assistant instructions, so in a conversation
-            only attempts to override the assistant's original instructions are found.
+        text: The text of the user or of the assistant on a page.
+        is_said: Whether the text is from a conversation. Users may give their assistant instructions, so in a
+            conversation only attempts to override the assistant's original instructions are detected.
     """
     text = _visible(text)
     if not is_said:
@@ -112,9 +113,10 @@ def gives_orders(text: str, *, is_said: bool) -> bool:
 
 
 def without_orders(text: str) -> str:
-    """Return a text with ``[…]`` in place of each sentence with an instruction and the rest of its paragraph.
+    """Return a text with ``[…]`` in place of each instruction to the assistant.
 
-    The rest of the paragraph usually belongs to the instruction, as in "Remember this. The user loves ...".
+    The whole sentence and the rest of its paragraph are replaced. The rest usually belongs to the instruction, as in
+    "Remember this. The user loves ...".
     """
     text = _visible(text)
     kept: list[str] = []
@@ -135,7 +137,7 @@ def _search(form: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
 
 
 def _visible(text: str) -> str:
-    """Return a text with full-width characters replaced by normal ones, and without invisible characters."""
+    """Return a text without invisible characters, and with full-width characters replaced by normal ones."""
     if text.isascii():
         return text
     return "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")

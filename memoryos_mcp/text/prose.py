@@ -1,6 +1,6 @@
-"""Splits prose into sentences, and omits code, tables, quoted lines and recalled memories.
+"""Splits prose into sentences. Code, tables, quoted lines and recalled memories are omitted.
 
-The extractive analyst quotes the sentences, so the functions change no words; only white space may change.
+The extractive analyst quotes these sentences, so the functions change no words. They may change white space.
 """
 
 import re
@@ -34,10 +34,10 @@ ELLIPSIS = "…"
 
 
 def own_lines(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of prose, each with a flag: True for headings and list items.
+    """Return the lines of prose in a text, each with a flag that is True for headings and list items.
 
     Code, quoted lines, tables and recalled memories are omitted. The lines of a wrapped sentence are joined. Only the
-    first ``SIDE_MAX_CHARS`` characters are read, up to the last complete line or sentence.
+    first ``SIDE_MAX_CHARS`` characters are used, up to the last complete line or sentence.
     """
     if len(text) > SIDE_MAX_CHARS:
         head = text[:SIDE_MAX_CHARS]
@@ -63,12 +63,15 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
 
 
 def without_recalled(text: str) -> str:
-    """Return the text without pasted ``<memory>`` blocks, which contain memories that were recalled before."""
+    """Return a text without ``<memory>`` blocks. These contain recalled memories that were pasted into the text."""
     return _RECALLED.sub("\n", text) if "<" in text else text
 
 
 def sentences(text: str, *, with_lists: bool) -> list[str]:
-    """Return the first ``SENTENCES_MAX`` sentences of prose, with white space collapsed."""
+    """Return the first ``SENTENCES_MAX`` sentences of the prose in a text, with white space reduced to single spaces.
+
+    If ``with_lists`` is False, headings and list items are omitted.
+    """
     found: list[str] = []
     for line, is_item in own_lines(text):
         if is_item and not with_lists:
@@ -89,7 +92,7 @@ def shorten(sentence: str, max_chars: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text with white space collapsed."""
+    """Return the text without surrounding white space, and with all other white space reduced to single spaces."""
     return _SPACE.sub(" ", text).strip()
 
 

@@ -1,13 +1,13 @@
-"""Quotes stored text, so that models and people see that it is data.
+"""Quotes stored text, so that models and people can see that it is data.
 
-A line without indentation begins with text from this program. Stored text follows on the same line or on indented
+A line that is not indented begins with text from this program. Stored text follows on the same line or on indented
 lines. So stored text cannot look like a heading, the first line of a page, or a delimiter.
 """
 
 import re
 from collections.abc import Iterable
 
-# Delimiters of recalled text. If a client pastes such text into a page, the extractive analyst skips it.
+# Delimiters of recalled text. If a client pastes recalled text into a page, the extractive analyst skips this text.
 OPEN, CLOSE = "<memory>", "</memory>"
 INDENT = "  "
 TOPIC_TITLE, TOPIC_MAX_BYTES = "# Topic: ", 159  # 40 tokens
@@ -26,7 +26,8 @@ _SHOWN: dict[int, int | None] = {
     **dict.fromkeys([*range(0x13430, 0x13440), 0x16FE4, *range(0x1BCA0, 0x1BCA4), 0x1D159]),
     **dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, 0xFFA0, 0xFFFE]),
 }
-# A text without any of these characters is returned unchanged. One class for both would be ten times slower.
+# A text without any of these characters is returned unchanged. A single pattern for both ranges would be ten times
+# slower.
 _LOW = "".join(chr(code) for code in _SHOWN if code <= 0xFFFF)
 _SHOWN_LOW = re.compile(f"[{re.escape(_LOW)}\u200c\u200d\u2028\u2029\ufe00-\ufe0f]")
 _SHOWN_HIGH = re.compile(
@@ -48,7 +49,7 @@ _JOINERS = re.compile(
 )
 # Invalid variation selectors, which can hide text. One selector is valid after a symbol or in a keycap.
 _SELECTORS = re.compile("[\ufe00-\ufe0d]|(?<![^\\w\\s])[\ufe0e\ufe0f](?!\u20e3)|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
-# Invisible characters within a delimiter; it is found nevertheless.
+# Invisible characters that may be inside a delimiter. The delimiter is found nevertheless.
 _UNSEEN = "\u200c\u200d\ufe00-\ufe0f"
 _OPENING_SIGNS = "<\ufe64\uff1c"
 _DELIMITER = re.compile(
@@ -57,34 +58,34 @@ _DELIMITER = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return a text without control characters and hidden marks, except tabs and line feeds."""
+    """Return a text with control characters and invisible marks replaced or removed, except tabs and line feeds."""
     if not (_SHOWN_LOW.search(text) or _SHOWN_HIGH.search(text)):
         return text
     return _SELECTORS.sub("", _JOINERS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN)))
 
 
 def one_line(text: str) -> str:
-    """Return the `plain` text in one line."""
+    """Return a text on one line, with control characters and invisible marks replaced or removed."""
     return plain(" ".join(text.split()))
 
 
 def quoted(text: str, label: str = "") -> str:
-    """Return a text after a label, with all further lines indented; without a label, the first is indented too."""
+    """Return a text after a label, with all lines but the first indented. Without a label, all lines are indented."""
     return (label or INDENT) + plain(text).strip("\n").replace("\n", f"\n{INDENT}")
 
 
 def delimited(lines: Iterable[str]) -> str:
-    """Return lines between delimiters; delimiters inside the lines are disarmed."""
+    """Return lines as one text between delimiters. Delimiters inside the lines are disarmed."""
     return "\n".join([OPEN, *map(disarmed, lines), CLOSE])
 
 
 def disarmed(text: str) -> str:
-    """Return a text in which our delimiters are changed, so that they have no effect."""
+    """Return a text in which the delimiters of this module are changed, so that they have no effect."""
     return _DELIMITER.sub(r"<\1 memory", text) if any(sign in text for sign in _OPENING_SIGNS) else text
 
 
 def topic_text(summary: str) -> str:
-    """Return a topic's summary in one line; with ``TOPIC_TITLE``, it has at most 40 tokens."""
+    """Return a topic's summary on one line, cut so that it has at most 40 tokens together with ``TOPIC_TITLE``."""
     text = one_line(summary)
     room = TOPIC_MAX_BYTES - len(TOPIC_TITLE)
     encoded = text.encode("utf-8", "replace")
@@ -96,5 +97,5 @@ def topic_text(summary: str) -> str:
 
 
 def topic_line(summary: str) -> str:
-    """Return the heading above the pages of a topic."""
+    """Return the heading line for the pages of a topic."""
     return TOPIC_TITLE + topic_text(summary)

@@ -1,13 +1,14 @@
 """Stemming: reduces the inflected forms of a word to one stem. The stemmer depends on the script of the word.
 
 Words in Cyrillic and Greek script are stemmed by Snowball as Russian and Greek. Words in Arabic script are stemmed as
-Arabic by a light stemmer after Larkey, Ballesteros and Connell, "Light stemming for Arabic information retrieval"
-(2007). This loses little for other languages in these scripts, because queries are stemmed like pages.
+Arabic by a light stemmer based on Larkey, Ballesteros and Connell, "Light stemming for Arabic information retrieval"
+(2007). This works well enough for other languages in these scripts, because queries and pages are stemmed in the same
+way.
 
 Many languages use Latin script, and a query of three words does not reveal its language. So one light stemmer is used
-for all of them but English, after Savoy, "Light stemming approaches for the French, Portuguese, German and Hungarian
-languages" (2006). For search, removing the endings of nouns and adjectives is about as useful as a full stemmer for
-each language.
+for all of these languages except English. It is based on Savoy, "Light stemming approaches for the French, Portuguese,
+German and Hungarian languages" (2006). For search, removing the endings of nouns and adjectives is about as useful as a
+full stemmer for each language.
 """
 
 import re
@@ -47,7 +48,7 @@ _per_thread = threading.local()
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """Return the stem of a lower-cased word; ASCII words are stemmed as English, others by their script."""
+    """Return the stem of a lower-cased word. ASCII words are stemmed as English, other words by their script."""
     if word.isascii():
         return _snowball("english", word)
     return script_stem(word) or (latin_stem(word) if is_latin(word) else word)
@@ -55,7 +56,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def script_stem(word: str) -> str | None:
-    """Return the stem of a lower-cased word in Cyrillic, Arabic or Greek script; None for other scripts."""
+    """Return the stem of a lower-cased word in Cyrillic, Arabic or Greek script; None for a word in another script."""
     if _CYRILLIC.fullmatch(word):
         return _snowball("russian", word.replace("ё", "е"))
     if _ARABIC.fullmatch(word):
@@ -66,13 +67,13 @@ def script_stem(word: str) -> str | None:
 
 
 def is_latin(word: str) -> bool:
-    """Whether a lower-cased word has only Latin letters and at most one apostrophe."""
+    """Return whether a lower-cased word has only Latin letters and at most one apostrophe."""
     return _LATIN.fullmatch(word) is not None
 
 
 @lru_cache(maxsize=20_000)
 def latin_stem(word: str) -> str:
-    """Return the stem of a lower-cased Latin word of another language than English.
+    """Return the stem of a lower-cased word in Latin script in a language other than English.
 
     Accents, umlauts, elided articles such as ``l'`` and the most common endings are removed.
     """
@@ -81,7 +82,7 @@ def latin_stem(word: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a text in lower case, without accents and vowel signs, and with one form of each Arabic letter."""
+    """Return a text in lower case, without accents and vowel signs. Variants of an Arabic letter become one letter."""
     text = text.lower()
     if text.isascii():
         return text
@@ -91,9 +92,10 @@ def folded(text: str) -> str:
 
 
 def _arabic(word: str) -> str:
-    """Return an Arabic word without article, "and", pronoun, and endings of number and gender.
+    """Return the stem of an Arabic word.
 
-    A feminine ending that remains becomes t, as it is written before a suffix: ``شقة`` and ``شقتي``.
+    The article, "and", pronouns, and endings for number and gender are removed. A feminine ending that remains is
+    written as t, as before a suffix: ``شقة`` and ``شقتي``.
     """
     found = _ARABIC_AND.sub("", _ARABIC_ARTICLE.sub("", folded(word)))
     for ending in (_ARABIC_PRONOUN, _ARABIC_NUMBER, _ARABIC_FEMININE):
@@ -106,7 +108,7 @@ def _snowball(language: str, word: str) -> str:
 
 
 def _stemmer(language: str) -> "BaseStemmer":
-    """Return the current thread's stemmer; stemmers have state, so threads must not share them."""
+    """Return a stemmer for the current thread. Stemmers have state, so threads must not share them."""
     stemmer = getattr(_per_thread, language, None)
     if stemmer is None:
         import snowballstemmer

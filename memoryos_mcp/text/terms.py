@@ -1,12 +1,12 @@
-"""The words of a text, for keyword search, keywords and comparisons of texts.
+"""Splits text into words for keyword search, for keywords, and for comparisons of texts.
 
 Text in scripts without spaces (Chinese, Japanese, Thai, ...) is split into overlapping pairs of characters, the usual
-way to search it without a dictionary. So is Korean text, because its particles are attached to words. The last
-character of such a run is also indexed alone, so that a prefix search finds every single character.
+way to search it without a dictionary. Korean text is also split in this way, because its particles are attached to
+words. The last character of each run of such text is also indexed alone, so that a prefix search finds every character.
 
-The word index stems text as English. Words of other languages are stemmed before they are indexed: words in Cyrillic,
-Arabic and Greek script always, words in Latin script if the text has more foreign function words than English ones. A
-short query does not reveal its language, so both forms of its words are searched.
+The word index stems text as English. Words of other languages are stemmed before they are indexed. Words in Cyrillic,
+Arabic and Greek script are always stemmed. Words in Latin script are stemmed if the text has more foreign function
+words than English ones. A short query does not reveal its language, so both forms of its words are searched.
 """
 
 import re
@@ -44,7 +44,7 @@ STOP_WORDS = frozenset(
     he's she's we're we've they're what's couldn't wouldn't shouldn't haven't hasn't aren't weren't
     """.split()
 )
-# The commonest words of German, French, Spanish, Italian, Portuguese, Dutch, Russian and Arabic.
+# The most common words of German, French, Spanish, Italian, Portuguese, Dutch, Russian and Arabic.
 FOREIGN_STOP_WORDS = frozenset(
     """
     aber alle als also am an auch auf aus bei bin bis bist da dann das dass daß dein deine dem den denn der des dich die
@@ -96,13 +96,16 @@ _TELLS_FOREIGN = frozenset(
 )
 _ALL_STOP_WORDS = STOP_WORDS | FOREIGN_STOP_WORDS
 _TELLS_ENGLISH = STOP_WORDS - FOREIGN_STOP_WORDS
-# Is appended to the stems of foreign Latin words in the index, so that they differ from English words. The index treats
-# this private-use character as a letter.
+# In the index, this mark follows the stem of a foreign word in Latin script, so that the stem differs from English
+# words. The index treats this private-use character as a letter.
 _MARK = "\ue000"
 
 
 def spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, end and lower-cased form of each word of an NFKC text; unspaced runs are split into pairs."""
+    """Yield the start, end and lower-cased form of each word in an NFKC-normalised text.
+
+    Text in a script without spaces is split into pairs of characters.
+    """
     for match in _WORD.finditer(text):
         word, start = match[0].lower(), match.start()
         if _UNSPACED_RUN.match(word):
@@ -113,12 +116,15 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def words(text: str) -> list[str]:
-    """Return the lower-cased words in order; runs of unspaced script are split into pairs of characters."""
+    """Return the words of a text in lower case, in order.
+
+    Text in a script without spaces is split into pairs of characters.
+    """
     return [word for _, _, word in spans(_normal(text))]
 
 
 def is_foreign(text: str) -> bool:
-    """Whether foreign function words and accented words outnumber the English function words of a text."""
+    """Return whether a text has more foreign function words and accented words than English function words."""
     found = _TOLD_BY.findall(text.lower())
     foreign = sum(word in _TELLS_FOREIGN for word in found)
     if not text.isascii():
@@ -127,35 +133,36 @@ def is_foreign(text: str) -> bool:
 
 
 def stop_words(text: str) -> Set[str]:
-    """Return the English stop words, or those of all languages if the text is not English."""
+    """Return the stop words for a text: English stop words, or those of all languages if the text is not English."""
     return _ALL_STOP_WORDS if is_foreign(text) else STOP_WORDS
 
 
 def is_content(word: str, stops: Set[str]) -> bool:
-    """Whether a word is a content word: neither a stop word nor a single Latin letter or digit."""
+    """Return whether a word is a content word: not a stop word, and not a single Latin letter or digit."""
     return word not in stops and (len(word) > 1 or not word.isascii())
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words in order, without stop words and single Latin letters and digits."""
+    """Return the words of a text in order, without stop words and without single Latin letters and digits."""
     stops = stop_words(text)
     return [word for word in words(text) if is_content(word, stops)]
 
 
 def query_words(query: str) -> list[str]:
-    """Return the content words of a query without repeats; all words if there are no content words."""
+    """Return the content words of a query without duplicates; if it has none, return all of its words."""
     return list(dict.fromkeys(content_words(query) or words(query)))
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether the word is in a script that is searched by pairs of characters."""
+    """Return whether a word is in a script without spaces, which is searched by pairs of characters."""
     return _UNSPACED_RUN.fullmatch(word) is not None
 
 
 def index_text(text: str) -> str:
-    """Return the text for the word index; English text is unchanged.
+    """Return a text in the form in which it is added to the word index. English text is unchanged.
 
-    Unspaced runs become pairs and a last single character; words of other languages become stems.
+    A run of text in a script without spaces becomes pairs of characters, followed by its last character. Words of other
+    languages become stems.
     """
     foreign = is_foreign(text)
     if text.isascii() and not foreign:
@@ -164,14 +171,17 @@ def index_text(text: str) -> str:
 
 
 def index_forms(word: str) -> tuple[str, ...]:
-    """Return the forms of a word from `words` that the index may contain (see `index_text`)."""
+    """Return the forms in which the word index may contain a word (see `index_text`).
+
+    ``word`` must be in the form that `words` returns.
+    """
     if found := script_stem(word):
         return (found,)
     return (word, latin_stem(word) + _MARK) if is_latin(word) else (word,)
 
 
 def stems(text: str) -> list[str]:
-    """Return the stems of the content words, in order, with repeats."""
+    """Return the stems of the content words of a text, in order, with duplicates."""
     return [stem(word) for word in content_words(text)]
 
 
@@ -185,7 +195,7 @@ def _indexed(run: str, *, foreign: bool) -> str:
 
 
 def _normal(text: str) -> str:
-    """Return a text with compatibility forms (full-width letters, decomposed Hangul) replaced by the normal forms."""
+    """Return a text in normal form NFKC, in which full-width letters, for example, become normal letters."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 

@@ -1,4 +1,7 @@
-"""User ids: any text is one, and each has a folder of its own inside the data folder."""
+"""Maps user ids to folders.
+
+Almost any text is a valid user id. Each user has a separate folder in the data folder.
+"""
 
 import hashlib
 import re
@@ -16,7 +19,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])")
 
 
 def user_folder(data_folder: Path, user_id: str) -> Path:
-    """Return a user's folder inside the data folder, whether it exists or not.
+    """Return the path of a user's folder inside the data folder. The folder need not exist.
 
     Raises:
         ArgumentError: The user id is not valid.
@@ -25,21 +28,26 @@ def user_folder(data_folder: Path, user_id: str) -> Path:
 
 
 def user_folder_name(user_id: str) -> str:
-    """Return the folder name of a user: the id itself if it is plain, else a readable stub and a hash, joined by ``~``.
+    """Return the name of a user's folder.
 
-    Plain ids do not contain ``~``, so the two kinds cannot collide. Ids with capital letters are not plain, so two ids
-    never share a folder on a case-insensitive file system.
+    A plain id has at most 64 characters, only lower-case ASCII letters, digits, ``_`` and ``-``. It begins with a
+    letter or digit, and is not a name that Windows reserves. The folder of a plain id has the id as its name. For any
+    other id, the name is a readable prefix and a hash of the id, joined by ``~``. Plain ids do not contain ``~``, so
+    the two forms cannot collide. Ids with capital letters are not plain, so two ids never share a folder on a
+    case-insensitive file system.
 
     Raises:
-        ArgumentError: The id is blank, over 10,000 characters, or not valid Unicode text.
+        ArgumentError: The id is blank, longer than 10,000 characters, or not valid Unicode text.
     """
     try:
         storable_text(user_id)
     except ValueError:
-        problem = "contains a NUL or a lone surrogate; give plain Unicode text"
+        problem = "contains a NUL or a lone surrogate; pass valid Unicode text without NULs"
         raise ArgumentError(argument="user_id", problem=problem) from None
     if not user_id.strip():
-        raise ArgumentError(argument="user_id", problem="is blank; give the name of the user whose memory this is")
+        raise ArgumentError(
+            argument="user_id", problem="is blank; pass the id of the user whose memory you want to use"
+        )
     if len(user_id) > USER_ID_MAX_CHARS:
         raise ArgumentError(argument="user_id", problem=f"is over {USER_ID_MAX_CHARS:,} characters; shorten it")
     if _PLAIN.fullmatch(user_id) and not _RESERVED.fullmatch(user_id):

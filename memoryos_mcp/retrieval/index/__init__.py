@@ -1,1 +1,1 @@
-"""Vector indexes: find the rows nearest to a query, in RAM. They are caches; the store is the source of truth."""
+"""Vector indexes in RAM that find the vectors nearest to a query. They are caches; the store is the source of truth."""

@@ -1,4 +1,4 @@
-"""An index that is exact while exact search is fast, and approximate above that size."""
+"""A vector index that searches exactly while it is small, and approximately when it is large."""
 
 import logging
 import threading
@@ -16,10 +16,11 @@ EXACT_ROWS = 50_000
 
 
 class AdaptiveIndex:
-    """Finds the rows nearest to a query; exactly up to ``exact_rows`` rows, then approximately.
+    """Finds the rows nearest to a query.
 
-    A row is a unit-length vector with a number. One thread may search while another adds. Construct the index in a
-    thread: that imports faiss.
+    The search is exact up to ``exact_rows`` rows, and approximate above that number. A row is a unit-length vector with
+    a unique number. One thread may search while another thread adds rows. Create the index in a worker thread, because
+    that imports faiss.
     """
 
     def __init__(self, dimension: int, exact_rows: int = EXACT_ROWS) -> None:
@@ -28,7 +29,7 @@ class AdaptiveIndex:
         self._index: FlatIndex | IvfIndex = FlatIndex(dimension)
         self._building = threading.Lock()
         self._writing = threading.Lock()
-        # Changes since the start of a build; a removal has no vectors.
+        # Changes made while an approximate index is being built, otherwise None. A removal has no vectors.
         self._missed: list[tuple[NDArray[np.int64], NDArray[np.float32] | None]] | None = None
 
     def __len__(self) -> int:
@@ -37,41 +38,45 @@ class AdaptiveIndex:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every row is compared."""
+        """Whether a search compares the query with every row."""
         return isinstance(self._index, FlatIndex)
 
     @property
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing to do."""
+        """Whether a call of `settle` would change nothing."""
         index = self._index
         return not isinstance(index, FlatIndex) or len(index) <= self._exact_rows
 
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add rows: new numbers, shape ``(n,)``, and unit-length vectors, shape ``(n, dimension)``."""
+        """Add unit-length vectors, shape ``(n, dimension)``, under new row numbers, shape ``(n,)``."""
         with self._writing:
             self._index.add(rows, vectors)
             if self._missed is not None:
                 self._missed.append((rows, vectors))
 
     def remove(self, rows: NDArray[np.int64]) -> None:
-        """Remove rows by number, shape ``(n,)``; unknown numbers are ignored."""
+        """Remove the rows with the given numbers, shape ``(n,)``; unknown numbers are ignored."""
         with self._writing:
             self._index.remove(rows)
             if self._missed is not None:
                 self._missed.append((rows, None))
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the numbers and cosines of the ``k`` rows nearest to a query, shape ``(dimension,)``, best first."""
+        """Return the numbers and cosines of the ``k`` rows nearest to a query, best first.
+
+        ``query`` is a unit-length vector of shape ``(dimension,)``.
+        """
         return self._index.search(query, k)
 
     def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of the query with each given row, shape ``(n,)``; NaN for unknown rows."""
+        """Return the cosine between the query and each of the given rows, shape ``(n,)``; NaN for unknown rows."""
         return self._index.cosines(query, rows)
 
     def settle(self) -> None:
         """Switch to approximate search if there are too many rows for exact search.
 
-        This takes a minute for a million rows. Call it in a thread; searches and changes continue meanwhile.
+        For a million rows, this takes about a minute. Call it in a worker thread; the index can be searched and changed
+        meanwhile.
         """
         with self._building:
             exact = self._index

@@ -1,7 +1,8 @@
 """Exact search in RAM: faiss compares the query with every row.
 
-Rows are stored in chunks that never move, because enlarging a single array would copy it and delay searches. A writer
-publishes a new tuple of chunks. A search continues with the tuple that it started with, so reading takes no lock.
+Rows are stored in chunks that never move, because enlarging a single array would copy it and delay searches. Each write
+replaces the tuple of chunks with a new tuple. A search uses the tuple that was current when it started, so it needs no
+lock.
 """
 
 import threading
@@ -17,11 +18,11 @@ FIRST_CHUNK_ROWS = 256
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Consecutive rows; the first ``count`` never change.
+    """A chunk of rows; the first ``count`` rows are in use and never change.
 
     Attributes:
-        rows: Numbers, shape ``(capacity,)``.
-        vectors: Unit length, shape ``(capacity, dimension)``.
+        rows: Row numbers, shape ``(capacity,)``.
+        vectors: Unit-length vectors of the rows, shape ``(capacity, dimension)``.
     """
 
     rows: NDArray[np.int64]
@@ -34,7 +35,8 @@ class _State:
     """A consistent state of the index.
 
     Attributes:
-        places: Place of each row: chunk times ``CHUNK_ROWS`` plus offset; it may contain rows newer than ``chunks``.
+        places: The place of each row number: the chunk's position times ``CHUNK_ROWS``, plus the offset in the chunk.
+            It may contain rows that are newer than ``chunks``.
         count: Number of rows.
     """
 
@@ -44,7 +46,7 @@ class _State:
 
 
 class FlatIndex:
-    """Exact inner-product index; `AdaptiveIndex` describes its methods."""
+    """A vector index with exact search by inner product. `AdaptiveIndex` documents the methods."""
 
     def __init__(self, dimension: int) -> None:
         import faiss
@@ -59,13 +61,19 @@ class FlatIndex:
 
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         if rows.ndim != 1 or vectors.shape != (len(rows), self._dimension):
-            message = f"{rows.shape} rows do not fit {vectors.shape} vectors of dimension {self._dimension}"
+            message = (
+                f"'rows' has shape {rows.shape} and 'vectors' has shape {vectors.shape}; "
+                f"pass shapes (n,) and (n, {self._dimension})"
+            )
             raise ValueError(message)
         numbers = rows.tolist()
         with self._writing:
             state = self._state
             if len(set(numbers)) < len(numbers) or not state.places.keys().isdisjoint(numbers):
-                message = "a row to add is in the index already, or occurs twice; remove it first"
+                message = (
+                    "'rows' contains a number twice or a number that is already in the index; "
+                    "pass each number once, and remove existing rows first"
+                )
                 raise ValueError(message)
             chunks = list(state.chunks)
             places: list[int] = []
@@ -120,12 +128,12 @@ class FlatIndex:
         for number, chunk in enumerate(state.chunks):
             wanted = np.flatnonzero((chunk_numbers == number) & (offsets < chunk.count))
             if len(wanted):
-                # Not a matrix product: BLAS would wake a thread per core for it.
+                # For a matrix product, BLAS would wake one thread per core, so `einsum` is used.
                 result[wanted] = np.einsum("nd,d->n", chunk.vectors[offsets[wanted]], query)
         return result
 
     def blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Return all current rows in blocks of numbers and vectors, which later writes do not change."""
+        """Return all rows as blocks of numbers and vectors. Later writes do not change the returned blocks."""
         return [
             (chunk.rows[: chunk.count], chunk.vectors[: chunk.count]) for chunk in self._state.chunks if chunk.count
         ]
@@ -143,7 +151,11 @@ class FlatIndex:
         return _Chunk(np.empty(capacity, dtype=np.int64), np.empty((capacity, self._dimension), dtype=np.float32), 0)
 
     def _extended(self, chunk: _Chunk, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> _Chunk:
-        """Return the chunk with more rows. It shares the arrays if they have room; readers stop before the new rows."""
+        """Return a chunk with additional rows at the end.
+
+        The new chunk shares the arrays of the old chunk if they have room. Searches in the old chunk ignore the
+        additional rows.
+        """
         count = chunk.count + len(rows)
         room = chunk
         if count > len(chunk.rows):

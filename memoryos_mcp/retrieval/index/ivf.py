@@ -1,7 +1,7 @@
-"""Approximate search in RAM: rows are grouped in lists around centres, and a query searches only the nearest lists.
+"""Approximate search in RAM: rows are grouped into lists around centres, and a query searches only the nearest lists.
 
-This is an inverted file (IVF) index. The number of lists that a query searches is calibrated when the index is built,
-with artificial queries that are as far from the rows as questions are from pages.
+This is an inverted file (IVF) index. The number of lists to search is calibrated when the index is built. Calibration
+uses artificial queries that are as far from the rows as questions usually are from pages.
 """
 
 import math
@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 Block = tuple[NDArray[np.int64], NDArray[np.float32]]
 
-# Number of centres divided by the square root of the number of rows; number of training rows for each centre.
+# Number of centres divided by the square root of the number of rows.
 CENTRES_PER_ROOT = 2
+# Number of training rows for each centre.
 ROWS_PER_CENTRE = 39
 TRAINING_ROUNDS = 8
-# Share of the true nearest rows that the calibration queries must find. Real questions then find 98 %.
+# Share of their true nearest rows that the artificial queries must find. Real questions then find 98 %.
 RECALL = 0.995
 NEAREST = 100
-# Typical cosine of a question and the page that answers it.
+# Typical cosine between a question and the page that answers it.
 QUESTION_COSINE = 0.5
 CALIBRATING_QUERIES = 64
 SEED = 1
@@ -31,11 +32,11 @@ _HASHED = 2
 
 
 class IvfIndex:
-    """Inverted lists of half-precision rows; `AdaptiveIndex` describes its methods.
+    """A vector index of inverted lists with half-precision vectors. `AdaptiveIndex` documents the methods.
 
     Args:
         dimension: Length of every vector.
-        blocks: Numbers and vectors of the first rows, from which the centres are learned.
+        blocks: Numbers and vectors of the first rows. The centres of the lists are learned from these vectors.
     """
 
     def __init__(self, dimension: int, blocks: Sequence[Block]) -> None:
@@ -88,7 +89,10 @@ class IvfIndex:
         return result
 
     def _calibrate(self, blocks: Sequence[Block]) -> None:
-        """Set the number of lists that a query searches: the smallest that reaches `RECALL`, by doubling."""
+        """Set the number of lists that each query searches.
+
+        The number is doubled until artificial queries find at least the share `RECALL` of their true nearest rows.
+        """
         queries = _questions(_sample(blocks, CALIBRATING_QUERIES))
         truth = _exact(self._faiss, queries, blocks)
         self._index.nprobe = 4
@@ -100,19 +104,25 @@ class IvfIndex:
 
 
 def recall(truth: NDArray[np.int64], found: NDArray[np.int64]) -> float:
-    """Return the share of the true rows that was found, as a mean over queries; both have shape ``(queries, k)``."""
+    """Return the share of the true nearest rows that a search found, as a mean over all queries.
+
+    Both arrays contain row numbers and have shape ``(queries, k)``.
+    """
     shares = [len(np.intersect1d(true, got)) / len(true) for true, got in zip(truth, found, strict=True)]
     return float(np.mean(shares))
 
 
 def _sample(blocks: Sequence[Block], wanted: int) -> NDArray[np.float32]:
-    """Return about ``wanted`` vectors, spread evenly over all blocks, shape ``(n, dimension)``."""
+    """Return about ``wanted`` vectors, taken at regular intervals from all blocks, shape ``(n, dimension)``."""
     step = max(1, sum(len(rows) for rows, _ in blocks) // wanted)
     return np.concatenate([vectors[::step] for _, vectors in blocks])
 
 
 def _questions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return unit vectors with cosine `QUESTION_COSINE` to the given ones, in random directions."""
+    """Return artificial queries, one for each vector.
+
+    A query is a unit vector in a random direction whose cosine with its vector is `QUESTION_COSINE`.
+    """
     noise = np.random.default_rng(SEED).normal(size=vectors.shape).astype(np.float32)
     noise -= (noise * vectors).sum(axis=1, keepdims=True) * vectors
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
@@ -120,7 +130,7 @@ def _questions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _exact(faiss: Any, queries: NDArray[np.float32], blocks: Sequence[Block]) -> NDArray[np.int64]:
-    """Return the nearest rows of each query, shape ``(queries, NEAREST)``."""
+    """Return the numbers of the rows nearest to each query, found by exact search, shape ``(queries, NEAREST)``."""
     cosines, rows = [], []
     for numbers, vectors in blocks:
         found, places = faiss.knn(queries, vectors, min(NEAREST, len(numbers)), metric=faiss.METRIC_INNER_PRODUCT)

@@ -1,6 +1,6 @@
 """Removes secrets, such as keys, passwords and card numbers, from text before it is stored, embedded or sent to an LLM.
 
-All other data is derived from stored pages, so a secret that is removed here does not appear anywhere.
+All other data is derived from stored pages, so a secret that is removed here does not appear anywhere else.
 """
 
 import json
@@ -15,7 +15,7 @@ from memoryos_mcp.text.secrets.patterns import PATTERNS, is_named_secret
 
 _FURTHER_PASSES = 2
 _DIGITS = re.compile("[0-9]{3,}")
-# Every key has a capital letter or a digit, and 16 characters in a row without a dot or slash.
+# Every key has a capital letter or a digit, and 16 consecutive characters that include no dot or slash.
 _KEY_LIKE = re.compile(r"(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16}")
 
 SecretPolicy = Literal["redact", "reject", "off"]
@@ -27,7 +27,7 @@ class Redacted:
 
     Attributes:
         text: The text with placeholders such as ``[redacted: github token]``; unchanged if it contained no secrets.
-        kinds: Kinds of the removed secrets, in order, with repeats.
+        kinds: Kinds of the removed secrets, with duplicates.
     """
 
     text: str
@@ -36,7 +36,12 @@ class Redacted:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Patterns with the same conditions for a search, each with its number."""
+    """Patterns with the same search conditions.
+
+    Attributes:
+        pattern: The first of the patterns. Its search conditions are those of all patterns in the group.
+        finds: For each pattern, its number in `PATTERNS` and its ``find`` function.
+    """
 
     pattern: SecretPattern
     finds: tuple[tuple[int, Find], ...]
@@ -58,7 +63,7 @@ _OTHERS = tuple(group for group in _GROUPS if not group.pattern.is_long)
 
 
 def redact(text: str) -> Redacted:
-    """Return a text without its secrets; a text without secrets, such as a redacted text, is unchanged.
+    """Return a text with its secrets replaced by placeholders. A text that was already redacted is unchanged.
 
     The running time is proportional to the length of the text, whatever the text contains.
     """
@@ -66,7 +71,7 @@ def redact(text: str) -> Redacted:
     for _ in range(_FURTHER_PASSES):
         if not found.kinds:
             break
-        # Some secrets are only recognised after the secret next to them is removed.
+        # Some secrets are only recognised after the secret next to them has been removed.
         found = _redact_once(clean.text)
         clean = Redacted(found.text, clean.kinds + found.kinds)
     return clean
@@ -84,16 +89,18 @@ def _redact_once(text: str) -> Redacted:
 
 
 def placeholder(kind: str) -> str:
-    """Return the text that replaces a secret of this kind."""
+    """Return the placeholder that replaces a secret of a kind."""
     return f"[redacted: {kind}]"
 
 
 def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
     """Return the text of a tool argument without its secrets.
 
+    If the policy is ``off``, return the text unchanged.
+
     Raises:
-        ArgumentError: The text contains a secret, and the policy is to reject it. The message names the argument and
-            the kind.
+        ArgumentError: The text contains a secret, and the policy is ``reject``. The message names the argument and the
+            kind of secret.
     """
     if policy == "off":
         return text
@@ -105,7 +112,10 @@ def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
 
 
 def _found(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and kind of each secret; overlapping secrets are merged and get the earlier pattern's kind."""
+    """Yield the start, end and kind of each secret.
+
+    Overlapping secrets are merged. The kind is then that of the pattern that comes first in `PATTERNS`.
+    """
     kept: list[tuple[int, int, int]] = []
     for start, end, number in sorted(_candidates(text)):
         if kept and start < kept[-1][1]:
@@ -118,8 +128,8 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _candidates(text: str) -> list[tuple[int, int, int]]:
-    """Return the start, end and pattern number of each match."""
-    # The only letter whose lower case has two characters, which would shift the positions.
+    """Return the matches of all patterns, each as start, end and number of the pattern."""
+    # "İ" is the only letter whose lower case has two characters. These would shift the positions.
     lower = text.replace("İ", "i").lower()
     tokens = text.split()
     long = [token for token in tokens if len(token) >= LONG_WORD_CHARS]
@@ -147,14 +157,17 @@ def _candidates(text: str) -> list[tuple[int, int, int]]:
 
 
 def redact_json(text: str) -> Redacted:
-    """Return a JSON text without secrets in its keys and values."""
+    """Return a JSON text with the secrets in its keys and values replaced by placeholders."""
     kinds: list[str] = []
     clean = _clean(json.loads(text), kinds)
     return Redacted(json.dumps(clean, ensure_ascii=False), tuple(kinds)) if kinds else Redacted(text)
 
 
 def _clean(value: Any, kinds: list[str]) -> Any:
-    """Return a JSON value without secrets, and add their kinds to ``kinds``. A number may be a secret too."""
+    """Return a JSON value without its secrets, and append the kinds of these secrets to ``kinds``.
+
+    A number may be a secret too.
+    """
     if isinstance(value, Mapping):
         return _clean_object(value, kinds)
     if isinstance(value, list):
@@ -180,6 +193,6 @@ def _clean_object(members: Mapping[str, Any], kinds: list[str]) -> dict[str, Any
 
 
 def refusal_of(argument: str, kinds: Sequence[str], advice: str) -> ArgumentError:
-    """Return the error for an argument that contains secrets of these kinds."""
+    """Return the error for an argument that contains secrets of the given kinds."""
     listed = ", ".join(dict.fromkeys(kinds))
     return ArgumentError(argument=argument, problem=f"contains a secret ({listed}); {advice}")

@@ -1,4 +1,7 @@
-"""Patterns for card, account and social security numbers: by issuer, country and check digits, or by nearby words."""
+"""Patterns for card, account and social security numbers.
+
+The numbers are recognised by their issuer, country and check digits, or by nearby words.
+"""
 
 import re
 from collections.abc import Iterator
@@ -38,13 +41,19 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 
 
 def is_card_number(text: str) -> bool:
-    """Whether the digits are a possible card number: with an issuer's prefix and length, and a valid check digit."""
+    """Return whether a text is a possible card number.
+
+    The prefix and length must be those of an issuer, and the check digit must be valid.
+    """
     digits = re.sub(_GAP, "", text)
     return _ISSUER.fullmatch(digits) is not None and checks.has_luhn(digits) and len(set(digits)) > 1
 
 
 def is_iban(text: str) -> bool:
-    """Whether a text without gaps is a valid IBAN: the length of its country and check digits (mod 97, ISO 7064)."""
+    """Return whether a text without spaces is a valid IBAN.
+
+    Its length must be that of its country, and its check digits must be valid (mod 97, ISO 7064).
+    """
     if len(text) != int(_IBAN_CHARS.get(text[:2], 0)):
         return False
     number = "".join(str(int(char, 36)) for char in text[4:] + text[:4])
@@ -52,7 +61,7 @@ def is_iban(text: str) -> bool:
 
 
 def is_social_security_number(text: str) -> bool:
-    """Whether the nine digits are a possible social security number of the United States."""
+    """Return whether nine digits are a possible social security number of the United States."""
     digits = re.sub("[^0-9]", "", text)
     area, group, serial = digits[:3], digits[3:5], digits[5:]
     return area not in _NOT_AN_AREA and area < "900" and group != "00" and serial != "0000"
@@ -116,7 +125,7 @@ ACCOUNT_NUMBERS: tuple[SecretPattern, ...] = (
         finding(
             re.compile(
                 r"(?<![0-9A-Za-z_.+])(?<![A-Za-z]-)(?:[2-6][0-9]{13,18}(?![0-9])"
-                # Groups of digits are not a card number if they are part of a longer row of groups, as in an IBAN.
+                # Groups of digits are not a card number if they are part of a longer series of groups, as in an IBAN.
                 rf"|(?<![0-9]{_GAP})(?:[2-6][0-9]{{3}}(?P<four>{_GAP})[0-9]{{4}}(?P=four)[0-9]{{4}}(?P=four)[0-9]{{4,7}}"
                 rf"|3[0-9]{{3}}(?P<six>{_GAP})[0-9]{{6}}(?P=six)[0-9]{{4,5}})(?!{_GAP}?[0-9]))(?![A-Za-z_])(?!\.[0-9])"
             ),

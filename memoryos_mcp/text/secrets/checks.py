@@ -1,4 +1,4 @@
-"""Checks that distinguish secrets from other text of the same form: by checksums, or by apparent randomness."""
+"""Checks that distinguish secrets from other text of the same form, by checksums or by apparent randomness."""
 
 import base64
 import binascii
@@ -12,13 +12,14 @@ DISTINCT_CHARS_MIN = 6
 _DISTINCT_IN_NAMED_KEY = 8
 _DIGITS_IN_NAMED_KEY = 2
 
-# Text instead of a password in examples and code. "key" and "user" are not listed: they occur in real passwords.
+# Texts that replace a password in examples and code. "key" and "user" are not listed, because real passwords contain
+# them.
 _PLACEHOLDER = re.compile(
     r"your|example|dummy|placeholder|redacted|process\.|environ|getenv|_here|^my[_-]|^[/~.<]|^\$|^%|^\{|\*{3}|x{4}|\.{3}"
     r"|^\$?(?:pbkdf2|scrypt|argon2\w*|2[aby])[:$]|^(?:sha-?\d+|md5|argon2\w*|base64|utf-?8|oauth2?|bcrypt)$|\b(?:min|max)\d|\d(?:chars|characters)\b",
     re.IGNORECASE,
 )
-# Words in examples that also occur in real passwords; those contain digits and a symbol too.
+# Words in examples that also occur in real passwords. Real passwords also contain digits and a symbol.
 _WORDS_OF_EXAMPLES = re.compile(
     r"pass|kennwort|wachtwoord|hasło|contraseña|secret|sample|wrong|invalid|config|settings|request|hash|token|string|^test",
     re.IGNORECASE,
@@ -35,7 +36,7 @@ _CHOSEN_SYMBOLS = _SYMBOLS | {"@"}
 
 
 def base62_crc32(text: str) -> str:
-    """Return the CRC-32 of a text as six digits of base 62, the checksum at the end of GitHub and npm tokens."""
+    """Return the CRC-32 of a text as six base-62 digits. GitHub and npm tokens end with this checksum."""
     number = zlib.crc32(text.encode())
     digits = ""
     while number:
@@ -45,47 +46,47 @@ def base62_crc32(text: str) -> str:
 
 
 def has_crc32(token: str) -> bool:
-    """Whether the last six characters are the checksum of the characters between the prefix and them."""
+    """Return whether the last six characters of a token are the CRC-32 of the characters after its prefix."""
     body = token.partition("_")[2]
     return base62_crc32(body[:-_CRC_CHARS]) == body[-_CRC_CHARS:]
 
 
 def looks_random(text: str) -> bool:
-    """Whether the text has enough different characters for a random text."""
+    """Return whether a text has enough different characters to look random."""
     return len(set(text)) >= DISTINCT_CHARS_MIN
 
 
 def is_checked_token(token: str) -> bool:
-    """Whether a token with a checksum is a secret.
+    """Return whether text in the form of a token with a checksum is a secret.
 
-    With an invalid checksum, it may be a token with a typo, which is nearly as useful to a thief. So only text that is
+    A token with an invalid checksum may contain a typo, but it is nearly as useful to a thief. So only text that is
     clearly not random is excluded.
     """
     return has_crc32(token) or looks_random(token.partition("_")[2])
 
 
 def has_luhn(digits: str) -> bool:
-    """Whether the last digit is the Luhn check digit of the other digits (ISO/IEC 7812-1, annex B)."""
+    """Return whether the last digit is the Luhn check digit of the other digits (ISO/IEC 7812-1, annex B)."""
     doubled = (int(digit) * 2 for digit in digits[-2::-2])
     return (sum(map(int, digits[::-2])) + sum(each - 9 * (each > 9) for each in doubled)) % 10 == 0
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether the text is a placeholder for a password in examples or code."""
+    """Return whether a text is a placeholder for a password, as in examples or code."""
     if _PLACEHOLDER.search(text):
         return True
     return _WORDS_OF_EXAMPLES.search(text) is not None and not _looks_chosen(text)
 
 
 def _looks_chosen(text: str) -> bool:
-    """Whether a text mixes letters, digits and symbols like a password, unlike an identifier in a program."""
+    """Return whether a text mixes letters, digits and symbols like a password, unlike an identifier in a program."""
     if sum(map(str.isdigit, text)) >= _DIGITS_IN_CHOSEN and not _CHOSEN_SYMBOLS.isdisjoint(text):
         return True
     return len(text) / max(len(_PIECE.findall(text)), 1) < _CHARS_OF_A_RANDOM_PIECE
 
 
 def is_password(text: str) -> bool:
-    """Whether text where a password is expected is one: digits, or letters with digits or symbols."""
+    """Return whether text where a password is expected is a password: digits, or letters with digits or symbols."""
     text = text.rstrip(SENTENCE_ENDS)
     if is_placeholder(text) or len(set(text)) <= 1:
         return False
@@ -95,7 +96,7 @@ def is_password(text: str) -> bool:
 
 
 def is_mixed_password(text: str) -> bool:
-    """Whether text where something else may be expected looks like a password: letters with digits."""
+    """Return whether text where other text is also possible looks like a password: it has letters and digits."""
     text = text.rstrip(SENTENCE_ENDS)
     has_digits = any(char.isdigit() for char in text)
     return len(text) >= _MIXED_CHARS_MIN and has_digits and _is_mixed(text) and is_password(text)
@@ -107,12 +108,15 @@ def _is_mixed(text: str) -> bool:
 
 
 def is_url_password(text: str) -> bool:
-    """Whether the text between the user name and the host of a URL is a password and not a placeholder."""
+    """Return whether the text between the user name and the host of a URL is a password and not a placeholder."""
     return not is_placeholder(text) and text.lower() not in {"pw", "pwd", "port"}
 
 
 def is_named_key(text: str) -> bool:
-    """Whether text where a key is expected looks random: digits, letters and many different characters."""
+    """Return whether text after the name of a key looks random.
+
+    It must have letters, digits and many different characters, and must not be a placeholder.
+    """
     return (
         not is_placeholder(text)
         and sum(char.isdigit() for char in text) >= _DIGITS_IN_NAMED_KEY
@@ -122,13 +126,13 @@ def is_named_key(text: str) -> bool:
 
 
 def is_jwt(token: str) -> bool:
-    """Whether the first part of a token is the header of a JWT: a base64 JSON object with ``alg``."""
+    """Return whether a token begins with the header of a JWT: a base64-encoded JSON object with ``alg``."""
     header = _decoded(token.partition(".")[0])
     return header.startswith(b"{") and b'"alg"' in header
 
 
 def is_basic_login(text: str) -> bool:
-    """Whether the text is base64 of a user name, a colon and a password."""
+    """Return whether a text is the base64 encoding of a user name, a colon and a password."""
     login = _decoded(text)
     return b":" in login[1:-1] and _is_printable(login)
 
@@ -141,7 +145,7 @@ def _is_printable(data: bytes) -> bool:
 
 
 def _decoded(text: str) -> bytes:
-    """Return decoded base64 in the standard or URL-safe alphabet; empty if the text is invalid."""
+    """Decode base64 text in the standard or URL-safe alphabet; return empty bytes if the text is not valid."""
     text = text.rstrip("=").replace("+", "-").replace("/", "_")
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,8 +1,8 @@
 r"""Building blocks of the patterns for secrets.
 
 Every quantifier is bounded or possessive (``++``, ``{n,}+``), so that the running time is proportional to the length of
-any text. Secrets may be next to letters of a script without spaces, so a secret ends where no ASCII letter or digit
-follows, which ``\b`` does not detect.
+the text. A secret may be followed by letters of a script without spaces. So a secret ends where no ASCII letter or
+digit follows; ``\b`` does not detect this.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 START = r"(?<![A-Za-z0-9])"
 END = r"(?![A-Za-z0-9])"
 
-# Minimum length of random secrets. Most pages have few words of this length, so only those are searched.
+# Minimum length of random secrets. Most pages have few words of this length, so only these words are searched.
 LONG_WORD_CHARS = 16
 
 Span = tuple[int, int]
@@ -27,13 +27,15 @@ class SecretPattern:
 
     Attributes:
         kind: Name of the kind in placeholders and receipts.
-        hints: Texts of which one is in every text with such a secret, in lower case unless ``is_word``. If there are
-            none, every text is searched; with ``is_word``, only texts with a match among their long words.
-        find: Yields the start and end of each secret.
+        hints: Only texts that contain one of these strings are searched. The strings are in lower case unless
+            ``is_word`` is True. If there are no hints, every text is searched; if ``is_word`` is also True, only texts
+            in which a long word matches.
+        find: A function that yields the start and end of each secret.
         is_word: Whether the hint and the secret are in one word without spaces.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.
-        digits: Minimum number of digits in a text with such a secret, counting only groups of three or more.
-        may_match: Whether a text of these words may contain such a secret; a quick check that replaces hints.
+        digits: Minimum number of digits in a text with such a secret. Only groups of at least three digits are counted.
+        may_match: A function that quickly checks whether a text with the given words may contain such a secret. It is
+            used in place of hints.
     """
 
     kind: str
@@ -46,25 +48,28 @@ class SecretPattern:
 
 
 def key(kind: str, hints: str, form: str, check: Check | None = None) -> SecretPattern:
-    """Return the pattern of a key that is recognised by its beginning; ``hints`` are separated by spaces."""
+    """Return the pattern of a key that is recognised by its beginning. ``hints`` are separated by spaces."""
     find = finding(re.compile(START + form), check)
     return SecretPattern(kind, tuple(hints.split()), find, is_word=True, is_long=True)
 
 
 def named(kind: str, hints: str, form: str, check: Check | None = None, *, is_long: bool = True) -> SecretPattern:
-    """Return the pattern of a secret after its name; ``form`` begins with one of the comma-separated ``hints``."""
+    """Return the pattern of a secret that follows its name, such as a key after "twilio".
+
+    ``hints`` are separated by commas. ``form`` must begin with one of them.
+    """
     names = tuple(hints.split(","))
     begins = re.compile("|".join(map(re.escape, names)))
     return SecretPattern(kind, names, finding(re.compile(form, re.IGNORECASE), check, begins), is_long=is_long)
 
 
 def finding(form: re.Pattern[str], check: Check | None = None, names: re.Pattern[str] | None = None) -> Find:
-    """Return a function that finds the matches of a regular expression.
+    """Return a function that finds the secrets that match a regular expression.
 
     Args:
-        form: The regular expression; with a group ``secret``, only that group is the secret.
-        check: Whether a matched secret is really a secret.
-        names: Matches in the lower-case text where ``form`` may begin; None if it may begin anywhere.
+        form: The regular expression. If it has a group ``secret``, only this group is the secret.
+        check: A function that returns whether a match is really a secret.
+        names: A pattern for the places in the lower-case text where ``form`` may begin; None if it may begin anywhere.
     """
     secret = "secret" if "secret" in form.groupindex else 0
 
@@ -86,7 +91,10 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
 
 
 def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
-    """Yield the positions of a few texts; several times as fast as a regular expression."""
+    """Yield each position of one of ``roots`` in a lower-case text.
+
+    This is several times as fast as a regular expression.
+    """
     for root in roots:
         at = lower.find(root)
         while at >= 0:
@@ -95,7 +103,10 @@ def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
 
 
 def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> Find:
-    """Return a function that finds the group ``secret`` of a regular expression that begins with one of ``roots``."""
+    """Return a function that finds secrets with a regular expression, beginning only where one of ``roots`` occurs.
+
+    The secret is the group ``secret`` of the regular expression.
+    """
     pattern = re.compile(form, re.IGNORECASE)
 
     def find(text: str, lower: str) -> Iterator[Span]:

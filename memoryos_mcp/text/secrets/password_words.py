@@ -4,7 +4,7 @@ import re
 
 from memoryos_mcp.text.secrets import checks
 
-# Every word for a password contains one of these, in lower case; the match begins there.
+# Every word for a password contains one of these texts, in lower case. A match of ``NAME`` begins there.
 ROOTS = (
     *("pass", "pwd", "pw:", "pw=", "wort", "woord", "contrase", "senha", "haslo", "hasł", "sifre", "şifre", "parola"),
     *("парол", "密码", "密碼", "口令", "パスワード", "暗証", "비밀번호", "كلم", "पासवर्ड", "कूटशब्द"),
@@ -38,8 +38,8 @@ IS = rf"{PURPOSE}{CLOSING}(?:\s{{0,3}}{SIGN}| [–—-] )[*_]{{0,3}}\s{{0,3}}{OP
 PLAIN_CHARS_MIN = 4
 _PLAIN_CHARS_MAX = 40
 _PLAIN_DISTINCT_MIN = 3
-# Words that describe a password or stand in its place, and are not passwords. Words with the endings of participles and
-# adjectives are treated like them.
+# Words that describe a password or are used in its place, and are not passwords. Words with the endings of participles
+# and adjectives are treated in the same way.
 _NEVER = frozenset(
     """
     a an the this that these those it its and or but if so as at by for from in into of on to with without than then
@@ -95,7 +95,10 @@ _LONGEST_PHRASE = 12
 
 
 def is_plain_password(text: str) -> bool:
-    """Whether a word, or several joined by hyphens, may be a password: it is not a placeholder or a common word."""
+    """Return whether a word, or several words joined by hyphens, may be a password.
+
+    Placeholders and common words are not passwords.
+    """
     text = text.rstrip(checks.SENTENCE_ENDS)
     parts = text.casefold().split("-")
     return (
@@ -109,7 +112,10 @@ def is_plain_password(text: str) -> bool:
 
 
 def is_phrase(text: str) -> bool:
-    """Whether words between quotes are a passphrase: none of them is a function word or describes a password."""
+    """Return whether the words between quotes are a passphrase.
+
+    A passphrase has at least four words. None of them is a function word or describes a password.
+    """
     words = text.casefold().split()
     return (
         3 < len(words) <= _LONGEST_PHRASE
@@ -120,12 +126,12 @@ def is_phrase(text: str) -> bool:
 
 
 def is_password_or_word(text: str) -> bool:
-    """Whether text where a password is expected looks like one, or is a word that may be one."""
+    """Return whether text where a password is expected looks like a password, or is a word that may be a password."""
     return checks.is_password(text) or is_plain_password(text)
 
 
 def is_quoted_password(text: str) -> bool:
-    """Whether text between quotes is a password, a word that may be one, or a passphrase."""
+    """Return whether text between quotes is a password, a word that may be a password, or a passphrase."""
     return is_phrase(text) if any(char.isspace() for char in text) else is_password_or_word(text)
 
 

@@ -1,7 +1,8 @@
-"""The pattern for passwords: a word for "password", then the password after a sign, in a table, a tag or a sentence.
+"""The pattern for passwords: a word for "password", followed by the password.
 
-After a word for "password", text that looks like a password (letters with digits or symbols) is always one. A plain
-word is a password only if it is alone after a sign, between quotes, in a table cell or in a tag.
+After a word for "password", text that looks like a password (letters with digits or symbols) is always a password. A
+plain word is a password only in some places: alone after a sign such as ":", between quotes, in a table cell or in a
+tag.
 """
 
 import re
@@ -49,9 +50,9 @@ class _Form:
     """A context in which a password is found.
 
     Attributes:
-        after: Matches the text after the word for a password; the group ``secret`` is the password.
-        check: Whether the matched text is a password.
-        before: Matches the text before the word for a password; None if any text may precede it.
+        after: Pattern for the text after the word for "password". Its group ``secret`` is the password.
+        check: A function that returns whether the matched text is a password.
+        before: Pattern for the text before the word for "password"; None if any text may precede the word.
     """
 
     after: re.Pattern[str]
@@ -70,7 +71,7 @@ _FORMS = (
     _form(rf"{PURPOSE}{CLOSING}\s{{0,3}}{SIGN}[*_]{{0,3}}\s{{0,3}}{_QUOTED}", is_quoted_password),
     # A plain word alone on its line, such as password: swordfish
     _form(rf"{CLOSING}[ \t]?[:：][*_]{{0,3}}[ \t]{{0,3}}{OPENING}{_WORD}{_LINE_ENDS}", is_plain_password),
-    # In a list in one line: user: bob, password: swordfish, host: db
+    # In a list on one line: user: bob, password: swordfish, host: db
     _form(rf"{CLOSING}: {_WORD}(?=[,;/] ?[\w-]{{2,20}}: )", is_plain_password, before=r"[,;/(] ?"),
     # At the beginning of a line or of a part of a URL: password=swordfish
     _form(
@@ -92,7 +93,7 @@ _FORMS = (
         before=rf"(?<![a-z]){_CHANGED}(?: [\w'’-]{{1,20}}){{0,4}} ",
     ),
     _form(rf" (?:has been |was |is )?(?:now )?{_CHANGED} to:? {OPENING}{_VALUE}", checks.is_password),
-    # In other languages other words may come in between, so the password must have letters and digits.
+    # In other languages, other words may come between, so the password must have letters and digits.
     _form(
         rf"(?: [^\W\d_][\w'’.-]{{0,20}}){{0,3}}? (?:auf|zu|in|naar|na|to|a|à|на|إلى|=) {OPENING}{_VALUE}",
         checks.is_mixed_password,
@@ -123,7 +124,7 @@ _FORMS = (
         is_plain_password,
         before=rf"(?<![a-z]){_DETERMINER} (?:[\w'’-]{{1,20}} ){{0,3}}",
     ),
-    # A variable of the environment: DB_PASS=x, PGPASSWORD=x
+    # An environment variable: DB_PASS=x, PGPASSWORD=x
     _form(
         r"(?-i:(?<=[A-Z])=)[\"']?(?P<secret>[^\s\"'`;|<>$(){}]{4,128}+)",
         is_password_or_word,
@@ -147,7 +148,10 @@ PASSWORDS = SecretPattern(KIND, ROOTS, _find)
 
 
 def is_named_password(name: str, value: str) -> bool:
-    """Whether a named value, as in JSON, is a password. It may be a plain word if the name ends in such a word."""
+    """Return whether a named value, such as a member of a JSON object, is a password.
+
+    The value may be a plain word only if the name ends with a word for "password".
+    """
     named = None
     for at in positions(ROOTS, name.lower()):
         named = NAME.match(name, at) or named

@@ -1,4 +1,4 @@
-"""All patterns for secrets. If two matches overlap, the earlier pattern in the list determines the kind."""
+"""All patterns for secrets. If two matches overlap, the pattern that comes first in the list determines the kind."""
 
 import re
 
@@ -25,7 +25,10 @@ _KEY_NAME = re.compile("key|token|secret", re.IGNORECASE)
 
 
 def is_named_secret(name: str, value: str) -> str | None:
-    """Return the kind of secret of a named value, as in JSON; None if it is not a secret."""
+    """Return the kind of secret that a named value is; None if the value is not a secret.
+
+    The name and the value may be those of a member of a JSON object, for example.
+    """
     if is_named_password(name, value):
         return KIND
     return "api key" if _KEY_NAME.search(name) and checks.is_named_key(value) else None

@@ -1,7 +1,7 @@
 """Patterns for the keys and tokens of many providers.
 
-Prefixes and lengths are from the providers' documentation or from public secret scanners. If a provider has changed a
-length in the past, the pattern has only a lower bound.
+Prefixes and lengths are from the providers' documentation or from public secret scanners. If a provider has changed the
+length of its keys, the pattern has only a minimum length.
 """
 
 from memoryos_mcp.text.secrets import checks, forms
@@ -23,7 +23,7 @@ def _looks_issued(text: str) -> bool:
 
 
 def key(kind: str, hints: str, form: str, check: Check | None = _looks_issued) -> SecretPattern:
-    """Return the pattern of a provider's key; by default the key must look random."""
+    """Return the pattern of a provider's key. By default, the key must look random."""
     return forms.key(kind, hints, form, check)
 
 

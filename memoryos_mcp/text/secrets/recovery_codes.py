@@ -1,4 +1,4 @@
-"""The pattern for recovery codes of an account: words that announce them, then codes of one shape."""
+"""The pattern for recovery codes of an account: words that announce the codes, followed by codes of the same shape."""
 
 import re
 from collections.abc import Iterator
@@ -49,7 +49,10 @@ def _find(text: str, lower: str) -> Iterator[Span]:
 
 
 def _codes(text: str, at: int) -> Iterator[Span]:
-    """Yield the consecutive codes from ``at`` on; all have the shape of the first."""
+    """Yield the start and end of each code in the series of codes that begins at ``at``.
+
+    All codes of a series have the shape of the first code.
+    """
     run: list[re.Match[str]] = []
     while code := _CODE.match(text, at):
         if run and not (code["gap"] and _shape(code["secret"]) == _shape(run[0]["secret"])):

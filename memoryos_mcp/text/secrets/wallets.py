@@ -38,9 +38,9 @@ _JOINED = re.compile(r"(?<![a-z])[a-z]{3,8}(?:[,;/|_-][a-z]{3,8}){11}")
 
 
 def is_seed_phrase(words: tuple[str, ...]) -> bool:
-    """Whether lower-cased words of the BIP-39 list have the checksum of a seed phrase.
+    """Return whether lower-cased words from the BIP-39 list form a seed phrase with a valid checksum.
 
-    Phrases with many repeated words are excluded: one in 16 has a valid checksum by chance.
+    One in 16 word sequences has a valid checksum by chance, so sequences with many repeated words are excluded.
     """
     if 2 * len(set(words)) <= len(words):
         return False
@@ -55,7 +55,7 @@ def is_seed_phrase(words: tuple[str, ...]) -> bool:
 
 
 def _decoded(text: str) -> bytes | None:
-    """Return the payload of a Base58Check text; None if its checksum is wrong."""
+    """Return the payload of a Base58Check text; None if its checksum is not valid."""
     number = 0
     for char in text:
         number = number * len(_BASE58) + _BASE58.index(char)
@@ -100,7 +100,10 @@ def _find_seed_phrases(text: str, lower: str) -> Iterator[Span]:
 
 
 def _may_contain_phrase(tokens: Sequence[str]) -> bool:
-    """Whether a text contains 12 words of the list in a row; testing every eleventh token finds each such run."""
+    """Return whether a text contains 12 consecutive words from the BIP-39 list.
+
+    Every eleventh token is tested, which is enough to find each such run.
+    """
     numbers = _numbers()
     for at in range(_SHORTEST - 1, len(tokens), _SHORTEST - 1):
         word = _bare(tokens[at])
@@ -110,7 +113,10 @@ def _may_contain_phrase(tokens: Sequence[str]) -> bool:
 
 
 def _run_around(tokens: Sequence[str], at: int, numbers: Mapping[str, int]) -> int:
-    """Return the number of words of the list in a row around a token, with few numbers and bullets between them."""
+    """Return the number of consecutive words from the BIP-39 list around a token, at most 12.
+
+    A few numbers and bullets may be between the words.
+    """
     count = 0
     for direction in (range(at, -1, -1), range(at + 1, len(tokens))):
         between = 0
@@ -130,10 +136,10 @@ def _bare(token: str) -> str:
 
 
 def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
-    """Yield the start and end of each seed phrase in a run of words of the list.
+    """Yield the start and end of each seed phrase in a run of words from the BIP-39 list.
 
-    One in 16 rows of words has a valid checksum by chance. Of overlapping rows, those at whose ends a line or a
-    sentence ends too are chosen.
+    One in 16 word sequences has a valid checksum by chance. If such sequences overlap, those with the fewest other
+    words next to them on the same line are chosen.
     """
     words = tuple(match[0] for match in group)
     found: list[tuple[int, int, int]] = []
@@ -151,7 +157,7 @@ def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> int:
-    """Return the number of ends of a phrase, 0 to 2, at which no further word follows in the same line."""
+    """Return the number of ends of a phrase (0 to 2) that have no other word next to them on the same line."""
     return (not _GOES_ON_BEFORE.search(text, max(start - 8, 0), start)) + (not _GOES_ON_AFTER.match(text, end))
 
 
