@@ -59,7 +59,9 @@ def _check_fact(correction: Correction) -> None:
         problem = "'level' and 'reason' apply only to traits; to correct a fact, pass 'text' or set 'wrong' to true"
         raise ArgumentError(argument="level", problem=problem)
     if (correction.text is None) is not correction.is_wrong:
-        problem = "pass either the correct text of the fact, or set 'wrong' to true if the fact has no replacement, but not both"
+        problem = (
+            "either 'text' or 'wrong' is required, but not both; set 'wrong' to true if the fact has no replacement"
+        )
         raise ArgumentError(argument="text", problem=problem)
 
 
@@ -70,7 +72,7 @@ def _check_trait(correction: Correction) -> None:
             problem="applies only to facts; to correct a trait, pass 'level' or 'reason', or set 'wrong' to true",
         )
     if (correction.level is None and correction.reason is None) is not correction.is_wrong:
-        problem = "pass 'level', 'reason' or both to correct a trait, or set only 'wrong' to true to remove the trait"
+        problem = "pass 'level', 'reason' or both to correct a trait; to remove the trait, set only 'wrong' to true"
         raise ArgumentError(argument="level", problem=problem)
 
 

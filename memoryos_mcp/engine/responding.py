@@ -222,8 +222,7 @@ def response_request(
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:
     """Return the LLM's answer without its reasoning, and the number of tokens used.
 
-    Args:
-        listener: Called with each piece of the answer as soon as it arrives.
+    If there is a ``listener``, it is called with each piece of the answer as soon as the piece arrives.
 
     Raises:
         ReplyFormatError: The reply is empty or was cut off.

@@ -61,7 +61,7 @@ class ForgetMemoryResult(BaseModel):
     expires_at: str | None = Field(description="When the handle expires; null if there is no handle.")
     receipt: str | None = Field(description="Id of the receipt, which contains no forgotten text; null in a dry run.")
     scrubbed: bool = Field(
-        description="Whether the forgotten content has been overwritten in the files. If not, this is tried again later."
+        description="Whether the forgotten content was overwritten in the files. If not, this is tried again later."
     )
     kept_copies: list[str] = Field(
         description="Files with backup copies made by restores. They are removed only if everything is forgotten."

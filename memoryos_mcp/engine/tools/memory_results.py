@@ -120,6 +120,6 @@ class CorrectMemoryResult(BaseModel):
     corrected: str = Field(description="Id of the corrected or restored memory; get_memory shows its history.")
     before: str | None = Field(description="The previous text; null if there was none.")
     holds_now: str | None = Field(
-        description="Id of the memory that is now current; null if there is none, or if a dry run would create a new fact."
+        description="Id of the current memory; null if there is none, or if a dry run would create a new fact."
     )
     after: str | None = Field(description="The current text; null if there is none.")

@@ -28,7 +28,7 @@ class KnowledgeEntry(BaseModel):
     knowledge_id: str
     evidence: list[str] = Field(description="Ids of the pages that state the fact.")
     kind: Literal["statement", "wish"] = Field(
-        default="statement", description="A wish applies to every answer, a statement does not."
+        default="statement", description="A wish of the user applies to every answer."
     )
     attribute: str | None = Field(
         default=None,
