@@ -95,8 +95,8 @@ class MemoryEngine:
 
         Args:
             user_id: Id of the user; any text.
-            config_file: Path of a config.json. None means the file in the environment variable ``MEMORYOS_CONFIG``, if
-                it is set.
+            config_file: Path of a config.json. None means the file whose path is in the environment variable
+                ``MEMORYOS_CONFIG``, if it is set.
             settings: Settings by name. They override environment variables, which override the file.
 
         Raises:
@@ -153,8 +153,8 @@ class MemoryEngine:
     def is_in_place(self) -> bool:
         """Return whether the open file is still valid.
 
-        The file is no longer valid if it was replaced or removed, or if it was opened read-only and can be written now.
-        The caller must then close this memory and open it again.
+        The file is no longer valid if it was replaced or removed, or if it was opened read-only and has become
+        writable. The caller must then close this memory and open it again.
         """
         return self._store.is_in_place()
 

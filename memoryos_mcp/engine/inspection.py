@@ -127,7 +127,10 @@ def _tokens(page: Page) -> int:
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the tokens allowed per page so that all pages fit into ``room``; None if no page must be shortened."""
+    """Return the maximum number of tokens per page with which all pages fit into ``room``.
+
+    If all pages fit without being shortened, return None.
+    """
     if sum(tokens) <= room:
         return None
     left = room
@@ -179,7 +182,9 @@ def _place(cursor: str, request: ListRequest) -> Place:
         mark, kind, after = json.loads(base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True))
         place = Place(Kind(kind), after)
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
-        problem = "is not valid; pass the previous result's 'next_cursor', or leave it out to start at the beginning"
+        problem = (
+            "is not valid; pass 'next_cursor' of the previous result, or leave out 'cursor' to start at the beginning"
+        )
         raise ArgumentError(argument="cursor", problem=problem) from error
     is_fitting = type(after) is (str if place.kind is Kind.TRAIT else int) and place.kind in request.kinds
     if mark != _mark(request) or not is_fitting:

@@ -1,7 +1,7 @@
 """Responding: lets the LLM answer a query with memories in its prompt, and stores the query with the answer.
 
-The prompt contains the newest pages as a conversation. All other memories form one block before the question. The block
-is marked as data. It always contains the pages with fetched text, because nobody said that text.
+The prompt contains the newest pages as a conversation. All other memories form one block before the question, which is
+marked as data. Pages with fetched text are always in this block, because they are not part of the conversation.
 """
 
 import asyncio
@@ -190,7 +190,7 @@ class Responding:
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return the number of tokens that a prompt has room for memories, at most ``wanted``."""
+    """Return the number of tokens available for memories in a prompt, at most ``wanted``."""
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 

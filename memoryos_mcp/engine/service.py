@@ -1,4 +1,4 @@
-"""The service: opens each user's engine on demand, and shares the models between the engines. A process needs only one.
+"""The service: opens each user's engine on demand, and shares the models between engines. Use one per process.
 
 The engine and its libraries are imported when the first user is opened, so that a server starts quickly.
 """
@@ -99,7 +99,7 @@ class Backlog:
 
 @dataclass(slots=True, eq=False)
 class _Survey:
-    """A running count of the pending work of all open memories. Partial results are available before it ends."""
+    """A survey of the pending work of all open memories. Partial results can be read before it is complete."""
 
     users: int
     found: "list[Pending]" = field(default_factory=list)
@@ -117,7 +117,7 @@ class _Survey:
 
 
 class Memories(Protocol):
-    """The users' memories, as one caller may use them."""
+    """Access to the users' memories, limited to the rights of one caller."""
 
     @property
     def settings(self) -> Settings:
@@ -172,9 +172,9 @@ class MemoryService:
         embedder: Replaces the configured embedder.
         chat: Replaces the client of the configured LLM.
         analyst: Replaces the analyst that uses the LLM.
-        catches_up: Whether to finish the background work of users that are not open. Such users are opened in the
-            background when the service starts, and again after they were closed to make room for others. Intended for a
-            server with many users.
+        catches_up: Whether to finish the background work of memories that are not open. They are opened in the
+            background when the service starts, and again after they were closed to make room for others. Use this
+            option for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
         only_looks: Whether to open all memories read-only, as `MemoryEngine.begin` does.
 
@@ -297,7 +297,7 @@ class MemoryService:
         return {} if self._components is None else self._components.tally.spent
 
     async def backlog(self) -> Backlog:
-        """Return the pending work of all open memories, after at most 5 s. Partial results are possible."""
+        """Return the pending work of all open memories that can be read within 5 s. The others are only counted."""
         survey = self._survey
         if survey is None or survey.task.done():  # concurrent callers share one survey
             users = list(self._users.values())

@@ -83,7 +83,7 @@ class Components:
 def make_components(
     settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], overrides: Overrides
 ) -> Components:
-    """Return the configured components, with those in ``overrides`` in place of the configured ones.
+    """Return the configured components. Those in ``overrides`` replace the configured ones.
 
     Call this in a thread, because it imports libraries and blocks.
     """

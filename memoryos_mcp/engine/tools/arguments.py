@@ -66,10 +66,10 @@ USER_ID_SCHEMA = {"type": "string", "description": "Owner of the memory. Default
 
 
 def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return the user id, or None if it was left out, and the other arguments.
+    """Return the user id and the other arguments. The user id is None if it was left out.
 
     Raises:
-        ArgumentError: The user id is not a string. Null is rejected too, because the user must not be guessed.
+        ArgumentError: The user id is not a string. Null is rejected too, because it does not say whose memory is meant.
     """
     if USER_ID not in given:
         return None, given

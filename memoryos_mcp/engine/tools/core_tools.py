@@ -173,7 +173,7 @@ async def get_memory_stats(service: Memories, user_id: str, arguments: NoArgumen
 
 
 async def forget_memory(service: Memories, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
-    """Make a dry run of a deletion, or carry out a deletion, and return the affected memories."""
+    """Make the dry run of a deletion, or carry out the deletion, and return the result."""
     async with service.user(user_id) as engine:
         result = await forget(engine, arguments)
     return Answer(result, forget_text(result))

@@ -52,7 +52,9 @@ class UnderstoodQuery(BaseModel):
         description="The speaker whose words count more; null if the query mentions neither."
     )
     words: dict[str, int] = Field(description="Search terms, each with the number of pages that contain it.")
-    times: list[str] = Field(description="Periods in the query: the first and last day. No year means every year.")
+    times: list[str] = Field(
+        description="Periods that the query mentions, each as its first and last day. Days without a year recur yearly."
+    )
     several: bool = Field(
         description="Whether the query asks for several things. If so, results alternate between sessions."
     )
@@ -194,12 +196,12 @@ class GetMemoryStatsResult(BaseModel):
     backlog_pages: int = Field(description="Number of pages that are not assigned to a topic yet.")
     oldest_backlog_at: str | None
     retention_waits_until: str | None = Field(
-        description="When pages older than retention_days will be forgotten, if the deletion is delayed because the "
-        "clock may be wrong; otherwise null."
+        description="When pages older than retention_days will be forgotten. Null unless this is delayed because "
+        "the clock may be wrong."
     )
     backlog_attempts: int = Field(description="Largest number of failed attempts to assign a page to a topic.")
     degraded_pages: int = Field(
-        description="Number of pages that were organised without the LLM because it failed. The LLM will redo this."
+        description="Number of pages organised without the LLM because it failed. They will be organised again."
     )
     damaged_pages: int = Field(description="Number of pages that are damaged on disk. Their text is not shown.")
     only_reads_because: str | None = Field(

@@ -22,8 +22,8 @@ def profile_text(traits: Sequence[Trait], known: Mapping[About, Sequence[Fact]],
 
     Args:
         traits: The user's traits.
-        known: The facts to include, about the user and about the assistant.
-        older: Numbers of older facts that are not included.
+        known: The facts about the user and about the assistant that are included.
+        older: The number of older facts about the user and about the assistant that are not included.
     """
     lines = section(WISHES, (fact_line(fact) for fact in known[About.USER] if fact.kind is Kind.WISH))
     for whom, facts in known.items():
