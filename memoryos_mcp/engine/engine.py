@@ -72,7 +72,7 @@ class MemoryEngine:
             zone=settings.zone,
             clock=components.clock,
         )
-        # A reference to the engine would form a cycle, and a closed memory would not be released at once.
+        # This function does not reference the engine: a cycle would delay the release of a closed memory.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
         self._spaces = VectorSpaces(store, components.embedders, make_retrieving, components.clock)
         self._worker = Worker(
@@ -128,7 +128,7 @@ class MemoryEngine:
             settings: Validated settings.
             components: Models, threads and the clock, which can be shared by many memories. The caller closes them
                 after the memory.
-            only_looks: Whether to open an existing memory read-only. There is no background work then, and retrievals
+            only_looks: Whether to open an existing memory read-only. Then there is no background work, and retrievals
                 do not count as visits. Search uses keywords only until `load_to_look` is called.
 
         Raises:
@@ -252,10 +252,10 @@ class MemoryEngine:
         Args:
             query: A question or keywords.
             max_results: Number of pages to return in addition to short-term pages, 1 to 100. Fewer are returned if they
-                do not fit into ``max_tokens``. None means at most ``retrieval_queue_capacity``; pages that score far
-                below the best page are then left out.
-            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``; if
-                ``max_results`` is set, the pages beyond this budget are then returned as short excerpts.
+                do not fit into ``max_tokens``. None means at most ``retrieval_queue_capacity`` pages, without those
+                that score far below the best page.
+            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. In that case,
+                pages that ``max_results`` requests beyond the budget are returned as short excerpts.
             reserved_tokens: Number of tokens of the budget that the caller needs for its own text.
             has_all_recent: Whether to include all short-term pages, in up to half of the budget, because they are the
                 current conversation. If False, only the last two short-term pages and those that are relevant to the
@@ -451,7 +451,7 @@ class MemoryEngine:
         """Return counts, the main topics, and the state of the background work."""
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
-        # Read after `is_settled`: if queries change to a new vector space meanwhile, the old one must not be reported.
+        # Read this after `is_settled`. If queries change to a new vector space meanwhile, that space must be reported.
         retrieving, move = self._spaces.retrieving, await self._spaces.move()
         embedder = retrieving.embedder
         return Stats(

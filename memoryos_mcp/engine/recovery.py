@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 # Number of users opened at once; the remaining capacity is for callers.
 AT_ONCE = 2
 POLL_S = 0.5
-# While callers are served, the work is followed by a pause that is this many times as long.
+# While callers are being served, the loop pauses for this many times as long as it has worked.
 PAUSE_PER_WORK = 4.0
 # Time limit for one user, and the delay after a failure, for example if a model is unreachable.
 USER_LIMIT_S = 60.0

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Fewer than STORE_THREADS, so that open users have free threads even while openings wait for locked files.
+# Fewer than STORE_THREADS, so that open users have free threads even while others wait for locked files to open.
 OPENINGS_AT_ONCE = 6
 # Maximum number of users that are being closed at once. Other users are opened only afterwards, to limit open files.
 CLOSINGS_AT_ONCE = 16
@@ -204,7 +204,7 @@ class MemoryService:
         self._endpoint = endpoint_of(settings, os.environ)
         self._components: Components | None = None
         self._capacity_users = settings.max_open_users
-        self._users: OrderedDict[str, _User] = OrderedDict()  # the user to be closed first is at the start
+        self._users: OrderedDict[str, _User] = OrderedDict()  # the first user is closed first
         self._closings: dict[str, asyncio.Task[None]] = {}
         self._loading: asyncio.Task[None] | None = None
         self._survey: _Survey | None = None

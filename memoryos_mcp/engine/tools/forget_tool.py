@@ -22,14 +22,14 @@ class ForgetMemoryArguments(Arguments):
     """Arguments of ``forget_memory``: the memories to forget, or the handle of a dry run."""
 
     ids: list[str] = Field(
-        default=[], description="Ids: p_..., k1, trait:NAME, or s1 / c1 for all pages of a topic / chain."
+        default=[], description="p_..., k1, trait:NAME, or s1 / c1 for all pages of a topic / chain."
     )
     query: str = Field(default="", description="Subject of the pages to forget.")
     max_results: Count = Field(
         default=None, description="Page limit for query. Default: 10.", json_schema_extra=RESULTS
     )
     after: str = Field(default="", description="Earliest time, ISO 8601.")
-    before: str = Field(default="", description="End time (exclusive), ISO 8601.")
+    before: str = Field(default="", description="Latest time (exclusive), ISO 8601.")
     everything: bool = Field(default=False, description="All memories.")
     confirm: str = Field(default="", description="Handle of the dry run; no other argument.")
 

@@ -54,10 +54,10 @@ class ShownFact(BaseModel):
     valid_from: str
     valid_until: str | None
     state: StateName
-    learned_by: str = Field(description="Name of the model that extracted it; 'user' for a correction.")
+    learned_by: str = Field(description="Name of the model that extracted the fact; 'user' for a correction.")
     ended_by: Literal["corrected by the user"] | None = Field(description="Null unless the user corrected the fact.")
     evidence: list[str] = Field(description="Ids of the pages that state the fact.")
-    supersedes: list[FactBeside] = Field(description="The facts that it supersedes, newest first.")
+    supersedes: list[FactBeside] = Field(description="Facts that this fact supersedes, newest first.")
     superseded_by: FactBeside | None
 
 
@@ -80,7 +80,7 @@ class ShownTrait(BaseModel):
     level: Literal["Low", "Medium", "High"] | None = Field(description="Null if the trait was removed.")
     reason: str | None
     updated_at: str | None
-    learned_by: str | None = Field(description="Name of the model that extracted it; 'user' for a correction.")
+    learned_by: str | None = Field(description="Name of the model that extracted the trait; 'user' for a correction.")
     evidence: list[str] = Field(description="Ids of the pages that support the trait.")
     history: list[TraitBefore] = Field(description="Previous versions, newest first.")
 
