@@ -3,13 +3,13 @@
 MemoryOSError
 ├── ConfigError            a setting is missing, unknown or out of range
 ├── ArgumentError          an argument is not valid; the message contains its name and a remedy
-├── ImportFormatError      a file to import cannot be read: it is truncated, malicious or of an unknown format
+├── ImportFormatError      a file cannot be imported: it is truncated, malicious or in an unknown format
 ├── StorageError           the store could not be read or written
 │   ├── DamagedStoreError      the store's file is damaged or was made by another program; it was not changed
 │   ├── NewerStoreError        the store's file was written by a newer version; it was not changed
 │   └── LeaseLostError         another process has taken over this user's background work
 ├── ClientFileError        the configuration file of an MCP client could not be read or changed; it is unchanged
-├── IssuerError            the issuer of JWTs did not answer, so the token could not be checked
+├── IssuerError            the JWT issuer did not return its keys, so a token could not be checked
 └── ModelError             the LLM or the embedding model failed; pages stay queued
     ├── ReplyFormatError       the LLM's reply does not have the requested format
     └── BudgetSpentError       the daily token limit is reached; no request was sent
@@ -39,11 +39,11 @@ class ArgumentError(MemoryOSError):
 
 
 class ImportFormatError(MemoryOSError):
-    """A file to import cannot be read: it is truncated, malicious, too new or of an unknown format."""
+    """A file cannot be imported: it is truncated, malicious, too new or in an unknown format."""
 
 
 class StorageError(MemoryOSError):
-    """The store could not be read or written. No change was stored in part."""
+    """The store could not be read or written. Changes are stored completely or not at all."""
 
 
 class DamagedStoreError(StorageError):
@@ -63,11 +63,11 @@ class ClientFileError(MemoryOSError):
 
 
 class IssuerError(MemoryOSError):
-    """The keys of the issuer of JWTs could not be fetched, so the token could not be checked."""
+    """The JWT issuer did not return its keys, so a token could not be checked."""
 
 
 class ModelError(MemoryOSError):
-    """A model could not be loaded, or did not answer. Pages stay queued."""
+    """A model could not be loaded, or did not answer. Pages stay queued for later processing."""
 
 
 class ReplyFormatError(ModelError):

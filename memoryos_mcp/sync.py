@@ -293,7 +293,7 @@ class _MemoryThread:
             )
             raise MemoryOSError(msg)
         if threading.current_thread() is self._thread:
-            msg = "the memory was called from its own thread, which would block forever; call it from another thread"
+            msg = "a call from the memory's own thread would block forever; call the memory from another thread"
             raise MemoryOSError(msg)
         if self._is_ended or self._loop is None:
             raise StorageError(_CLOSED)

@@ -41,7 +41,7 @@ class Arguments(BaseModel):
 class RetrieveMemoryArguments(Arguments):
     """Arguments of ``retrieve_memory``."""
 
-    query: str = Field(description="A question or a few words, in any language.")
+    query: str = Field(description="Question or keywords, in any language.")
     relationship_with_user: str = Field(default="", description="Your role towards the user; repeated in the result.")
     style_hint: str = Field(default="", description="Tone of your answer; repeated in the result.")
     max_results: Count = Field(default=None, description="Number of pages; usually omitted.", json_schema_extra=RESULTS)

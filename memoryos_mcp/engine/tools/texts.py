@@ -13,8 +13,8 @@ from memoryos_mcp.text.quoting import delimited, one_line
 
 def receipt_text(result: AddMemoryResult) -> str:
     """Return a receipt as text, including the kinds of secrets that were removed."""
-    removed = f" Removed secrets: {', '.join(result.redacted)}." if result.redacted else ""
-    return f"{result.message} page_id {result.page_id}{removed}"
+    left_out = f" Removed secrets: {', '.join(result.redacted)}." if result.redacted else ""
+    return f"{result.message} page_id {result.page_id}{left_out}"
 
 
 def profile_text(traits: Sequence[Trait], known: Mapping[About, Sequence[Fact]], older: Mapping[About, int]) -> str:
