@@ -31,7 +31,7 @@ class ForgetMemoryArguments(Arguments):
     after: str = Field(default="", description="Earliest time, ISO 8601.")
     before: str = Field(default="", description="Latest time (exclusive), ISO 8601.")
     everything: bool = Field(default=False, description="All memories.")
-    confirm: str = Field(default="", description="Handle of the dry run; no other argument.")
+    confirm: str = Field(default="", description="Handle of the dry run; pass it alone.")
 
 
 class ForgetSample(BaseModel):
