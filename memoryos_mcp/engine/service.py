@@ -297,7 +297,10 @@ class MemoryService:
         return {} if self._components is None else self._components.tally.spent
 
     async def backlog(self) -> Backlog:
-        """Return the pending work of all open memories that can be read within 5 s. The others are only counted."""
+        """Return the pending work of all open memories that can be read within 5 s.
+
+        The result contains the number of the other open memories as ``unread_users``.
+        """
         survey = self._survey
         if survey is None or survey.task.done():  # concurrent callers share one survey
             users = list(self._users.values())

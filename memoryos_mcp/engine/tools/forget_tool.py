@@ -26,7 +26,7 @@ class ForgetMemoryArguments(Arguments):
     )
     query: str = Field(default="", description="Subject of the pages to forget.")
     max_results: Count = Field(
-        default=None, description="Page limit for query. Default: 10.", json_schema_extra=RESULTS
+        default=None, description="Maximum pages for query. Default: 10.", json_schema_extra=RESULTS
     )
     after: str = Field(default="", description="Earliest time, ISO 8601.")
     before: str = Field(default="", description="Latest time (exclusive), ISO 8601.")

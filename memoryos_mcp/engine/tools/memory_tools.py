@@ -97,8 +97,8 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="list_memories",
         title="List",
-        description="Call when the user wants to see what is remembered. Lists memories, newest first. To look something "
-        "up, use retrieve_memory.",
+        description="Call when the user wants to see what is remembered. Lists memories, newest first. To look "
+        "something up, use retrieve_memory.",
         arguments=ListMemoriesArguments,
         result=ListMemoriesResult,
         reads_only=True,
