@@ -1,4 +1,4 @@
-"""A per-user long-term memory for AI assistants, as an MCP server and as a library.
+"""Long-term memory for AI assistants, separate for each user, as an MCP server and as a library.
 
 Public names are imported on first use, so that ``import memoryos_mcp`` is fast.
 """

@@ -7,7 +7,7 @@ import os
 import signal
 from types import FrameType, ModuleType
 
-EXIT_INTERRUPTED = 130  # as in `cli.command_line`, which is not imported yet
+EXIT_INTERRUPTED = 130  # the same value as in `cli.command_line`, which is not imported yet
 STDERR = 2
 
 
@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def serve_by_default() -> None:
-    """Run the command line; without a command, run ``serve``."""
+    """Run the command line. If no command is passed, run ``serve``."""
     _loaded().serve_by_default()
 
 

@@ -2,22 +2,22 @@
 
 MemoryOSError
 ├── ConfigError            a setting is missing, unknown or out of range
-├── ArgumentError          an argument of a caller is not valid; the text names the argument and the fix
-├── ImportFormatError      a file to import cannot be read: it is truncated, malicious or of an unknown format
+├── ArgumentError          an argument is not valid; the message contains its name and a remedy
+├── ImportFormatError      a file cannot be imported: it is truncated, malicious or in an unknown format
 ├── StorageError           the store could not be read or written
-│   ├── DamagedStoreError      the file is damaged or not a memory of this program; it was not changed
-│   ├── NewerStoreError        the file was written by a newer version; it was not changed
-│   └── LeaseLostError         another process now does this user's background work
-├── ClientFileError        the file of an MCP client cannot be read or changed; it was not changed
-├── IssuerError            the issuer of JWTs did not answer, so the token could not be checked
-└── ModelError             the LLM or the embedder failed; pages stay queued
+│   ├── DamagedStoreError      the store's file is damaged or was made by another program; it was not changed
+│   ├── NewerStoreError        the store's file was written by a newer version; it was not changed
+│   └── LeaseLostError         another process has taken over this user's background work
+├── ClientFileError        the configuration file of an MCP client could not be read or changed; it is unchanged
+├── IssuerError            the JWT issuer did not return its keys, so a token could not be checked
+└── ModelError             the LLM or the embedding model failed; pages stay queued
     ├── ReplyFormatError       the LLM's reply does not have the requested format
     └── BudgetSpentError       the daily token limit is reached; no request was sent
 """
 
 
 class MemoryOSError(Exception):
-    """Base of every error raised on purpose. Its text is meant for users, and contains no dialogue and no key."""
+    """Base class of all errors raised on purpose. Messages are meant for users, and contain no dialogue or keys."""
 
 
 class ConfigError(MemoryOSError):
@@ -25,11 +25,11 @@ class ConfigError(MemoryOSError):
 
 
 class ArgumentError(MemoryOSError):
-    """An argument of a caller is not valid.
+    """An argument is not valid.
 
     Args:
         argument: Name of the argument.
-        problem: What is wrong and what to do; it must not contain the argument's value.
+        problem: What is wrong and what to do. It must not contain the argument's value.
     """
 
     def __init__(self, *, argument: str, problem: str) -> None:
@@ -39,35 +39,35 @@ class ArgumentError(MemoryOSError):
 
 
 class ImportFormatError(MemoryOSError):
-    """A file to import cannot be read: it is truncated, malicious, too new or of an unknown format."""
+    """A file cannot be imported: it is truncated, malicious, too new or in an unknown format."""
 
 
 class StorageError(MemoryOSError):
-    """The store could not be read or written; no change was written in part."""
+    """The store could not be read or written. Changes are stored completely or not at all."""
 
 
 class DamagedStoreError(StorageError):
-    """The file is damaged or not a memory of this program; it was not changed."""
+    """The store's file is damaged, or was not made by this program; it was not changed."""
 
 
 class NewerStoreError(StorageError):
-    """The file was written by a newer version of this program; it was not changed."""
+    """The store's file was written by a newer version of this program; it was not changed."""
 
 
 class LeaseLostError(StorageError):
-    """Another process now does this user's background work; the results of this process were discarded."""
+    """Another process has taken over this user's background work. The results of this process were discarded."""
 
 
 class ClientFileError(MemoryOSError):
-    """The file in which an MCP client lists its servers cannot be read or changed; it was not changed."""
+    """The file in which an MCP client lists its servers could not be read or changed. It is unchanged."""
 
 
 class IssuerError(MemoryOSError):
-    """The issuer of JWTs did not return its keys, so the token could not be checked."""
+    """The JWT issuer did not return its keys, so a token could not be checked."""
 
 
 class ModelError(MemoryOSError):
-    """A model could not be loaded or did not answer; pages stay queued."""
+    """A model could not be loaded, or did not answer. Pages stay queued for later processing."""
 
 
 class ReplyFormatError(ModelError):

@@ -1,7 +1,7 @@
-"""Sync: the library without `await`. `Memoryos` has the constructor and methods of the reference implementation.
+"""The class `Memoryos`: the library without `await`, with the interface of the reference implementation.
 
-The event loop runs in a thread of its own. So the class works where another loop is already running, as in a notebook,
-and can be called from many threads at once. Errors are raised as the exceptions of `memoryos_mcp.errors`.
+The event loop runs in its own thread. The class therefore works where another event loop is already running, such as in
+a notebook, and many threads can call it at once. Errors are raised as the exceptions of `memoryos_mcp.errors`.
 """
 
 import asyncio
@@ -31,36 +31,38 @@ T = TypeVar("T")
 Tool = Callable[[Memories, str, Any], Awaitable[Answer]]
 Work = Callable[[MemoryService, MemoryEngine], Awaitable[T]]
 
-# How long the garbage collector waits for an unreferenced memory to close. No page is lost: all are on disk.
+# How long the garbage collector waits for an unreferenced memory to close.
+# No page is lost, because all pages are on disk.
 COLLECT_LIMIT_S = 10.0
 # How often an open memory checks whether the main thread has ended.
 MAIN_THREAD_POLL_S = 0.2
 
 
 class Memoryos:
-    """One user's memory, for programs without an event loop of their own. Close it after use, or use it with ``with``.
+    """One user's memory, for programs without ``async``. Close it after use, or use it in a ``with`` statement.
 
-    Otherwise it is closed when the main thread ends, or when no reference to it remains. It is safe to share between
-    threads. It does not survive a fork: open another one in the child process, or start the child with "spawn".
+    If it is not closed, it closes itself when the main thread ends or when no reference to it remains. It is safe to
+    share between threads. It cannot be used after a fork: open another one in the child process, or start the child
+    process with "spawn".
 
     Args:
-        user_id: The user; any text.
-        openai_api_key: Key of the LLM; None or empty for none. Without an LLM, topics and facts are found by rules, and
-            `get_response` is not available.
-        data_storage_path: Folder of all memories. Default: the platform's user data folder.
-        openai_base_url: Address of an OpenAI-compatible API. Default: OpenAI's, if there is a key.
-        assistant_id: Name of the assistant, for the facts about the assistant.
+        user_id: Id of the user; any text.
+        openai_api_key: API key of the LLM; None or empty means no key. Without an LLM, topics and facts are found by
+            rules, and `get_response` is not available.
+        data_storage_path: Folder that contains all memories. Default: the user data folder of the platform.
+        openai_base_url: Base URL of an OpenAI-compatible API. Default: the API of OpenAI, if there is a key.
+        assistant_id: Name of the assistant. Facts about the assistant are stored under this name.
         short_term_capacity: Number of pages in short-term memory.
-        mid_term_capacity: Maximum number of topic segments; the coldest ones are archived.
-        long_term_knowledge_capacity: Maximum number of current facts about the user, and the same number about the
-            assistant. Older facts are archived; searches still find them.
+        mid_term_capacity: Maximum number of topic segments. If there are more, those with the lowest heat are archived.
+        long_term_knowledge_capacity: Maximum number of current facts about the user. The same limit applies to facts
+            about the assistant. Older facts are archived, but searches still find them.
         retrieval_queue_capacity: Maximum number of pages retrieved for a response.
         mid_term_heat_threshold: Minimum heat at which traits are extracted from a segment.
-        mid_term_similarity_threshold: Minimum match of a page with the segment that it joins, 0 to 2.
+        mid_term_similarity_threshold: Minimum similarity between a page and the segment that it joins, 0 to 2.
         llm_model: Name of the LLM.
         embedding_model_name: Name or folder of the embedding model.
-        embedding_model_kwargs: Further arguments of the model's constructor.
-        settings: Any other setting by its name. All arguments override MEMORYOS_* environment variables.
+        embedding_model_kwargs: Further keyword arguments for the model's constructor.
+        settings: Any other settings by name. All arguments override the environment variables ``MEMORYOS_*``.
 
     Raises:
         ConfigError: A setting is not valid.
@@ -126,12 +128,12 @@ class Memoryos:
         Args:
             user_input: What the user said.
             agent_response: What the assistant answered.
-            timestamp: When it was said; None means now. The user's zone applies if it has none.
+            timestamp: When the turn was said; None means now. A time without a zone is in the user's time zone.
             meta_data: Your own notes, stored with the page.
 
         Raises:
             ArgumentError: An argument is not valid; nothing was stored.
-            StorageError: The disk failed; nothing was stored.
+            StorageError: The turn could not be written to disk; nothing was stored.
         """
 
         async def add(_: MemoryService, engine: MemoryEngine) -> str:
@@ -147,19 +149,19 @@ class Memoryos:
         style_hint: str = "",
         user_conversation_meta_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Return the LLM's answer, based on the whole memory, and store the exchange.
+        """Return the LLM's answer to a query, based on the whole memory, and store the query with the answer.
 
         Args:
-            query: What the user says.
+            query: The user's message.
             relationship_with_user: The assistant's relationship with the user.
-            style_hint: The desired style.
-            user_conversation_meta_data: Your own notes, included in the prompt and stored with the page.
+            style_hint: The desired style of the answer.
+            user_conversation_meta_data: Your own notes. They are included in the prompt and stored with the page.
 
         Raises:
             ArgumentError: An argument is not valid.
-            ConfigError: There is no LLM.
-            ModelError: The LLM gave no complete answer; nothing was stored.
-            StorageError: The store failed.
+            ConfigError: No LLM is configured.
+            ModelError: The LLM did not return a complete answer; nothing was stored.
+            StorageError: The store could not be read or written.
         """
 
         async def respond(_: MemoryService, engine: MemoryEngine) -> str:
@@ -174,7 +176,7 @@ class Memoryos:
         return self._thread.call(respond)
 
     def get_user_profile_summary(self) -> str:
-        """Return the profile as text, one trait per line; "None" while there are no traits.
+        """Return the user's traits as text, one per line. If there are no traits, return the text "None".
 
         Raises:
             StorageError: The store could not be read.
@@ -182,7 +184,7 @@ class Memoryos:
         return str(self._profile()["user_profile"])
 
     def get_assistant_knowledge_summary(self) -> list[dict[str, Any]]:
-        """Return the facts about the assistant, each with ``knowledge``, ``timestamp`` and further details.
+        """Return the facts about the assistant. Each is a dictionary with ``knowledge``, ``timestamp`` and other keys.
 
         Raises:
             StorageError: The store could not be read.
@@ -206,7 +208,7 @@ class Memoryos:
             memory_id: Id of a fact (k1) or trait (trait:NAME).
             text: The correct text of a fact.
             level: The correct level of a trait: Low, Medium or High.
-            reason: Why the trait has that level.
+            reason: The reason for the trait's level.
             wrong: Whether the fact or trait is wrong and has no replacement.
             restore: Whether to undo the last correction of the fact or trait.
             dry_run: Whether to return the change without making it.
@@ -220,7 +222,7 @@ class Memoryos:
         return self._call_tool(correct_memory, arguments)
 
     def get_memory_stats(self) -> dict[str, Any]:
-        """Return counts and the state of the background work: the result of the tool ``get_memory_stats``.
+        """Return counts and the state of the background work, as the tool ``get_memory_stats`` does.
 
         Raises:
             StorageError: The store could not be read.
@@ -228,16 +230,19 @@ class Memoryos:
         return self._call_tool(get_memory_stats, NoArguments())
 
     def force_mid_term_analysis(self) -> None:
-        """Organise all pending pages, and extract traits from all segments, whatever their heat.
+        """Organise all pending pages, and extract traits from all segments regardless of their heat.
 
         Raises:
-            ModelError: The LLM gave no usable answer; the background work continues.
-            StorageError: The store failed, or another process does this memory's background work.
+            ModelError: The LLM did not return a usable answer. The background work continues.
+            StorageError: The store failed, or another process is doing this memory's background work.
         """
         self._thread.call(lambda _, engine: engine.analyse())
 
     def close(self) -> None:
-        """Stop the background work and close the files; later calls are refused. It may be called again."""
+        """Stop the background work and close the files. Later calls of other methods raise StorageError.
+
+        Closing a closed memory has no effect.
+        """
         self._finalizer.detach()
         self._thread.end(None)
 
@@ -253,7 +258,7 @@ class Memoryos:
 
 
 class _MemoryThread:
-    """A thread whose event loop keeps the memory of the configured user open."""
+    """A thread with an event loop, in which the memory of the configured user stays open."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -275,17 +280,20 @@ class _MemoryThread:
             raise
 
     def call(self, work: Work[T]) -> T:
-        """Run work in the loop and return its result.
+        """Run ``work`` in the event loop, and return its result.
 
         Raises:
             MemoryOSError: The caller is the memory's own thread, or a forked process.
-            StorageError: The memory was closed before the call or during it.
+            StorageError: The memory was closed before or during the call.
         """
         if os.getpid() != self._process:
-            msg = 'this memory was opened before the process forked; open it in the child, or start it with "spawn"'
+            msg = (
+                "this memory was opened before the process forked; open another Memoryos in the child process, "
+                'or start the child process with "spawn"'
+            )
             raise MemoryOSError(msg)
         if threading.current_thread() is self._thread:
-            msg = "a call from the memory's own thread would wait for itself; call it from another thread"
+            msg = "a call from the memory's own thread would block forever; call the memory from another thread"
             raise MemoryOSError(msg)
         if self._is_ended or self._loop is None:
             raise StorageError(_CLOSED)
@@ -304,7 +312,7 @@ class _MemoryThread:
             raise
 
     def end(self, limit_s: float | None) -> None:
-        """Close the memory and wait for at most ``limit_s`` seconds; None waits without a limit."""
+        """Close the memory, and wait for at most ``limit_s`` seconds; None means no limit."""
         if os.getpid() != self._process:
             return
         with self._end_lock:
@@ -313,7 +321,7 @@ class _MemoryThread:
                 if self._loop is not None:
                     with suppress(RuntimeError):  # the loop ended with the main thread
                         self._loop.call_soon_threadsafe(self._ending.set)
-        # The garbage collector may call this in any thread, including the memory's own.
+        # The garbage collector may call this method in any thread, including the memory's own.
         if threading.current_thread() is not self._thread:
             self._thread.join(limit_s)
 

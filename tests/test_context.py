@@ -211,7 +211,7 @@ async def test_the_manner_of_the_answer_is_charged(tmp_path: Path, embedder: Len
         refused = await opened.call_retrieve(query="bread", max_tokens=100, **manner)
         assert refused.is_error
         assert text_of(refused) == (
-            "style_hint: takes more than half of max_tokens, which is 100; shorten it, or raise max_tokens"
+            "style_hint: takes up more than half of 'max_tokens' (100); shorten it, or increase 'max_tokens'"
         )
 
 

@@ -244,8 +244,8 @@ async def test_a_wrong_trait_is_learned_again_only_from_new_pages(tmp_path: Path
         ({"id": "trait:Diet", "text": "x"}, "text: "),
         ({"id": "trait:Diet", "level": "High", "is_wrong": True}, "level: "),
         ({"id": "trait:Diet", "level": "Huge"}, "level: "),
-        ({"id": "p_00"}, "id: names a page"),
-        ({"id": "c1", "is_wrong": True}, "id: names a chain"),
+        ({"id": "p_00"}, "id: is the id of a page"),
+        ({"id": "c1", "is_wrong": True}, "id: is the id of a chain"),
         ({"id": "'; DROP TABLE facts"}, "id: is not a valid id"),
     ],
 )

@@ -254,7 +254,7 @@ async def test_memories_forgotten_during_a_stream_are_not_stored(tmp_path: Path)
             assert await anext(stream) == " in Porto."  # the reply is complete
             dry_run = await engine.plan_forgetting(Selection(ids=[told.page_id]))
             await engine.forget(dry_run.handle)
-            with pytest.raises(ModelError, match="a memory was forgotten while the LLM answered"):
+            with pytest.raises(ModelError, match="was forgotten while the LLM was answering"):
                 await anext(stream)
         assert await pages(engine) == 0
 

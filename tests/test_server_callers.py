@@ -201,7 +201,7 @@ async def test_user_id_is_suggested_only_to_callers_with_act_as(tmp_path: Path) 
         assert (
             await agent.refusal("get_memory_stats", userid="eve") == "userid: no such argument; did you mean user_id?"
         )
-        assert await eve.refusal("get_memory_stats", userid="x") == "userid: no such argument; known are: none"
+        assert await eve.refusal("get_memory_stats", userid="x") == "userid: no such argument; valid arguments: none"
 
 
 @pytest.mark.parametrize("user_id", [None, "", " ", 5, True, ["eve"], {"id": "eve"}, "a\0b", "x" * 10_001])
@@ -281,4 +281,4 @@ def test_over_stdio_only_act_as_allows_another_user(data: Path) -> None:
     with PipeServer(data, {"user_id": "eve", **NO_MODEL}) as server:
         assert server.stats()["total_pages"] == 1
         refused = server.result(server.send_call("get_memory_stats", {"user_id": "default_user"}))
-        assert refusal_text(refused) == "user_id: no such argument; known are: none"
+        assert refusal_text(refused) == "user_id: no such argument; valid arguments: none"

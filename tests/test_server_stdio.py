@@ -263,7 +263,7 @@ async def check_a_tool_error_names_the_argument(client: Client) -> None:
     unknown = await client.call_tool("add_memory", {"user_inpt": MARKER, "agent_response": ""})
     assert isinstance(unknown, CallToolResult)
     assert result.is_error
-    assert text_of(result) == "max_results: is out of range; give 1 to 100"
+    assert text_of(result) == "max_results: is out of range; use a value from 1 to 100"
     assert unknown.is_error
     assert text_of(unknown) == "user_inpt: no such argument; did you mean user_input?"
 

@@ -1,5 +1,5 @@
-"""The engine: one user's memory behind one class, and the service that opens one per user.
+"""The engine of one user's memory, and the service that opens an engine for each user.
 
-`engine` handles calls, `service` manages the engines of many users, `wiring` builds the components that they share.
-`tools` gives each call its arguments, its result and its text.
+`engine` contains the class for one user, `service` manages the engines of many users, and `wiring` builds the
+components that all engines share. `tools` defines the MCP tools: their arguments, results and texts.
 """

@@ -1,4 +1,4 @@
-"""Correcting: validates the user's corrections of facts and traits, and carries them out."""
+"""Corrections: checks a user's correction of a fact or trait, and applies it."""
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, read_id
@@ -24,11 +24,12 @@ async def correct(
     is_restored: bool = False,
     is_dry_run: bool = False,
 ) -> Corrected:
-    """Correct a fact or trait and return the change; see `MemoryEngine.correct`."""
+    """Correct a fact or trait, and return the change; see `MemoryEngine.correct` for the arguments."""
     what = read_id(memory_id)
     if what.kind not in (Kind.FACT, Kind.TRAIT):
         problem = (
-            f"names a {what.kind}; only facts (k1) and traits (trait:NAME) can be corrected, but pages can be forgotten"
+            f"is the id of a {what.kind}, but only facts (k1) and traits (trait:NAME) can be corrected; "
+            "to remove a page, forget it"
         )
         raise ArgumentError(argument="id", problem=problem)
     correction = Correction(
@@ -49,26 +50,29 @@ async def correct(
 
 def _check_restore(correction: Correction) -> None:
     if correction != Correction(is_restored=True):
-        problem = "undoes the last correction of the id; leave out text, level, reason and wrong"
+        problem = "cannot be combined with 'text', 'level', 'reason' or 'wrong'; leave these out"
         raise ArgumentError(argument="restore", problem=problem)
 
 
 def _check_fact(correction: Correction) -> None:
     if correction.level is not None or correction.reason is not None:
-        problem = "only traits have a level and a reason; correct a fact with text, or with wrong: true"
+        problem = "'level' and 'reason' apply only to traits; to correct a fact, pass 'text' or set 'wrong' to true"
         raise ArgumentError(argument="level", problem=problem)
     if (correction.text is None) is not correction.is_wrong:
-        problem = "is needed to correct a fact, or wrong: true if the fact has no replacement; give one of the two"
+        problem = (
+            "either 'text' or 'wrong' is required, but not both; set 'wrong' to true if the fact has no replacement"
+        )
         raise ArgumentError(argument="text", problem=problem)
 
 
 def _check_trait(correction: Correction) -> None:
     if correction.text is not None:
         raise ArgumentError(
-            argument="text", problem="only facts have a text; correct a trait with level, reason or wrong: true"
+            argument="text",
+            problem="applies only to facts; to correct a trait, pass 'level' or 'reason', or set 'wrong' to true",
         )
     if (correction.level is None and correction.reason is None) is not correction.is_wrong:
-        problem = "give level or reason to correct a trait, or wrong: true to remove it, but not both"
+        problem = "pass 'level', 'reason' or both to correct a trait; to remove the trait, set only 'wrong' to true"
         raise ArgumentError(argument="level", problem=problem)
 
 
@@ -76,15 +80,19 @@ def _level(text: str) -> Level:
     try:
         return Level(text.strip().capitalize())
     except ValueError:
-        raise ArgumentError(argument="level", problem=f"is not valid; give one of {', '.join(Level)}") from None
+        raise ArgumentError(argument="level", problem=f"is not valid; use one of {', '.join(Level)}") from None
 
 
 def _checked(argument: str, text: str | None, max_chars: int, policy: SecretPolicy) -> str | None:
-    """Return the text on one line and without secrets, or None for None; raise ArgumentError if it is not valid."""
+    """Return a text on one line and without its secrets; return None if the text is None.
+
+    Raises:
+        ArgumentError: The text is empty or too long, or the policy rejects a secret in it.
+    """
     if text is None:
         return None
     line = redact_argument(argument, " ".join(storable(text).split()), policy)
     if not line or len(line) > max_chars:
-        problem = f"is empty or over {max_chars} characters; give one sentence that is clear without context"
+        problem = f"must have 1 to {max_chars} characters; write one sentence that is clear without context"
         raise ArgumentError(argument=argument, problem=problem)
     return line

@@ -1,4 +1,4 @@
-"""The engine: one user's memory behind one class, with its background work."""
+"""The class `MemoryEngine`: one user's memory and its background work."""
 
 import asyncio
 import os
@@ -45,9 +45,9 @@ from memoryos_mcp.text.user_ids import user_folder
 
 
 class MemoryEngine:
-    """One user's memory. Create it with `open`; safe to share between tasks.
+    """One user's memory. Create it with `open`. It is safe to share between asyncio tasks.
 
-    A process that serves many users creates a `MemoryService` instead, which shares the models among them. Every method
+    To serve many users in one process, use a `MemoryService`, which shares the models between the users. Every method
     raises StorageError if the store cannot be read or written.
     """
 
@@ -72,7 +72,7 @@ class MemoryEngine:
             zone=settings.zone,
             clock=components.clock,
         )
-        # A reference to the engine would form a cycle, and a closed memory would not be released at once.
+        # This function does not reference the engine: a cycle would delay the release of a closed memory.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
         self._spaces = VectorSpaces(store, components.embedders, make_retrieving, components.clock)
         self._worker = Worker(
@@ -91,11 +91,12 @@ class MemoryEngine:
     async def open(
         cls, user_id: str, *, config_file: Path | None = None, **settings: Any
     ) -> AsyncIterator["MemoryEngine"]:
-        """Yield a user's memory with models of its own, and close both at the end.
+        """Open a user's memory and its own models, and yield the memory. Both are closed when the context ends.
 
         Args:
-            user_id: The user; any text.
-            config_file: A config.json; None means the file that ``MEMORYOS_CONFIG`` names, if any.
+            user_id: Id of the user; any text.
+            config_file: Path of a config.json. None means the file whose path is in the environment variable
+                ``MEMORYOS_CONFIG``, if it is set.
             settings: Settings by name. They override environment variables, which override the file.
 
         Raises:
@@ -120,14 +121,15 @@ class MemoryEngine:
     async def begin(
         cls, user_id: str, settings: Settings, components: Components, *, only_looks: bool = False
     ) -> "MemoryEngine":
-        """Return a user's memory on shared components, with its background work started.
+        """Open a user's memory, start its background work, and return the memory.
 
         Args:
-            user_id: The user; any text.
-            settings: Checked settings.
-            components: Models, threads and the clock; close them after the memory.
-            only_looks: Whether the memory is read-only: no background work, no counted visits, and a missing memory is
-                not created. Search uses keywords only until `load_to_look`.
+            user_id: Id of the user; any text.
+            settings: Validated settings.
+            components: Models, threads and the clock, which can be shared by many memories. The caller closes them
+                after the memory.
+            only_looks: Whether to open an existing memory read-only. Then there is no background work, and retrievals
+                do not count as visits. Search uses keywords only until `load_to_look` is called.
 
         Raises:
             ArgumentError: The id is not a valid user id.
@@ -149,17 +151,18 @@ class MemoryEngine:
         return engine
 
     def is_in_place(self) -> bool:
-        """Return whether the open file is still valid; if not, close this memory and open it again.
+        """Return whether the open file is still valid.
 
-        It is no longer valid if it was replaced or removed, or if it was opened read-only and is now writable.
+        The file is no longer valid if it was replaced or removed, or if it was opened read-only and has become
+        writable. The caller must then close this memory and open it again.
         """
         return self._store.is_in_place()
 
     async def keep_lost(self) -> None:
-        """Save a copy of the open file after it was replaced or removed on disk; call this before `close`.
+        """Save a copy of the open file if it was replaced or removed on disk. Call this before `close`.
 
         Raises:
-            StorageError: There is not enough space; free some and call again.
+            StorageError: There is not enough disk space. The caller can free some space and call this again.
         """
         await self._store.keep_lost()
 
@@ -181,23 +184,24 @@ class MemoryEngine:
         idempotency_key: str | None = None,
         source: str = Source.CONVERSATION,
     ) -> Receipt:
-        """Store one turn. On return it is on disk; topics, profile and facts follow in the background.
+        """Store one turn on disk, and return the receipt. Topics, traits and facts are extracted in the background.
 
         Args:
-            user_input: What the user said; may be empty if ``agent_response`` is not.
-            agent_response: What the assistant answered.
-            timestamp: When it was said, ISO 8601 or a datetime; None means now. The user's zone applies if it has none.
-            meta_data: The caller's own notes, stored as JSON.
-            idempotency_key: Turns with the same key are stored once.
+            user_input: What the user said; may be empty if ``agent_response`` is not empty.
+            agent_response: What the assistant answered; may be empty if ``user_input`` is not empty.
+            timestamp: When the turn was said: a datetime, or a text in ISO 8601. None means now. A time without a zone
+                is in the user's time zone.
+            meta_data: The caller's own notes about the turn, stored as JSON.
+            idempotency_key: A key for the turn. Turns with the same key are stored only once.
             source: Origin of the text: conversation, tool, web or document. Facts about the user are extracted only
                 from conversations.
 
         Returns:
-            The receipt, with the kinds of secrets that were removed according to the setting ``secret_policy``.
+            The receipt. It lists the kinds of secrets that were removed according to the setting ``secret_policy``.
 
         Raises:
             ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
-            StorageError: The disk failed; nothing was stored.
+            StorageError: The turn could not be written to disk; nothing was stored.
         """
         new = NewTurn(
             user_input,
@@ -212,18 +216,18 @@ class MemoryEngine:
     async def add_answer(
         self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
     ) -> Receipt:
-        """Store a query and its answer, which was generated from the memory.
+        """Store a query and the answer that was generated from the memory, and return the receipt.
 
         Args:
             query: What the user said.
             answer: What the assistant answered; it may quote memories.
-            meta_data: The caller's own notes.
-            forgettings: The forget epoch when the memory was read for the answer.
+            meta_data: The caller's own notes about the turn.
+            forgettings: The forget epoch at the time when the memory was read for the answer.
 
         Raises:
             ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
-            LeaseLostError: A memory was forgotten since then, which the answer may quote; nothing was stored.
-            StorageError: The disk failed; nothing was stored.
+            LeaseLostError: A memory that the answer may quote was forgotten after that time; nothing was stored.
+            StorageError: The turn could not be written to disk; nothing was stored.
         """
         return await self._add(await self._validation.turn(NewTurn(query, answer, meta_data=meta_data)), forgettings)
 
@@ -247,20 +251,21 @@ class MemoryEngine:
 
         Args:
             query: A question or keywords.
-            max_results: Number of pages in addition to the short-term ones, 1 to 100; fewer if ``max_tokens`` does not
-                allow more. None means at most ``retrieval_queue_capacity``, without pages that score far below the
-                best.
-            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``; pages that
-                ``max_results`` requests beyond that budget are returned as short excerpts.
-            reserved_tokens: Part of the budget that the caller needs for its own text.
+            max_results: Number of pages to return in addition to short-term pages, 1 to 100. Fewer are returned if they
+                do not fit into ``max_tokens``. None means at most ``retrieval_queue_capacity`` pages, without those
+                that score far below the best page.
+            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. In that case,
+                pages that ``max_results`` requests beyond the budget are returned as short excerpts.
+            reserved_tokens: Number of tokens of the budget that the caller needs for its own text.
             has_all_recent: Whether to include all short-term pages, in up to half of the budget, because they are the
-                current conversation. Otherwise only its last two pages and other relevant ones are included.
+                current conversation. If False, only the last two short-term pages and those that are relevant to the
+                query are included.
 
         Raises:
             ArgumentError: An argument is not valid.
         """
         if not query.strip():
-            raise ArgumentError(argument="query", problem="is empty; give a question or keywords")
+            raise ArgumentError(argument="query", problem="is empty; pass a question or keywords")
         check_query(query)
         limits = Limits(
             pages=self._settings.retrieval_queue_capacity if max_results is None else max_results,
@@ -289,23 +294,23 @@ class MemoryEngine:
         max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> Response:
-        """Return the LLM's answer, based on all three tiers, and store the exchange.
+        """Return the LLM's answer to a query, based on all three tiers, and store the query with the answer.
 
         Args:
-            query: What the user says.
+            query: The user's message.
             relationship: The assistant's relationship with the user, such as "tutor"; may be empty.
-            style_hint: The desired style; may be empty.
-            meta_data: The caller's own notes, included in the prompt and stored with the page.
-            max_tokens: Token budget of the memories in the prompt, 100 to 1,000,000. None means
+            style_hint: The desired style of the answer; may be empty.
+            meta_data: The caller's own notes. They are included in the prompt and stored with the page.
+            max_tokens: Token budget for the memories in the prompt, 100 to 1,000,000. None means
                 ``retrieval_max_tokens``.
-            max_reply_tokens: Maximum length of the reply, at least 1; a longer reply is a ModelError. None sets no
-                limit beyond that of the LLM client.
-            remember: Whether to store the exchange as a page.
+            max_reply_tokens: Maximum length of the reply in tokens, at least 1. A longer reply raises ModelError. None
+                means the default limit of the LLM client.
+            remember: Whether to store the query and the answer as a page.
 
         Raises:
             ArgumentError: An argument is not valid.
-            ConfigError: There is no LLM.
-            ModelError: The LLM gave no complete answer; nothing was stored.
+            ConfigError: No LLM is configured.
+            ModelError: The LLM did not return a complete answer; nothing was stored.
             StorageError: The store could not be read, or the page could not be stored.
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
@@ -324,13 +329,13 @@ class MemoryEngine:
         max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer of `respond` in pieces, as the LLM writes them.
+        """Yield the answer of `respond` in pieces, as the LLM generates them.
 
-        The exchange is stored after the last piece. If the caller stops earlier, the LLM call is cancelled and nothing
-        is stored; use `contextlib.aclosing` to cancel it at once.
+        The query and the answer are stored after the last piece. If the caller stops earlier, the LLM call is cancelled
+        and nothing is stored. To cancel the call immediately, use `contextlib.aclosing`.
 
         Raises:
-            MemoryOSError: The errors of `respond`, possibly after some pieces.
+            MemoryOSError: Any error of `respond`. It may be raised after some pieces were yielded.
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
         return self._responding.respond_streaming(
@@ -338,13 +343,13 @@ class MemoryEngine:
         )
 
     async def candidates(self, query: str) -> Candidates:
-        """Return the candidate pages for a query with all ranking signals; benchmarks tune the ranking with them."""
+        """Return the candidate pages for a query with all ranking signals. Benchmarks use them to tune the ranking."""
         retrieving = self._spaces.retrieving
         _, candidates = await retrieving.candidates(self._validation.query(query))
         return candidates
 
     async def profile(self) -> ProfileView:
-        """Return the current profile and knowledge."""
+        """Return the user's traits, and the current facts about the user and the assistant."""
         store = self._store
         traits, user_facts, assistant_facts = await asyncio.gather(
             store.traits(), store.facts(FactQuery(About.USER)), store.facts(FactQuery(About.ASSISTANT))
@@ -352,11 +357,11 @@ class MemoryEngine:
         return ProfileView(traits=most_telling_first(traits), user_facts=user_facts, assistant_facts=assistant_facts)
 
     async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[MemoryView]:
-        """Return memories by their ids, each with its evidence and history.
+        """Return the memories with the given ids, each with its evidence and history.
 
         Args:
-            ids: Ids of pages, segments, chains, facts and traits, at most 50; duplicates are returned once.
-            max_tokens: Token budget of all page texts together, 100 to 1,000,000; None means 50,000.
+            ids: Ids of pages, segments, chains, facts and traits, at most 50. Duplicate ids are ignored.
+            max_tokens: Token budget for the texts of all pages together, 100 to 1,000,000. None means 50,000.
 
         Raises:
             ArgumentError: An argument is not valid, or an id does not exist.
@@ -380,12 +385,13 @@ class MemoryEngine:
         """Return one part of a list of memories, newest first.
 
         Args:
-            tier: pages (the default), short_term, backlog or mid_term; segments; knowledge, profile, or long_term.
-            topic: A segment's id or a part of one of its keywords; empty means any.
-            state: current (the default); superseded, for facts; archived, for facts and segments.
-            after: Earliest time, inclusive; empty means any.
-            before: Latest time, exclusive; empty means any.
-            cursor: Cursor of the previous part; empty means the beginning.
+            tier: The memories to list: pages (the default), short_term, backlog, mid_term, segments, knowledge (facts),
+                profile (traits) or long_term (traits and facts).
+            topic: Id of a segment, or part of one of its keywords; empty means any topic.
+            state: current (the default), superseded (only for facts) or archived (only for facts and segments).
+            after: Earliest time, inclusive; empty means no limit.
+            before: Latest time, exclusive; empty means no limit.
+            cursor: The cursor that the previous call returned; empty means the beginning of the list.
             limit: Maximum number of memories, 1 to 100; None means 20.
 
         Raises:
@@ -410,15 +416,15 @@ class MemoryEngine:
     ) -> Corrected:
         """Correct a fact or trait on behalf of the user, and return the change.
 
-        The previous version is kept as history, and is not learned again from existing pages.
+        The previous version stays in the history, and is not learned again from existing pages.
 
         Args:
             memory_id: Id of a fact or trait.
             text: The correct text of a fact.
             level: The correct level of a trait: Low, Medium or High; None does not change it.
-            reason: Why the trait has that level; None does not change it.
+            reason: The reason for the trait's level; None does not change it.
             is_wrong: Whether the fact or trait is wrong and has no replacement.
-            is_restored: Whether to undo the last correction, so that the fact or trait is current again and may be
+            is_restored: Whether to undo the last correction. The fact or trait is then current again, and may be
                 learned again.
             is_dry_run: Whether to return the change without making it.
 
@@ -445,7 +451,7 @@ class MemoryEngine:
         """Return counts, the main topics, and the state of the background work."""
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
-        # Read after `is_settled`: if queries change to a new vector space meanwhile, the old one must not be reported.
+        # Read this after `is_settled`. If queries change to a new vector space meanwhile, that space must be reported.
         retrieving, move = self._spaces.retrieving, await self._spaces.move()
         embedder = retrieving.embedder
         return Stats(
@@ -464,41 +470,44 @@ class MemoryEngine:
         )
 
     async def text_bytes(self) -> Mapping[Tier, int]:
-        """Return the total length of all page texts by tier, in bytes of UTF-8; this reads every page."""
+        """Return the total length of the page texts in each tier, in bytes of UTF-8. This reads every page."""
         return await self._store.user_data.text_bytes()
 
     async def failures(self) -> Mapping[str, Failure]:
-        """Return the last failure of each background loop in any process, newest first."""
+        """Return the last failure of each background loop by the loop's name, including failures in other processes."""
         return await self._store.failures()
 
     async def next_work_at(self) -> datetime | None:
-        """Return when the next background work is due, now at the earliest; None if all work is done."""
+        """Return when the next background work is due: now if it is overdue, or None if all work is done."""
         return await self._worker.next_work_at()
 
     async def waiting(self) -> Pending:
-        """Return the pending background work; this is cheap enough to call for every open memory."""
+        """Return the amount of pending background work. This is cheap enough to call for every open memory."""
         return await self._spaces.pending()
 
     async def topics(self) -> list[str]:
-        """Return the distinct keywords of all segments, most prominent segment first."""
+        """Return the distinct keywords of all segments, starting with those of the most prominent segment."""
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
-        """Have the LLM redo the fallback's work in the background, and return the number of pages concerned."""
+        """Mark the pages that were processed without the LLM, and return their number.
+
+        The LLM processes these pages again in the background.
+        """
         pages = await self._store.mark_degraded(self._components.fallback.name)
         self._worker.redo()
         return pages
 
     async def analyse(self) -> None:
-        """Organise all pending pages, and extract traits from all segments, whatever their heat.
+        """Organise all pending pages, and extract traits from all segments regardless of their heat.
 
         Raises:
-            ModelError: The LLM gave no usable answer; the background work continues.
+            ModelError: The LLM did not return a usable answer. The background work continues.
         """
         await self._worker.analyse()
 
     async def plan_forgetting(self, selection: Selection) -> DryRun:
-        """Return the memories that would be forgotten, with a handle for `forget`; nothing is forgotten yet.
+        """Return the memories that a selection matches, and a handle for `forget`. Nothing is forgotten yet.
 
         Raises:
             ArgumentError: The selection is empty or contradictory, or an id does not exist.
@@ -510,7 +519,12 @@ class MemoryEngine:
         return await self._forgetting.plan(selection, self._spaces.retrieving)
 
     async def forget(self, handle: str) -> ForgetReceipt:
-        """Forget the memories of a dry run; a handle that was already used returns the same receipt again.
+        """Forget the memories of a dry run, and return the receipt.
+
+        If the handle was already used, the same receipt is returned again.
+
+        Args:
+            handle: The handle that `plan_forgetting` returned.
 
         Raises:
             ArgumentError: The handle is unknown or expired; nothing was forgotten.
@@ -520,17 +534,18 @@ class MemoryEngine:
         return receipt
 
     async def kept_copies(self) -> list[str]:
-        """Return the names of the files in which a restore kept an earlier state of the memory.
+        """Return the names of the backup copies that were made by restores.
 
-        Forgetting everything removes these files; other deletions do not change them.
+        A restore makes a backup copy of the memory that it replaces. The copies are removed if everything is forgotten,
+        but not by other deletions.
         """
         return await self._store.user_data.kept_copies()
 
     async def remove_kept_copies(self) -> None:
-        """Remove the files in which a restore kept an earlier state of the memory.
+        """Remove the backup copies that were made by restores.
 
         Raises:
-            StorageError: A file could not be removed.
+            StorageError: A backup copy could not be removed.
         """
         await self._store.user_data.remove_kept_copies()
 
@@ -539,7 +554,7 @@ class MemoryEngine:
         return await self._store.user_data.forget_receipts()
 
     async def close(self) -> None:
-        """Stop the background work and close the files; unfinished work continues when the memory is opened again."""
+        """Stop the background work and close the files. Unfinished work continues when the memory is opened again."""
         await self._responding.close()
         try:
             await self._worker.close()
@@ -547,7 +562,7 @@ class MemoryEngine:
             await self._store.close()
 
     async def _top_segments(self) -> list[tuple[Segment, float]]:
-        """Return the segments with their heat, most prominent first."""
+        """Return all segments with their heat, the most prominent segment first."""
         now = self._components.clock()
         segments = sorted(
             await self._store.segments(), key=lambda segment: segment.prominence(now, self._heat.mu_s), reverse=True

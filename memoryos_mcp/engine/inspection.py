@@ -1,4 +1,4 @@
-"""Inspection: returns memories by id, and lists of memories in parts."""
+"""Inspection: reads memories by their ids, and lists memories."""
 
 import base64
 import binascii
@@ -39,7 +39,11 @@ _STATES = {Kind.FACT: set(State), Kind.SEGMENT: {State.CURRENT, State.ARCHIVED}}
 
 @dataclass(frozen=True, slots=True)
 class ListPart:
-    """A part of a list of memories; ``cursor`` is the start of the next part, None at the end."""
+    """One part of a list of memories.
+
+    Attributes:
+        cursor: The start of the next part; None if this is the last part.
+    """
 
     entries: Sequence[ListEntry]
     cursor: str | None
@@ -48,7 +52,7 @@ class ListPart:
 async def look(
     store: UserData, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]
 ) -> list[MemoryView]:
-    """Return memories in the order of their ids; if their texts exceed ``max_tokens``, the longest pages are cut."""
+    """Return memories in the order of their ids. If they exceed ``max_tokens``, the longest pages are shortened."""
     known_ids = read_ids(ids)
     views = await store.look(known_ids)
     missing = [each for each, found in zip(known_ids, views, strict=True) if found is None]
@@ -65,16 +69,20 @@ async def look(
 def list_request(
     *, tier: str, topic: str, state: str, after: str | datetime, before: str | datetime, zone: tzinfo | None
 ) -> ListRequest:
-    """Return a validated request; see `MemoryEngine.listed`. Times without a zone are in ``zone`` or the local zone."""
+    """Return a validated request; see `MemoryEngine.listed` for the arguments.
+
+    A time without a zone is in ``zone``, or in the local time zone if ``zone`` is None.
+    """
     if tier and tier not in TIERS:
-        raise ArgumentError(argument="tier", problem=f"is not valid; give one of {', '.join(TIERS)}")
+        raise ArgumentError(argument="tier", problem=f"is not valid; use one of {', '.join(TIERS)}")
     if state and state not in set(State):
-        raise ArgumentError(argument="state", problem=f"is not valid; give one of {', '.join(State)}")
+        raise ArgumentError(argument="state", problem=f"is not valid; use one of {', '.join(State)}")
     wanted = State(state) if state else State.CURRENT
     kinds = [kind for kind in _KINDS[tier or "pages"] if wanted in _STATES.get(kind, {State.CURRENT})]
     if not kinds:
         problem = (
-            f"{wanted} does not apply to this tier; superseded is for knowledge, archived for knowledge and segments"
+            f"'{wanted}' does not apply to this tier; use 'superseded' only for knowledge, "
+            "and 'archived' only for knowledge and segments"
         )
         raise ArgumentError(argument="state", problem=problem)
     request = ListRequest(
@@ -86,14 +94,17 @@ def list_request(
         topic=_topic(topic),
     )
     if request.after is not None and request.before is not None and request.after >= request.before:
-        raise ArgumentError(argument="before", problem="is not later than after; give a later time")
+        raise ArgumentError(argument="before", problem="must be later than 'after'")
     return request
 
 
 async def listed(store: UserData, request: ListRequest, cursor: str, limit: int) -> ListPart:
-    """Return the next part of a list; memories that were added meanwhile cause neither duplicates nor gaps."""
+    """Return the part of a list that starts at ``cursor``.
+
+    Memories that are added between two calls cause neither duplicates nor gaps.
+    """
     if not 1 <= limit <= LISTED_AT_MOST:
-        raise ArgumentError(argument="limit", problem=f"is out of range; give 1 to {LISTED_AT_MOST}")
+        raise ArgumentError(argument="limit", problem=f"is out of range; use a value from 1 to {LISTED_AT_MOST}")
     place = _place(cursor, request) if cursor else None
     found = await store.listed(request, place, limit + 1)
     entries = found[:limit]
@@ -116,7 +127,10 @@ def _tokens(page: Page) -> int:
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the maximum tokens per page so that all pages fit; None if they fit without being cut."""
+    """Return the maximum number of tokens per page with which all pages fit into ``room``.
+
+    If all pages fit without being shortened, return None.
+    """
     if sum(tokens) <= room:
         return None
     left = room
@@ -137,14 +151,14 @@ def _moment(argument: str, moment: str | datetime, zone: tzinfo | None) -> datet
             return read
         return read.replace(tzinfo=zone) if zone is not None else read.astimezone()
     except (ValueError, OverflowError, OSError) as error:
-        problem = "is not a time; write it like 2026-05-08 or 2026-05-08T13:56:00+02:00, or leave it out"
+        problem = "is not a valid time; write it like 2026-05-08 or 2026-05-08T13:56:00+02:00, or leave it out"
         raise ArgumentError(argument=argument, problem=problem) from error
 
 
 def _topic(topic: str) -> int | str | None:
     topic = topic.strip()
     if len(topic) > TOPIC_MAX_CHARS:
-        problem = f"is over {TOPIC_MAX_CHARS} characters; give a segment's id or a keyword"
+        problem = f"is longer than {TOPIC_MAX_CHARS} characters; pass a segment's id or a keyword"
         raise ArgumentError(argument="topic", problem=problem)
     try:
         (known,) = read_ids([topic])
@@ -168,17 +182,19 @@ def _place(cursor: str, request: ListRequest) -> Place:
         mark, kind, after = json.loads(base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True))
         place = Place(Kind(kind), after)
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
-        problem = "is not valid; give next_cursor of the previous list, or leave it out to start at the beginning"
+        problem = (
+            "is not valid; pass 'next_cursor' of the previous result, or leave out 'cursor' to start at the beginning"
+        )
         raise ArgumentError(argument="cursor", problem=problem) from error
     is_fitting = type(after) is (str if place.kind is Kind.TRAIT else int) and place.kind in request.kinds
     if mark != _mark(request) or not is_fitting:
         problem = (
-            "belongs to a list with other arguments; repeat those, or leave out the cursor to start at the beginning"
+            "was returned for other arguments; repeat those arguments, or leave out 'cursor' to start at the beginning"
         )
         raise ArgumentError(argument="cursor", problem=problem)
     return place
 
 
 def _mark(request: ListRequest) -> int:
-    """Return a checksum that identifies a list."""
+    """Return a checksum of a request. A cursor contains it, so that the cursor is rejected for other requests."""
     return zlib.crc32(repr(request).encode())

@@ -1,4 +1,4 @@
-"""Recovery: opens the memories of users with unfinished background work again, to finish it."""
+"""Recovery: reopens the memories of users with unfinished background work, so that the work is completed."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 # Number of users opened at once; the remaining capacity is for callers.
 AT_ONCE = 2
 POLL_S = 0.5
-# While callers are served, the work is followed by a pause that is this many times as long.
+# While callers are being served, the loop pauses for this many times as long as it has worked.
 PAUSE_PER_WORK = 4.0
 # Time limit for one user, and the delay after a failure, for example if a model is unreachable.
 USER_LIMIT_S = 60.0
@@ -29,11 +29,11 @@ RETRY_AFTER = timedelta(minutes=5)
 
 
 class Recovery:
-    """Opens users with unfinished work, a few at a time, and keeps each open until no work is due.
+    """Opens a few users with unfinished work at a time, and keeps each user open until no work is due.
 
     Args:
         find: Returns the users with unfinished work. It is called once, at the start, in a thread.
-        borrow: Opens a user, who is the first to be closed when the limit of open users is reached.
+        borrow: Opens a user. If there are too many open users, this user is closed before all others.
         is_busy: Returns whether any caller is being served.
         clock: Returns the current time.
     """
@@ -54,19 +54,19 @@ class Recovery:
         self._loop = BackgroundLoop("catching up", self._step, poll_s=POLL_S, clock=clock)
 
     def start(self) -> None:
-        """Start the loop, which first searches for all users with unfinished work."""
+        """Start the loop. It first searches for all users with unfinished work."""
         self._loop.start()
 
     async def close(self) -> None:
-        """Stop; the next start finds the remaining users."""
+        """Stop the loop. Users whose work is still unfinished will be found at the next start."""
         await self._loop.close()
 
     def note(self, user_id: str, at: datetime) -> None:
-        """Record when the next work of a closed user is due."""
+        """Record the time at which the next work of a closed user is due."""
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
-        """Drop a user who is being opened, because the engine's own loops do the work."""
+        """Remove the record of a user who is being opened. The background loops of the engine do the work then."""
         self._due.pop(user_id, None)
 
     async def _step(self) -> bool:
@@ -85,7 +85,7 @@ class Recovery:
         return bool(due)
 
     async def _finish_work(self, user_id: str) -> None:
-        """Keep a user open until no work is due, or until the time limit."""
+        """Open a user, and keep the user open until no work is due or the time limit is reached."""
         try:
             async with asyncio.timeout(USER_LIMIT_S), self._borrow(user_id) as engine:
                 while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110

@@ -1,7 +1,7 @@
-"""Responding: has the LLM answer with the memories of all three tiers in its prompt, and stores the exchange.
+"""Responding: lets the LLM answer a query with memories in its prompt, and stores the query with the answer.
 
-The prompt contains the newest pages as a conversation. Other memories form one block before the question, marked as
-data. Fetched pages are always in that block, because nobody said them.
+The prompt contains the newest pages as a conversation. All other memories form one block before the question, which is
+marked as data. Pages with fetched text are always in this block, because they are not part of the conversation.
 """
 
 import asyncio
@@ -38,10 +38,12 @@ writing ask for.
 A time in brackets says when a message was written. Work out "yesterday" and the like from the time of the message \
 that says it. Begin no answer with a time."""
 
-_FORGOTTEN = "a memory was forgotten while the LLM answered, and the answer may quote it; nothing was stored. Ask again"
+_FORGOTTEN = (
+    "a memory that the answer may quote was forgotten while the LLM was answering; nothing was stored. Ask again"
+)
 _NO_LLM = (
-    "a response needs an LLM, and none is configured; set llm_provider with its key, "
-    "or openai_base_url and llm_model for a server of your own"
+    "a response requires an LLM, but none is configured; set llm_provider and its API key, "
+    "or set openai_base_url and llm_model to use your own server"
 )
 
 
@@ -52,7 +54,8 @@ class Manner:
     Attributes:
         relationship: The assistant's relationship with the user, such as "tutor"; may be empty.
         style_hint: The desired style, such as "brief and dry"; may be empty.
-        reply_tokens: Maximum length; a longer response is an error. None means the default limit of the LLM client.
+        reply_tokens: Maximum length of the response in tokens; a longer response raises an error. None means the
+            default limit of the LLM client.
     """
 
     relationship: str = ""
@@ -65,10 +68,10 @@ class Response:
     """The assistant's answer.
 
     Attributes:
-        text: The answer, without the model's reasoning before it.
-        usage: Tokens of the LLM call.
-        recalled_tokens: Approximate number of tokens of memories in the prompt.
-        page_id: The page of the exchange; None if the exchange was not stored.
+        text: The answer, without the reasoning that the model may write before it.
+        usage: Number of tokens that the LLM call used.
+        recalled_tokens: Approximate number of tokens that memories took up in the prompt.
+        page_id: Id of the page that stores the exchange; None if the exchange was not stored.
     """
 
     text: str
@@ -78,21 +81,21 @@ class Response:
 
 
 class Memory(Protocol):
-    """The part of a user's memory that a response reads and writes."""
+    """The methods of a user's memory that are needed for a response."""
 
     async def retrieve(self, query: str, *, max_tokens: int | None = None, has_all_recent: bool = False) -> Recall:
-        """Return the relevant memories of all three tiers, optionally with the whole current conversation."""
+        """Return the memories that are relevant to a query; see `MemoryEngine.retrieve`."""
         ...
 
     async def add_answer(
         self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
     ) -> Receipt:
-        """Store a query and its answer, unless a memory was forgotten after the forget epoch ``forgettings``."""
+        """Store a query and its answer; see `MemoryEngine.add_answer`."""
         ...
 
 
 class Responding:
-    """Has the LLM answer one user from their memory, then stores the exchange."""
+    """Lets the LLM answer one user with the help of the user's memory, and stores the exchanges."""
 
     def __init__(
         self,
@@ -137,7 +140,7 @@ class Responding:
         max_tokens: int | None,
         remember: bool,
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer in pieces; see `MemoryEngine.respond_streaming`."""
+        """Yield the LLM's answer in pieces; see `MemoryEngine.respond_streaming`."""
         chat = self._llm()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         epoch = await self._epochs.forget_epoch()
@@ -155,11 +158,11 @@ class Responding:
             await _remembered(memory, query, text, meta_data, epoch)
 
     async def close(self) -> None:
-        """Cancel the LLM calls in progress."""
+        """Cancel the LLM calls that are in progress."""
         await self._tasks.cancel()
 
     def _llm(self) -> ChatModel:
-        """Return the LLM client, or raise ConfigError without one."""
+        """Return the LLM client; raise ConfigError if no LLM is configured."""
         if self._chat is None:
             raise ConfigError(_NO_LLM)
         return self._chat
@@ -167,13 +170,13 @@ class Responding:
     async def _request(
         self, memory: Memory, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
     ) -> tuple[ChatRequest, int]:
-        """Return the request to the LLM, and the number of tokens of memories in it.
+        """Return the request to the LLM, and the number of tokens that memories take up in it.
 
-        Input that could not be stored afterwards is rejected here, before the LLM call.
+        A query that could not be stored later is rejected here, before the LLM is called.
         """
         settings, now = self._settings, self._clock()
         if not query.strip():
-            raise ArgumentError(argument="query", problem="is empty; give the user's message")
+            raise ArgumentError(argument="query", problem="is empty; pass the user's message")
         if manner.reply_tokens is not None:
             check_range("max_reply_tokens", manner.reply_tokens, 1, TOKENS_AT_MOST)
         turn = (await self._validation.turn(NewTurn(query, meta_data=meta_data))).turn
@@ -187,7 +190,7 @@ class Responding:
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return how many tokens of memories fit into a prompt, at most ``wanted``."""
+    """Return the number of tokens available for memories in a prompt, at most ``wanted``."""
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 
@@ -195,15 +198,15 @@ def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int,
 def response_request(
     query: str, recall: Recall, manner: Manner, *, notes: str | None = None, now: datetime, zone: tzinfo | None
 ) -> ChatRequest:
-    """Return the request to the LLM.
+    """Return the request that asks the LLM to answer a query.
 
     Args:
         query: The user's message.
-        recall: The relevant memories.
+        recall: The memories that are relevant to the query.
         manner: How to respond.
-        notes: The caller's own notes about this conversation, JSON; None without any.
+        notes: The caller's own notes about this conversation, as JSON; None if there are none.
         now: The current time.
-        zone: The user's time zone; None means the local zone.
+        zone: The user's time zone; None means the local time zone.
     """
     said: list[RecalledPage] = []
     read: list[RecalledPage] = []
@@ -217,10 +220,12 @@ def response_request(
 
 
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:
-    """Return the LLM's answer without its reasoning, and its usage; a listener receives the answer in pieces.
+    """Return the LLM's answer without its reasoning, and the number of tokens used.
+
+    If there is a ``listener``, it is called with each piece of the answer as soon as the piece arrives.
 
     Raises:
-        ReplyFormatError: The reply is empty or was cut.
+        ReplyFormatError: The reply is empty or was cut off.
         ModelError: The LLM failed, or a memory that the reply may quote was forgotten meanwhile.
     """
     try:
@@ -233,7 +238,11 @@ async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | Non
 async def _remembered(
     memory: Memory, query: str, text: str, meta_data: Mapping[str, Any] | None, forgettings: int
 ) -> str:
-    """Store an exchange and return its page id; raise ModelError if a memory that it may quote was forgotten."""
+    """Store a query with its answer, and return the id of the page.
+
+    Raises:
+        ModelError: A memory that the answer may quote was forgotten meanwhile; nothing was stored.
+    """
     try:
         return (await memory.add_answer(query, text, meta_data=meta_data, forgettings=forgettings)).page_id
     except LeaseLostError as error:
@@ -241,7 +250,11 @@ async def _remembered(
 
 
 async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:
-    """Return the result of a task that has ended; raise StorageError if it was cancelled by `Responding.close`."""
+    """Return the result of a task that has ended.
+
+    Raises:
+        StorageError: `Responding.close` cancelled the task.
+    """
     if listening.cancelled():
         msg = "the memory was closed before the answer was complete; nothing was stored"
         raise StorageError(msg)
@@ -260,11 +273,11 @@ def _aloud(listener: Listener) -> Listener:
 
 def _whole(reply: ChatReply) -> str:
     if reply.is_cut:
-        msg = "the LLM's reply was cut at its token limit, and nothing was stored; ask for a shorter answer"
+        msg = "the LLM's reply was cut off at its token limit, and nothing was stored; ask for a shorter answer"
         raise ReplyFormatError(msg)
     text = said_aloud(reply.text)
     if not text:
-        msg = "the LLM's reply is empty, and nothing was stored; ask again, or use another llm_model"
+        msg = "the LLM's reply is empty, and nothing was stored; ask again, or choose another llm_model"
         raise ReplyFormatError(msg)
     return text
 
@@ -284,7 +297,7 @@ def _is_talk(page: Page) -> bool:
 
 def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
     for page in pages:
-        # If the page has only text of the assistant, the user's message consists of the time.
+        # If the page contains no text of the user, the user's message consists of the time only.
         time = f"[{page.page.occurred_at:%Y-%m-%d %H:%M}]"
         yield Message("user", disarmed(f"{time} {page.quote.user_input}".rstrip()))
         if page.quote.agent_response:
@@ -292,20 +305,20 @@ def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
 
 
 def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield messages with alternating roles, which many models require: consecutive messages of a role are joined.
+    """Yield messages with alternating roles, as many models require. Consecutive messages of the same role are joined.
 
-    A missing answer is not replaced by a filler, because a small model would repeat the filler as its answer.
+    If an answer is missing, no filler text is inserted, because a small model would repeat that text as its answer.
     """
     for role, together in groupby(messages, lambda message: message.role):
         yield Message(role, "\n\n".join(message.content for message in together))
 
 
 def _noted(notes: str | None) -> list[str]:
-    """Return a line with the caller's own notes, or no line."""
+    """Return one line with the caller's notes, or an empty list if there are none."""
     return [disarmed(f"Notes of the calling program on this conversation: {one_line(notes)}")] if notes else []
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return the memories outside the conversation as one block of text, or no block."""
+    """Return the memories that are not part of the conversation as one block of text, or an empty list."""
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []

@@ -1,4 +1,4 @@
-"""The service: opens users' engines on demand and shares the models among them; one per process.
+"""The service: opens each user's engine on demand, and shares the models between engines. Use one per process.
 
 The engine and its libraries are imported when the first user is opened, so that a server starts quickly.
 """
@@ -45,21 +45,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Fewer than STORE_THREADS, so that open users have free threads even while openings wait for locked files.
+# Fewer than STORE_THREADS, so that open users have free threads even while others wait for locked files to open.
 OPENINGS_AT_ONCE = 6
-# Maximum number of users that are closing at the same time; openings wait for a free place, to limit open files.
+# Maximum number of users that are being closed at once. Other users are opened only afterwards, to limit open files.
 CLOSINGS_AT_ONCE = 16
-# A survey of the open memories leaves most threads to calls; its caller waits at most SURVEY_LIMIT_S.
+# A survey of the open memories uses only a few threads, so that calls can use the others.
+# The caller of the survey waits at most SURVEY_LIMIT_S.
 SURVEYED_AT_ONCE = 2
 SURVEY_LIMIT_S = 5.0
 
 
 @dataclass(slots=True, eq=False)
 class _User:
-    """A user with an open engine, or one that is being opened.
+    """A user whose engine is open or is being opened.
 
     Attributes:
-        opening: The task that opens the engine; its callers may have been cancelled.
+        opening: The task that opens the engine. It continues even if its callers are cancelled.
         uses: Number of callers that use the engine or wait for it.
     """
 
@@ -73,7 +74,7 @@ class _User:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the open file was replaced or removed, or is now writable."""
+        """Whether the engine must be reopened, because its file was replaced or removed, or can be written again."""
         is_open = self.opening.done() and not self.opening.cancelled() and self.opening.exception() is None
         return is_open and not self.opening.result().is_in_place()
 
@@ -84,9 +85,10 @@ class Backlog:
 
     Attributes:
         pages: Number of pages waiting to be organised.
-        oldest_age_s: Seconds since the oldest of them was added; 0 without any.
+        oldest_age_s: Seconds since the oldest of these pages was added; 0 if there are none.
         unembedded_pages: Number of pages waiting for vectors.
-        unread_users: Number of memories that could not be read, or not in time; the other numbers do not include them.
+        unread_users: Number of memories that could not be read within the time limit. The other numbers do not include
+            their work.
     """
 
     pages: int
@@ -97,7 +99,7 @@ class Backlog:
 
 @dataclass(slots=True, eq=False)
 class _Survey:
-    """A survey of the pending work of all open memories; partial results are available before it ends."""
+    """A survey of the pending work of all open memories. Partial results can be read before it is complete."""
 
     users: int
     found: "list[Pending]" = field(default_factory=list)
@@ -115,15 +117,15 @@ class _Survey:
 
 
 class Memories(Protocol):
-    """The users' memories, with the access rights of one caller."""
+    """Access to the users' memories, limited to the rights of one caller."""
 
     @property
     def settings(self) -> Settings:
-        """Checked settings."""
+        """The validated settings."""
         ...
 
     def now(self) -> datetime:
-        """Return the current time in the users' zone."""
+        """Return the current time in the configured time zone."""
         ...
 
     def user(self, user_id: str) -> "AbstractAsyncContextManager[MemoryEngine]":
@@ -137,7 +139,7 @@ class Memories(Protocol):
 
 
 class _ReadOnlyMemories:
-    """The memories for a read-only caller: for a user without a memory, it opens an empty temporary one."""
+    """The memories for a read-only caller. For a user who has no memory, an empty temporary memory is opened."""
 
     def __init__(self, service: "MemoryService") -> None:
         self._service = service
@@ -160,18 +162,21 @@ class _ReadOnlyMemories:
 
 
 class MemoryService:
-    """All users of a process. Use it as an async context manager, which closes every engine at the end.
+    """Opens and closes the memories of all users in a process.
+
+    Use it as an async context manager, which closes every engine at the end.
 
     Args:
-        settings: Checked settings.
-        clock: Returns the current time, with a zone.
+        settings: Validated settings.
+        clock: Returns the current time, with a time zone.
         embedder: Replaces the configured embedder.
         chat: Replaces the client of the configured LLM.
         analyst: Replaces the analyst that uses the LLM.
-        catches_up: Whether to open users in the background to finish their background work: at the start, and after
-            they were closed to make room. For a server with many users.
+        catches_up: Whether to finish the background work of memories that are not open. They are opened in the
+            background when the service starts, and again after they were closed to make room for others. Use this
+            option for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
-        only_looks: Whether all memories are read-only, as in `MemoryEngine.begin`.
+        only_looks: Whether to open all memories read-only, as `MemoryEngine.begin` does.
 
     Raises:
         ConfigError: The settings of the LLM are not valid.
@@ -199,7 +204,7 @@ class MemoryService:
         self._endpoint = endpoint_of(settings, os.environ)
         self._components: Components | None = None
         self._capacity_users = settings.max_open_users
-        self._users: OrderedDict[str, _User] = OrderedDict()  # in closing order
+        self._users: OrderedDict[str, _User] = OrderedDict()  # the first user is closed first
         self._closings: dict[str, asyncio.Task[None]] = {}
         self._loading: asyncio.Task[None] | None = None
         self._survey: _Survey | None = None
@@ -238,7 +243,7 @@ class MemoryService:
         return self if caller.may_write else _ReadOnlyMemories(self)
 
     async def has_memory(self, user_id: str) -> bool:
-        """Return whether a user has a memory.
+        """Return whether a memory of a user exists.
 
         Raises:
             ArgumentError: The id is not a valid user id.
@@ -250,7 +255,7 @@ class MemoryService:
 
     @asynccontextmanager
     async def empty_memory(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield an empty temporary memory, which is deleted at the end.
+        """Yield an empty temporary memory. It is deleted when the context ends.
 
         Raises:
             StorageError: The memory could not be created.
@@ -274,7 +279,7 @@ class MemoryService:
 
     @asynccontextmanager
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield a user's engine as `user` does, but make this user the first to be closed at the limit of users."""
+        """Yield a user's engine like `user`. This user is closed before all others if there are too many open users."""
         user = await self._borrow(user_id)
         try:
             yield user.opening.result()
@@ -288,11 +293,14 @@ class MemoryService:
 
     @property
     def llm_spent(self) -> "Mapping[Purpose, Spent]":
-        """Usage of the LLM since the process started, by purpose."""
+        """LLM usage since the process started, by purpose."""
         return {} if self._components is None else self._components.tally.spent
 
     async def backlog(self) -> Backlog:
-        """Return the pending work of all open memories within 5 s; the others are counted as ``unread_users``."""
+        """Return the pending work of all open memories that can be read within 5 s.
+
+        The result contains the number of the other open memories as ``unread_users``.
+        """
         survey = self._survey
         if survey is None or survey.task.done():  # concurrent callers share one survey
             users = list(self._users.values())
@@ -303,15 +311,15 @@ class MemoryService:
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called; further calls are refused."""
+        """Whether `close` was called. Further calls are then rejected."""
         return self._is_closed
 
     def now(self) -> datetime:
-        """Return the current time in the users' zone."""
+        """Return the current time in the configured time zone."""
         return self._clock().astimezone(self.settings.zone)
 
     async def close(self) -> None:
-        """Close every engine, after openings and closings in progress; later calls of `user` are refused."""
+        """Close all engines, including those that are being opened. Later calls of `user` are rejected."""
         self._is_closed = True
         await to_the_end(self._end())
 
@@ -327,7 +335,7 @@ class MemoryService:
                 await self._components.aclose()
 
     async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
-        """Read the pending work of each open memory, `SURVEYED_AT_ONCE` at a time."""
+        """Read the pending work of all open memories, `SURVEYED_AT_ONCE` memories at a time."""
         remaining = iter(users)
 
         async def read_next() -> None:
@@ -339,13 +347,13 @@ class MemoryService:
         await asyncio.gather(*(read_next() for _ in range(SURVEYED_AT_ONCE)))
 
     async def _borrow(self, user_id: str) -> _User:
-        """Return an open user, who stays open until `_give_back`."""
+        """Return an open user. The user stays open until `_give_back` is called."""
         while (closing := self._closings.get(user_id)) is not None:
             await asyncio.shield(closing)
         self._refuse_if_closed()
         user = self._users.get(user_id)
         if user is not None and user.is_lost:
-            # Calls in progress fail, because their file is no longer valid; new calls use the present file.
+            # Calls in progress fail, because their file is no longer valid. New calls use the current file.
             await user.opening.result().keep_lost()
             if self._users.get(user_id) is user:
                 self._begin_closing(user)
@@ -374,7 +382,7 @@ class MemoryService:
     async def _open(self, user_id: str) -> "MemoryEngine":
         try:
             components = await self._load_components()
-            # Raises for an invalid user id, before an open user is closed to make room for it.
+            # An invalid user id raises ArgumentError here, before an open user is closed to make room.
             user_folder_name(user_id)
             self._close_surplus()
             async with self._opening_slots:
@@ -391,7 +399,7 @@ class MemoryService:
             raise
 
     def _close_surplus(self) -> None:
-        """Start to close the idle users that exceed the limit, the least recently used first."""
+        """Start to close the idle users that exceed the limit of open users, beginning with the least recently used."""
         surplus = max(0, len(self._users) - self._capacity_users)
         if surplus:
             idle = (user for user in self._users.values() if user.is_idle)
@@ -403,7 +411,7 @@ class MemoryService:
         self._closings[user.user_id] = self._tasks.start(self._close(user))
 
     async def _close(self, user: _User) -> None:
-        """Close one memory; a failure is logged and does not affect other users."""
+        """Close a user's memory. A failure is logged, and does not affect other users."""
         engine = user.opening.result()
         try:
             try:

@@ -1,4 +1,4 @@
-"""Validation: checks the input of callers, and removes secrets before it is stored or searched for."""
+"""Validation: checks the input of callers, and removes secrets before the input is stored or searched for."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -20,14 +20,18 @@ CHECKED_AT_ONCE_CHARS = 20_000
 
 
 class Validation:
-    """Checks turns and queries according to the settings."""
+    """Checks turns and queries, and removes their secrets, according to the settings."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._settings = settings
         self._clock = clock
 
     async def turn(self, new: NewTurn) -> Redaction:
-        """Return a turn without its secrets; raise ArgumentError if it is not valid or the policy rejects a secret."""
+        """Return a turn without its secrets.
+
+        Raises:
+            ArgumentError: The turn is not valid, or the policy rejects a secret in it.
+        """
         settings, now = self._settings, self._clock()
 
         def clean() -> Redaction:
@@ -38,7 +42,10 @@ class Validation:
         return await anyio.to_thread.run_sync(clean) if is_long else clean()
 
     def query(self, query: str) -> str:
-        """Return a query without its secrets, because an API may embed it; if the policy is off, they remain."""
+        """Return a query without its secrets, because it may be sent to an embedding API.
+
+        If ``secret_policy`` is off, the secrets are not removed.
+        """
         query = storable(query)
         policy = self._settings.secret_policy
         return query if policy == "off" else redact(query).text
@@ -47,7 +54,7 @@ class Validation:
 def check_query(query: str) -> None:
     """Raise ArgumentError if a query is too long."""
     if len(query) > QUERY_MAX_CHARS:
-        raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
+        raise ArgumentError(argument="query", problem=f"is longer than {QUERY_MAX_CHARS:,} characters; shorten it")
 
 
 def check_results(max_results: int) -> None:
@@ -63,4 +70,4 @@ def check_tokens(max_tokens: int) -> None:
 def check_range(argument: str, value: int, low: int, high: int) -> None:
     """Raise ArgumentError unless ``low <= value <= high``."""
     if not low <= value <= high:
-        raise ArgumentError(argument=argument, problem=f"is out of range; give {low:,} to {high:,}")
+        raise ArgumentError(argument=argument, problem=f"is out of range; use a value from {low:,} to {high:,}")

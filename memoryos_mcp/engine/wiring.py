@@ -39,7 +39,7 @@ STORE_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Components that replace the configured ones; the tracer creates a span for each LLM call."""
+    """Components that replace the configured ones. The tracer creates a span for each LLM call."""
 
     embedder: Embedder | None = None
     chat: ChatModel | None = None
@@ -49,17 +49,18 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Components that engines share; close them after the engines.
+    """The components that the engines of a process share. Close them after the engines.
 
     Attributes:
         embedders: The configured embedding model, and the models of existing vector spaces.
-        fallback: The analyst that is used without an LLM, or when the LLM fails.
-        make_chat: Returns a user's LLM client for a usage account and the user's folder; None without an LLM.
-        make_analyst: Returns the analyst that uses such a client; without an LLM, the fallback.
-        chat: The LLM client that all users share; None without an LLM.
-        tally: Total usage of the LLM since the process started.
+        fallback: The analyst that is used if there is no LLM, or if the LLM fails.
+        make_chat: Returns a user's LLM client. Its arguments are the user's usage account and folder. It returns None
+            if no LLM is configured.
+        make_analyst: Returns the analyst that uses an LLM client; returns the fallback if the client is None.
+        chat: The LLM client that all users share; None if no LLM is configured.
+        tally: Total LLM usage since the process started.
         stores: Opens the users' stores.
-        clock: Returns the current time, with a zone.
+        clock: Returns the current time, with a time zone.
     """
 
     embedders: Embedders
@@ -82,7 +83,10 @@ class Components:
 def make_components(
     settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], overrides: Overrides
 ) -> Components:
-    """Return the configured components with the overrides. This blocks, because it imports libraries."""
+    """Return the configured components. Those in ``overrides`` replace the configured ones.
+
+    Call this in a thread, because it imports libraries and blocks.
+    """
     embedder = overrides.embedder
     if embedder is None and (model := configured_model(settings)) is not None:
         embedder = make_embedder(model, settings)
@@ -124,7 +128,7 @@ def make_components(
 
 
 def configured_model(settings: Settings) -> EmbeddingModel | None:
-    """Return the configured embedding model; None if it is ``none``, so that search uses keywords only."""
+    """Return the configured embedding model; None if the setting is ``none``, which allows only keyword search."""
     if settings.wants_no_embedder:
         return None
     if settings.uses_bundled_embedder:
@@ -134,9 +138,9 @@ def configured_model(settings: Settings) -> EmbeddingModel | None:
 
 
 def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
-    """Return an embedder, not loaded yet, of the configured model or a previous one.
+    """Return an embedder for the configured model or a previous one. The model is not loaded yet.
 
-    The API key is used only for the configured base URL, and secret model arguments only for the configured model.
+    The API key is used only with the configured base URL, and secret model arguments only with the configured model.
     """
     if model == EmbeddingModel(BUNDLED_NAME):
         return BundledEmbedder()
@@ -155,7 +159,7 @@ def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
 
 
 def configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
-    """Return the client of the configured LLM, or the replay of a recording; None if neither is configured."""
+    """Return the client of the configured LLM, or a client that replays a recording; None if neither is configured."""
     if settings.llm_replay_file is not None:
         return ReplayChat(settings.llm_replay_file, model_name=settings.llm_model)
     if endpoint is None:

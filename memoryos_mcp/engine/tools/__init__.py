@@ -1,5 +1,5 @@
-"""The tools of the MCP server, also used by the command line and `Memoryos`.
+"""The tools of the MCP server. The command line and `Memoryos` use them too.
 
-`core_tools` lists all tools. `arguments` and `results` define their arguments and results, and `texts` renders results
-as text.
+`core_tools` lists all tools. `arguments` and `results` define their arguments and results, and `texts` converts results
+to text.
 """

@@ -1,4 +1,4 @@
-"""Arguments of the tools. An error names the argument and the fix, but does not quote the argument's value."""
+"""Arguments of the tools. Error messages contain the argument's name and a remedy, but not its value."""
 
 import difflib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ArgumentsT = TypeVar("ArgumentsT", bound="Arguments")
 
 def _no_flag(value: object) -> object:
     if isinstance(value, bool):
-        msg = "give a whole number"
+        msg = "must be a whole number"
         raise ValueError(msg)  # noqa: TRY004 - pydantic accepts only a ValueError
     return value
 
@@ -27,7 +27,7 @@ TOKENS: JsonDict = {"minimum": 100, "maximum": 1_000_000}
 
 
 class Arguments(BaseModel):
-    """Arguments of a tool. Unknown arguments are refused; null for an optional argument means its default."""
+    """Arguments of a tool. Unknown arguments are rejected. For an optional argument, null means the default."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -41,14 +41,12 @@ class Arguments(BaseModel):
 class RetrieveMemoryArguments(Arguments):
     """Arguments of ``retrieve_memory``."""
 
-    query: str = Field(description="A question or a few words, in any language.")
-    relationship_with_user: str = Field(default="", description="Your role towards the user; the result repeats it.")
-    style_hint: str = Field(default="", description="Tone of your answer; repeated.")
-    max_results: Count = Field(
-        default=None, description="Number of pages; usually left out.", json_schema_extra=RESULTS
-    )
-    max_tokens: Count = Field(default=None, description="Maximum length; usually left out.", json_schema_extra=TOKENS)
-    explain: bool = Field(default=False, description="Say why each page was found.")
+    query: str = Field(description="Question or keywords, in any language.")
+    relationship_with_user: str = Field(default="", description="Your role towards the user; repeated in the result.")
+    style_hint: str = Field(default="", description="Tone of your answer; repeated in the result.")
+    max_results: Count = Field(default=None, description="Number of pages; usually omitted.", json_schema_extra=RESULTS)
+    max_tokens: Count = Field(default=None, description="Maximum tokens; usually omitted.", json_schema_extra=TOKENS)
+    explain: bool = Field(default=False, description="Explain why each page was found.")
 
 
 class GetUserProfileArguments(Arguments):
@@ -59,7 +57,7 @@ class GetUserProfileArguments(Arguments):
 
 
 class NoArguments(Arguments):
-    """No arguments."""
+    """Arguments of a tool that needs none."""
 
 
 # An additional argument of every tool, for callers who may act for other users.
@@ -68,21 +66,32 @@ USER_ID_SCHEMA = {"type": "string", "description": "Owner of the memory. Default
 
 
 def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return the user id, None if it is left out, and the other arguments.
+    """Return the user id and the other arguments. The user id is None if it was left out.
 
     Raises:
-        ArgumentError: The user id is not a string. Null is an error too, because the user must not be guessed.
+        ArgumentError: The user id is not a string. Null is rejected too, because it does not say whose memory is meant.
     """
     if USER_ID not in given:
         return None, given
     user_id = given[USER_ID]
     if not isinstance(user_id, str):
-        raise ArgumentError(argument=USER_ID, problem="is not a string; give one, or leave it out for your own memory")
+        raise ArgumentError(
+            argument=USER_ID, problem="is not a string; pass a string, or leave it out to use your own memory"
+        )
     return user_id, {name: value for name, value in given.items() if name != USER_ID}
 
 
 def check(model: type[ArgumentsT], given: dict[str, Any], *, also_known: Sequence[str] = ()) -> ArgumentsT:
-    """Return the validated arguments, or raise ArgumentError; suggestions for unknown names include ``also_known``."""
+    """Return validated arguments.
+
+    Args:
+        model: The class of the arguments.
+        given: The arguments that the client sent.
+        also_known: Further valid names, which an error message may suggest for a misspelt name.
+
+    Raises:
+        ArgumentError: An argument is missing, unknown or not valid.
+    """
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -96,10 +105,10 @@ def _translated(error: ErrorDetails, known: list[str]) -> ArgumentError:
     argument = str(error["loc"][0]) if error["loc"] else "arguments"
     if error["type"] == "extra_forbidden":
         close = difflib.get_close_matches(argument, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known are: {', '.join(known) or 'none'}"
+        hint = f"did you mean {close[0]}?" if close else f"valid arguments: {', '.join(known) or 'none'}"
         name = argument if argument.isidentifier() and len(argument) <= 64 else "arguments"
         return ArgumentError(argument=name, problem=f"no such argument; {hint}")
     if error["type"] == "missing":
-        return ArgumentError(argument=argument, problem="is required; give it")
+        return ArgumentError(argument=argument, problem="is required; pass a value")
     problem = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return ArgumentError(argument=argument, problem=problem[:1].lower() + problem[1:])

@@ -1,4 +1,4 @@
-"""The tools. Each takes checked arguments, calls the engine once, and returns a result and its text."""
+"""The functions of the tools. Each calls the engine once, and returns a result together with its text."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -54,14 +54,15 @@ if TYPE_CHECKING:
     from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
 
 TOPICS_SHOWN = 10
-# Number of facts about each side in a profile; all of them could fill an assistant's context window.
+# Maximum number of facts in a profile, about the user and about the assistant each. Without it, the facts could fill
+# an assistant's context window.
 FACTS_SHOWN = 100
 CHAIN_SUMMARY_CHARS = 200
 SCORE_DIGITS = 4
 
 
 async def add_memory(service: Memories, user_id: str, arguments: AddMemoryArguments) -> Answer:
-    """Store one turn."""
+    """Store one turn, and return the receipt."""
     async with service.user(user_id) as engine:
         receipt = await engine.add(**dict(arguments))
     result = AddMemoryResult(
@@ -83,7 +84,7 @@ async def add_memory(service: Memories, user_id: str, arguments: AddMemoryArgume
 
 
 async def retrieve_memory(service: Memories, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
-    """Search all three tiers; raise ArgumentError if an argument is not valid."""
+    """Return the memories that are relevant to a query; raise ArgumentError if an argument is not valid."""
     manner = manner_lines(arguments.relationship_with_user, arguments.style_hint)
     async with service.user(user_id) as engine:
         recall = await engine.retrieve(
@@ -129,7 +130,7 @@ async def retrieve_memory(service: Memories, user_id: str, arguments: RetrieveMe
 
 
 async def get_user_profile(service: Memories, user_id: str, arguments: GetUserProfileArguments) -> Answer:
-    """Show the long-term memory."""
+    """Return the user's traits, and the facts that the arguments request."""
     async with service.user(user_id) as engine:
         view = await engine.profile()
     user_facts = view.user_facts if arguments.include_knowledge else []
@@ -164,7 +165,7 @@ async def get_user_profile(service: Memories, user_id: str, arguments: GetUserPr
 
 
 async def get_memory_stats(service: Memories, user_id: str, arguments: NoArguments) -> Answer:  # noqa: ARG001
-    """Show the state of the memory."""
+    """Return counts and the state of the background work."""
     async with service.user(user_id) as engine:
         stats = await engine.stats()
     result = stats_result(service, user_id, stats, topics_shown=TOPICS_SHOWN)
@@ -172,7 +173,7 @@ async def get_memory_stats(service: Memories, user_id: str, arguments: NoArgumen
 
 
 async def forget_memory(service: Memories, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
-    """Show what would be forgotten, or forget it."""
+    """Make the dry run of a deletion, or carry out the deletion, and return the result."""
     async with service.user(user_id) as engine:
         result = await forget(engine, arguments)
     return Answer(result, forget_text(result))
@@ -183,7 +184,7 @@ TOOLS: Sequence[ToolDefinition] = (
         name="add_memory",
         title="Remember",
         description="Call once after each exchange worth keeping, with both sides verbatim, but without text that "
-        "retrieve_memory returned. It is on disk at once.",
+        "retrieve_memory returned. Stored immediately.",
         arguments=AddMemoryArguments,
         result=AddMemoryResult,
         reads_only=False,
@@ -235,7 +236,7 @@ TOOLS: Sequence[ToolDefinition] = (
 
 
 def stats_result(service: Memories, user_id: str, stats: "Stats", *, topics_shown: int | None) -> GetMemoryStatsResult:
-    """Return a memory's state as a result with at most ``topics_shown`` topics; None means all."""
+    """Return the statistics of a memory as a result, with at most ``topics_shown`` topics; None means all topics."""
     counts, settings = stats.counts, service.settings
     move = stats.move
     return GetMemoryStatsResult(
@@ -297,14 +298,18 @@ def _segment_id(number: int) -> str:
 
 
 def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default_tokens: int) -> int:
-    """Return the tokens of the lines in ``manner``; raise ArgumentError if they exceed half of the budget."""
+    """Return the number of tokens in the lines of ``manner``.
+
+    Raises:
+        ArgumentError: The lines exceed half of the token budget.
+    """
     budget = default_tokens if arguments.max_tokens is None else arguments.max_tokens
     reserved = sum(map(estimate_tokens, manner))
     if manner and 2 * reserved > budget:
         is_style = len(arguments.style_hint) >= len(arguments.relationship_with_user)
         raise ArgumentError(
             argument="style_hint" if is_style else "relationship_with_user",
-            problem=f"takes more than half of max_tokens, which is {budget}; shorten it, or raise max_tokens",
+            problem=f"takes up more than half of 'max_tokens' ({budget}); shorten it, or increase 'max_tokens'",
         )
     return reserved
 
@@ -345,7 +350,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 
 
 def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
-    """Return all wishes, all facts about names and the like (`is_head`), and the newest `FACTS_SHOWN` others."""
+    """Return all wishes, all main facts about a person (`is_head`), and the newest `FACTS_SHOWN` other facts."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
     return [fact for fact in foremost_first(facts) if fact.fact not in left_out]

@@ -1,4 +1,4 @@
-"""Definition of a tool: its name, description, arguments, result and function."""
+"""Definitions of tools: name, description, arguments, result and function."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from memoryos_mcp.engine.tools.arguments import Arguments
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a tool, as a model for programs and as text for readers."""
+    """The result of a tool call, as a model for programs and as text for readers."""
 
     result: BaseModel
     text: str
@@ -22,11 +22,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool as it is listed and called.
+    """The definition of a tool.
 
     Attributes:
-        reads_only: Whether it leaves the memory unchanged.
-        call: The function; it takes the service, the user id and the checked arguments.
+        reads_only: Whether the tool leaves the memory unchanged.
+        call: The function of the tool. Its arguments are the memories, the user id and the validated arguments.
         destroys: Whether a call may remove data that cannot be restored.
     """
 
@@ -41,10 +41,10 @@ class ToolDefinition:
 
 
 def text_time(moment: datetime) -> str:
-    """Return a time as in results: ISO 8601, to the second."""
+    """Return a time in the format of results: ISO 8601 with seconds."""
     return moment.isoformat(timespec="seconds")
 
 
 def shown_heat(heat: float) -> float:
-    """Return the heat, rounded down, so that a rounded value reaches the threshold only if the heat does."""
+    """Return the heat, rounded down so that a heat below the threshold never appears to reach it."""
     return math.floor(heat * 1000) / 1000

@@ -1,4 +1,4 @@
-"""The tool ``forget_memory``: first a dry run, then the deletion, confirmed with the handle of the dry run."""
+"""The tool ``forget_memory``. The first call is a dry run, and the second call confirms it."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -22,18 +22,20 @@ class ForgetMemoryArguments(Arguments):
     """Arguments of ``forget_memory``: the memories to forget, or the handle of a dry run."""
 
     ids: list[str] = Field(
-        default=[], description="Pages p_..., all pages of topics s1 or chains c1, facts k1, trait:NAME."
+        default=[], description="p_..., k1, trait:NAME, or s1 / c1 for all pages of a topic / chain."
     )
-    query: str = Field(default="", description="Pages about this.")
-    max_results: Count = Field(default=None, description="Maximum for query. Default: 10.", json_schema_extra=RESULTS)
-    after: str = Field(default="", description="Pages from this time, ISO 8601.")
-    before: str = Field(default="", description="Pages before this, ISO 8601.")
+    query: str = Field(default="", description="Subject of the pages to forget.")
+    max_results: Count = Field(
+        default=None, description="Maximum pages for query. Default: 10.", json_schema_extra=RESULTS
+    )
+    after: str = Field(default="", description="Earliest time, ISO 8601.")
+    before: str = Field(default="", description="Latest time (exclusive), ISO 8601.")
     everything: bool = Field(default=False, description="All memories.")
-    confirm: str = Field(default="", description="Handle of the dry run, alone.")
+    confirm: str = Field(default="", description="Handle of the dry run; pass it alone.")
 
 
 class ForgetSample(BaseModel):
-    """The beginning of a memory that would be forgotten."""
+    """A memory that would be forgotten, with the beginning of its text."""
 
     id: str
     timestamp: str
@@ -41,31 +43,37 @@ class ForgetSample(BaseModel):
 
 
 class ForgetMemoryResult(BaseModel):
-    """The memories that would be forgotten, or were forgotten."""
+    """The numbers of memories that would be forgotten, or that were forgotten."""
 
     status: Literal["dry_run", "forgotten"]
     message: str
     pages: int
     facts: int
     traits: int
-    changed_traits: int = Field(description="Traits that stay, but lose a reason that may quote forgotten text.")
-    affected_segments: int = Field(
-        description="Topics that are removed, or get a new summary from the remaining pages."
+    changed_traits: int = Field(
+        description="Number of traits that stay, but lose a reason that may quote forgotten text."
     )
-    samples: list[ForgetSample] = Field(description="In a dry run; otherwise empty.")
-    confirm: str | None = Field(description="In a dry run: the handle that confirms it; otherwise null.")
-    expires_at: str | None = Field(description="When the handle expires; null without one.")
-    receipt: str | None = Field(description="Name of the proof, which contains no forgotten text; null in a dry run.")
+    affected_segments: int = Field(
+        description="Number of topics that are removed, or get a new summary of their remaining pages."
+    )
+    samples: list[ForgetSample] = Field(description="Some of the memories that a dry run selects; otherwise empty.")
+    confirm: str | None = Field(description="The handle for confirming a dry run; otherwise null.")
+    expires_at: str | None = Field(description="When the handle expires; null if there is no handle.")
+    receipt: str | None = Field(description="Id of the receipt, which contains no forgotten text; null in a dry run.")
     scrubbed: bool = Field(
-        description="Whether the bytes are overwritten in the files too; if not, this is tried again."
+        description="Whether the forgotten content was overwritten in the files. If not, this is tried again later."
     )
     kept_copies: list[str] = Field(
-        description="Files in which a restore kept the memory it replaced; removed only with everything."
+        description="Files with backup copies made by restores. They are removed only if everything is forgotten."
     )
 
 
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
-    """Make a dry run, or confirm one; raise ArgumentError, and forget nothing, if the arguments are not valid."""
+    """Make a dry run or confirm one, and return the result.
+
+    Raises:
+        ArgumentError: An argument is not valid; nothing was forgotten.
+    """
     from memoryos_mcp.consolidation.forgetting import Selection  # importing it would slow the server's start
 
     if not arguments.confirm:
@@ -79,7 +87,10 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
                 everything=arguments.everything,
             )
         )
-        message = "Nothing is forgotten yet. Show the user what would be forgotten, and call again with confirm alone."
+        message = (
+            "Nothing has been forgotten yet. Show the user what would be forgotten. "
+            "If the user agrees, call again with only 'confirm'."
+        )
         return ForgetMemoryResult(
             status="dry_run",
             message=message if dry_run else "There is nothing to forget.",
@@ -95,10 +106,12 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
             kept_copies=list(dry_run.kept_copies),
         )
     if len(arguments.model_fields_set) > 1:
-        problem = "must be the only argument; give the handle alone to forget the memories of the dry run"
+        problem = "must be the only argument; leave out all other arguments"
         raise ArgumentError(argument="confirm", problem=problem)
     receipt = await engine.forget(arguments.confirm)
-    later = "" if receipt.is_scrubbed else " Another process reads the files, so the bytes are overwritten later."
+    later = (
+        "" if receipt.is_scrubbed else " Another process is reading the files, so the bytes will be overwritten later."
+    )
     return ForgetMemoryResult(
         status="forgotten",
         message=f"Forgotten.{later}",
@@ -113,13 +126,13 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
 
 
 def forget_text(result: ForgetMemoryResult) -> str:
-    """Return a result as a few lines of text."""
+    """Return a result of ``forget_memory`` as a few lines of text."""
     verb = "would be forgotten" if result.status == "dry_run" else "were forgotten"
     pages, facts, traits = amount(result.pages, "page"), amount(result.facts, "fact"), amount(result.traits, "trait")
     lines = [f"{pages}, {facts} and {traits} {verb}; affected topics: {result.affected_segments}. {result.message}"]
     if result.kept_copies:
         names = ", ".join(result.kept_copies)
-        lines.append(f"Copies kept by a restore, which only forgetting everything removes: {names}")
+        lines.append(f"Backup copies made by a restore (removed only if everything is forgotten): {names}")
     if result.samples:
         samples = [f"{head(minute(one.timestamp), one.id)}\n{quoted(one.text)}" for one in result.samples]
         lines += ["Samples:", delimited(samples)]

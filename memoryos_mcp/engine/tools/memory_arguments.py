@@ -37,22 +37,22 @@ class ListMemoriesArguments(Arguments):
 
     tier: Tiers = Field(default="", description="Default: all pages. long_term: profile and knowledge.")
     topic: str = Field(default="", description="Topic id (s1) or part of a keyword.")
-    state: States = Field(default="", description="Of knowledge and segments. Default: current.")
-    after: str = Field(default="", description="From this time, ISO 8601.")
-    before: str = Field(default="", description="Before this time, ISO 8601.")
-    cursor: str = Field(default="", description="next_cursor of the previous list; same arguments.")
-    limit: Count = Field(default=20, description="Maximum number.", json_schema_extra=RESULTS)
+    state: States = Field(default="", description="For knowledge and segments. Default: current.")
+    after: str = Field(default="", description="Earliest time, ISO 8601.")
+    before: str = Field(default="", description="Latest time (exclusive), ISO 8601.")
+    cursor: str = Field(default="", description="next_cursor from a call with the same arguments.")
+    limit: Count = Field(default=20, description="Number of memories.", json_schema_extra=RESULTS)
 
 
 class CorrectMemoryArguments(Arguments):
     """Arguments of ``correct_memory``."""
 
-    id: str = Field(description="knowledge_id of a fact, or trait:NAME.")
-    text: OptionalText = Field(default=None, description="For a fact: the right text, one sentence.")
+    id: str = Field(description="Id of a fact (k1), or trait:NAME.")
+    text: OptionalText = Field(default=None, description="Correct text of a fact, one sentence.")
     level: Annotated[Literal["Low", "Medium", "High"] | None, BeforeValidator(_empty_is_none)] = Field(
-        default=None, description="For a trait."
+        default=None, description="Level of a trait."
     )
-    reason: OptionalText = Field(default=None, description="For a trait: why, one sentence.")
-    wrong: bool = Field(default=False, description="It is wrong and has no replacement.")
-    restore: bool = Field(default=False, description="Undo its last correction.")
+    reason: OptionalText = Field(default=None, description="Reason for the level, one sentence.")
+    wrong: bool = Field(default=False, description="The memory is wrong; nothing replaces it.")
+    restore: bool = Field(default=False, description="Undo the last correction.")
     dry_run: bool = Field(default=False, description="Only show the change.")

@@ -1,4 +1,4 @@
-"""Text of the results of ``get_memory``, ``list_memories`` and ``correct_memory``."""
+"""Texts for the results of ``get_memory``, ``list_memories`` and ``correct_memory``."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,12 +22,12 @@ from memoryos_mcp.text.quoting import delimited, one_line, quoted
 
 
 def shown_text(result: GetMemoryResult) -> str:
-    """Return memories with all details as text."""
+    """Return the result of ``get_memory`` as text."""
     return delimited(line for memory in result.memories for line in _lines(memory))
 
 
 def listed_text(result: ListMemoriesResult) -> str:
-    """Return a list of memories as text, one line each."""
+    """Return a list of memories as text, with one memory per line."""
     if not result.memories:
         return "No memory matches."
     lines = [
@@ -35,18 +35,21 @@ def listed_text(result: ListMemoriesResult) -> str:
         f"{f', {ORDERS}' if entry.gives_orders else ''}): {one_line(entry.beginning)}"
         for entry in result.memories
     ]
-    more = f"\nThere is more: cursor {result.next_cursor}" if result.next_cursor else ""
+    more = f"\nThere are more memories: call again with cursor {result.next_cursor}" if result.next_cursor else ""
     return delimited(lines) + more
 
 
 def corrected_text(result: CorrectMemoryResult, *, is_restored: bool) -> str:
-    """Return the old and the new text of a correction or of its dry run."""
+    """Return a correction or its dry run as text, with the old and the new version."""
     if result.status == "dry_run":
-        message = "Nothing is changed yet. Call again without dry_run if this is what the user means."
+        message = "Nothing has been changed yet. If this is what the user wants, call again without dry_run."
     elif is_restored:
-        message = "Restored: it is current again, and may be learned again."
+        message = "Restored. The memory is current again, and may be learned again."
     else:
-        message = "Corrected. The previous text stays as history and is not learned again; restore undoes this."
+        message = (
+            "Corrected. The previous text stays in the history, and will not be learned again. "
+            "To undo the correction, call again with restore."
+        )
     lines = [
         head(result.corrected, result.status.replace("_", " ")),
         f"Before: {one_line(result.before)}" if result.before is not None else "Before: nothing.",

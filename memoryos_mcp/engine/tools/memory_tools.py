@@ -1,4 +1,4 @@
-"""The tools ``get_memory``, ``list_memories`` and ``correct_memory``; `core_tools` lists them with the others."""
+"""The tools ``get_memory``, ``list_memories`` and ``correct_memory``."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 async def get_memory(service: Memories, user_id: str, arguments: GetMemoryArguments) -> Answer:
-    """Show memories by their ids."""
+    """Return the memories with the given ids."""
     async with service.user(user_id) as engine:
         shown = await engine.look(arguments.ids, max_tokens=arguments.max_tokens)
     result = GetMemoryResult(memories=[_shown(each) for each in shown])
@@ -37,7 +37,7 @@ async def get_memory(service: Memories, user_id: str, arguments: GetMemoryArgume
 
 
 async def list_memories(service: Memories, user_id: str, arguments: ListMemoriesArguments) -> Answer:
-    """List memories."""
+    """Return one part of a list of memories."""
     async with service.user(user_id) as engine:
         part = await engine.listed(**dict(arguments))
     result = ListMemoriesResult(
@@ -61,7 +61,7 @@ async def list_memories(service: Memories, user_id: str, arguments: ListMemories
 
 
 async def correct_memory(service: Memories, user_id: str, arguments: CorrectMemoryArguments) -> Answer:
-    """Correct a fact or trait."""
+    """Correct a fact or trait, and return the change."""
     async with service.user(user_id) as engine:
         corrected = await engine.correct(
             arguments.id,
@@ -87,7 +87,7 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="get_memory",
         title="Show by id",
-        description="Call when an excerpt is not enough, or to see where a memory comes from. Returns all of it, with "
+        description="Call when an excerpt is not enough, or to see where a memory comes from. Returns the full text, "
         "evidence and history.",
         arguments=GetMemoryArguments,
         result=GetMemoryResult,
@@ -97,8 +97,8 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="list_memories",
         title="List",
-        description="Call when the user wants to see what is remembered. Lists it, newest first. To look something up, "
-        "use retrieve_memory.",
+        description="Call when the user wants to see what is remembered. Lists memories, newest first. To look "
+        "something up, use retrieve_memory.",
         arguments=ListMemoriesArguments,
         result=ListMemoriesResult,
         reads_only=True,

@@ -1,4 +1,4 @@
-"""Results of the tools. Keys that exist in the reference implementation have the same names here."""
+"""Results of the tools. A key that also exists in the reference implementation has the same name here."""
 
 from typing import Literal
 
@@ -8,25 +8,32 @@ from memoryos_mcp.engine.tools.pages import RetrievedPage, ShortTermPage
 
 
 class RetrievedSegment(BaseModel):
-    """A topic (segment) of retrieved pages."""
+    """A topic (segment) that contains retrieved pages."""
 
     segment_id: str
-    summary: str = Field(description="At most 40 tokens; get_memory returns all of it.")
+    summary: str = Field(description="Summary, cut to 40 tokens; get_memory returns the full summary.")
     keywords: list[str]
     page_count: int
-    heat: float = Field(description="Current importance: visits, new pages and recency.")
+    heat: float = Field(description="Current importance, computed from visits, new pages and recency.")
 
 
 class KnowledgeEntry(BaseModel):
     """A fact with its evidence."""
 
     knowledge: str
-    timestamp: str = Field(description="Since when it is true; when it was said, if that is not known.")
-    valid_until: str | None = Field(description="When it ended or will end; null if no end is known.")
+    timestamp: str = Field(
+        description="When the fact became true. If that is not known, the time at which it was said."
+    )
+    valid_until: str | None = Field(description="When the fact ceased or will cease to be true; null if not known.")
     knowledge_id: str
-    evidence: list[str] = Field(description="Ids of the pages that state it.")
-    kind: Literal["statement", "wish"] = Field(default="statement", description="A wish applies to every answer.")
-    attribute: str | None = Field(default=None, description="Name of an attribute with only one value at a time.")
+    evidence: list[str] = Field(description="Ids of the pages that state the fact.")
+    kind: Literal["statement", "wish"] = Field(
+        default="statement", description="A wish of the user applies to every answer."
+    )
+    attribute: str | None = Field(
+        default=None,
+        description="Name of the attribute that the fact states, if it can have only one value at a time.",
+    )
 
 
 class RetrievedKnowledge(KnowledgeEntry):
@@ -36,29 +43,35 @@ class RetrievedKnowledge(KnowledgeEntry):
 
 
 class UnderstoodQuery(BaseModel):
-    """The interpretation of the query."""
+    """How the query was interpreted."""
 
-    subject: str = Field(description="Text compared by meaning: the query without the names of the two sides.")
-    side: Literal["user", "assistant"] | None = Field(
-        description="The side whose words count more, if the query names it."
+    subject: str = Field(
+        description="Text for semantic search: the query without the names of the user and the assistant."
     )
-    words: dict[str, int] = Field(description="Search terms, with the number of pages that contain each.")
-    times: list[str] = Field(description="Periods that the query names: first and last day, or those of each year.")
-    several: bool = Field(description="Whether it asks for several things, so that results alternate between sessions.")
+    side: Literal["user", "assistant"] | None = Field(
+        description="The speaker whose words count more; null if the query mentions neither."
+    )
+    words: dict[str, int] = Field(description="Search terms, each with the number of pages that contain it.")
+    times: list[str] = Field(
+        description="Periods that the query mentions, each as its first and last day. Days without a year recur yearly."
+    )
+    several: bool = Field(
+        description="Whether the query asks for several things. If so, results alternate between sessions."
+    )
 
 
 class LeftOutOfResult(BaseModel):
-    """Numbers of memories that did not fit into the budget."""
+    """Numbers of memories that did not fit into the token budget."""
 
     pages: int
-    excerpts: int = Field(description="Number of pages returned in part.")
+    excerpts: int = Field(description="Number of pages of which only excerpts are returned.")
     facts: int
     traits: int
-    max_tokens: int = Field(description="The max_tokens that returns all of them.")
+    max_tokens: int = Field(description="Value of max_tokens with which all memories fit.")
 
 
 class SpeakerNames(BaseModel):
-    """The names of the two sides; null while unknown."""
+    """The names of the user and the assistant; null if a name is unknown."""
 
     user: str | None = None
     assistant: str | None = None
@@ -72,7 +85,9 @@ class RetrieveMemoryResult(BaseModel):
     relationship_with_user: str
     style_hint: str
     speakers: SpeakerNames = SpeakerNames()
-    user_profile: str = Field(description="The traits relevant to the query as text; None if there are none.")
+    user_profile: str = Field(
+        description='Traits that are relevant to the query, as text; the text "None" if there are none.'
+    )
     short_term_memory: list[ShortTermPage]
     short_term_count: int
     retrieved_pages: list[RetrievedPage]
@@ -83,27 +98,32 @@ class RetrieveMemoryResult(BaseModel):
     total_assistant_knowledge_found: int
     segments: list[RetrievedSegment]
     search_mode: Literal["hybrid", "lexical"] = Field(
-        description="hybrid uses words and meaning; lexical only words, while the model is loading or missing."
+        description="hybrid: keyword and semantic search. lexical: only keyword search, because the embedding model "
+        "is loading or missing."
     )
-    ranking: str = Field(description="Name and version of the ranking.")
-    understood: UnderstoodQuery | None = Field(description="With explain: the interpretation of the query.")
-    token_estimate: int = Field(description="Estimated tokens of the text: one per four bytes.")
-    left_out: LeftOutOfResult | None = Field(default=None, description="Memories that did not fit; null if all did.")
+    ranking: str = Field(description="Name and version of the ranking method.")
+    understood: UnderstoodQuery | None = Field(
+        description="With explain: how the query was interpreted; otherwise null."
+    )
+    token_estimate: int = Field(description="Estimated number of tokens in the text: one per four bytes.")
+    left_out: LeftOutOfResult | None = Field(
+        default=None, description="Numbers of memories that did not fit into max_tokens; null if all memories fit."
+    )
 
 
 class TraitEntry(BaseModel):
-    """One dimension of the profile."""
+    """A trait: one dimension of the user's profile."""
 
     id: str
     dimension: str
     level: Literal["Low", "Medium", "High"]
     reason: str
-    evidence: list[str] = Field(description="Ids of the pages that support it.")
+    evidence: list[str] = Field(description="Ids of the pages that support the trait.")
     updated_at: str
 
 
 class GetUserProfileResult(BaseModel):
-    """The long-term memory of the user."""
+    """The user's traits, and facts about the user and the assistant."""
 
     timestamp: str
     user_id: str
@@ -111,15 +131,15 @@ class GetUserProfileResult(BaseModel):
     user_profile: str
     traits: list[TraitEntry]
     user_knowledge: list[KnowledgeEntry] = Field(
-        description="Wishes, facts about the user's identity, then the newest 100 others."
+        description="All wishes, then all facts about the user's identity, then the newest 100 other facts."
     )
-    user_knowledge_count: int = Field(description="Number of all current facts.")
+    user_knowledge_count: int = Field(description="Number of all current facts about the user.")
     assistant_knowledge: list[KnowledgeEntry]
     assistant_knowledge_count: int
 
 
 class SegmentStats(BaseModel):
-    """A topic with its heat."""
+    """A topic (segment) with its heat."""
 
     segment_id: str
     title: str
@@ -133,39 +153,39 @@ class SegmentStats(BaseModel):
 class LoopStats(BaseModel):
     """The health of one background loop."""
 
-    failed_attempts: int = Field(description="Consecutive failures; 0 is healthy.")
+    failed_attempts: int = Field(description="Number of consecutive failures; 0 means that the loop is healthy.")
     last_error: str | None
     last_error_at: str | None
 
 
 class LlmUsage(BaseModel):
-    """The usage of the LLM for one purpose."""
+    """LLM usage for one purpose."""
 
-    calls: int = Field(description="Including failed calls.")
+    calls: int = Field(description="Number of calls, including failed ones.")
     failed_calls: int
     prompt_tokens: int
     completion_tokens: int
 
 
 class LlmStats(BaseModel):
-    """The LLM in use, and its usage for this user."""
+    """The configured LLM, and its usage for this user."""
 
     model: str
-    usage_today: dict[str, LlmUsage] = Field(description="By purpose.")
-    usage_total: dict[str, LlmUsage] = Field(description="By purpose, for all days.")
+    usage_today: dict[str, LlmUsage] = Field(description="Usage today, by purpose.")
+    usage_total: dict[str, LlmUsage] = Field(description="Usage over all days, by purpose.")
     tokens_today: int
     daily_token_limit: int | None
 
 
 class EmbeddingMove(BaseModel):
-    """Progress of a change to another embedding model; the previous model is used until the change is complete."""
+    """Progress of a change to another embedding model. The previous model is used until the change is complete."""
 
     space: str
     pages_left: int
 
 
 class GetMemoryStatsResult(BaseModel):
-    """The state of the user's memory."""
+    """Counts of a user's memories, and the state of the background work."""
 
     timestamp: str
     user_id: str
@@ -173,21 +193,22 @@ class GetMemoryStatsResult(BaseModel):
     total_pages: int
     short_term_pages: int
     short_term_capacity: int
-    backlog_pages: int = Field(description="Number of pages that are not filed under a topic yet.")
+    backlog_pages: int = Field(description="Number of pages that are not assigned to a topic yet.")
     oldest_backlog_at: str | None
     retention_waits_until: str | None = Field(
-        description="When pages older than retention_days are forgotten; null unless the clock may be wrong."
+        description="When pages older than retention_days will be forgotten. Null unless this is delayed because "
+        "the clock may be wrong."
     )
-    backlog_attempts: int = Field(description="Highest number of failed attempts to file a page.")
+    backlog_attempts: int = Field(description="Largest number of failed attempts to assign a page to a topic.")
     degraded_pages: int = Field(
-        description="Number of pages organised without the LLM because it failed; redone later."
+        description="Number of pages organised without the LLM because it failed. They will be organised again."
     )
-    damaged_pages: int = Field(description="Number of pages damaged on disk; their text is not shown.")
+    damaged_pages: int = Field(description="Number of pages that are damaged on disk. Their text is not shown.")
     only_reads_because: str | None = Field(
-        description="Why nothing can be stored now, for example a full disk; null if it can."
+        description="Why nothing can be stored at the moment, for example a full disk; null if memories can be stored."
     )
     mid_term_pages: int
-    unembedded_pages: int = Field(description="Number of pages that are found only by keywords so far.")
+    unembedded_pages: int = Field(description="Number of pages without vectors, which only keyword search can find.")
     segments: int
     archived_segments: int
     segment_capacity: int
@@ -199,13 +220,15 @@ class GetMemoryStatsResult(BaseModel):
     assistant_knowledge: int
     superseded_knowledge: int
     search_mode: Literal["hybrid", "lexical"]
-    embedding_space: str | None = Field(description="Name of the vectors in use; null while search uses keywords only.")
+    embedding_space: str | None = Field(
+        description="Name of the vector space in use; null while only keyword search is available."
+    )
     embedding_move: EmbeddingMove | None = Field(
-        description="A change to another embedding model in progress; null if there is none."
+        description="Progress of a change to another embedding model; null if there is no change."
     )
     ranking: str
     is_settled: bool = Field(
-        description="Whether no background work is due now; pages may still wait for a full batch."
+        description="Whether no background work is due now. Some pages may still be waiting for a full batch."
     )
     background: dict[str, LoopStats]
-    llm: LlmStats | None = Field(description="Null without an LLM.")
+    llm: LlmStats | None = Field(description="The LLM and its usage; null if no LLM is configured.")

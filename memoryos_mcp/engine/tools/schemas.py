@@ -1,4 +1,4 @@
-"""JSON schemas of the tools. They are short, because a client sends them to its model in every conversation."""
+"""JSON schemas of the tools. They are kept short, because clients send them to the model in every conversation."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ Schema = dict[str, Any]
 
 
 def input_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a tool's arguments, each with a description, without titles.
+    """Return the schema of a tool's arguments, with descriptions but without titles.
 
-    The schema of an optional argument does not mention null, which is accepted too: a number is easier to fill in, for
-    forms and models, than a choice between a number and null.
+    Null is a valid value of optional arguments, but the schema does not mention it. A plain type is easier to fill in,
+    for forms and models, than a choice between a type and null.
     """
     schema = model.model_json_schema()
     properties = {name: _argument(each) for name, each in schema.get("properties", {}).items()}
@@ -20,7 +20,7 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
-    """Return the names and types of a result's keys; ``docs/tools.md`` explains them."""
+    """Return a schema with the names and types of a result's keys. ``docs/tools.md`` describes the keys."""
     schema = model.model_json_schema(mode="serialization")
     keys = {name: {"type": _type_name(each)} for name, each in schema["properties"].items()}
     return {"type": "object", "properties": keys, "required": list(keys)}

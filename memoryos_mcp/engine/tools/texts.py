@@ -1,4 +1,4 @@
-"""Text of results and receipts for readers. Memories in it are delimited and marked as information."""
+"""Tool results as text for readers. Memories in the text are delimited and marked as information."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,13 +12,19 @@ from memoryos_mcp.text.quoting import delimited, one_line
 
 
 def receipt_text(result: AddMemoryResult) -> str:
-    """Return a receipt as text, with the kinds of removed secrets."""
-    left_out = f" Left out: {', '.join(result.redacted)}." if result.redacted else ""
+    """Return a receipt as text, including the kinds of secrets that were removed."""
+    left_out = f" Removed secrets: {', '.join(result.redacted)}." if result.redacted else ""
     return f"{result.message} page_id {result.page_id}{left_out}"
 
 
 def profile_text(traits: Sequence[Trait], known: Mapping[About, Sequence[Fact]], older: Mapping[About, int]) -> str:
-    """Return the profile and the known facts as text; ``older`` is the number of facts left out about each side."""
+    """Return the user's profile and known facts as text.
+
+    Args:
+        traits: The user's traits.
+        known: The facts about the user and about the assistant that are included.
+        older: The number of older facts about the user and about the assistant that are not included.
+    """
     lines = section(WISHES, (fact_line(fact) for fact in known[About.USER] if fact.kind is Kind.WISH))
     for whom, facts in known.items():
         lines += section(f"Who the {whom} is", (fact_line(fact) for fact in facts if is_head(fact.slot)))
@@ -33,7 +39,7 @@ def profile_text(traits: Sequence[Trait], known: Mapping[About, Sequence[Fact]],
 
 
 def stats_text(result: GetMemoryStatsResult) -> str:
-    """Return the state as a few lines of text."""
+    """Return the state of a memory as a few lines of text."""
     lines = [
         f"{amount(result.total_pages, 'page')}: {result.short_term_pages} short-term, {result.backlog_pages} in the "
         f"backlog, {result.mid_term_pages} mid-term in {amount(result.segments, 'segment')} and "
@@ -51,17 +57,18 @@ def stats_text(result: GetMemoryStatsResult) -> str:
         lines.append(f"LLM: {result.llm.model}; {amount(result.llm.tokens_today, 'token')} today.")
     if result.degraded_pages:
         pages = amount(result.degraded_pages, "page")
-        lines.append(f"Organised without the LLM, to be redone when it answers: {pages}.")
+        lines.append(f"Organised without the LLM because it failed, to be redone later: {pages}.")
     if result.damaged_pages:
         lines.append(
-            f"Damaged on disk, text withheld: {amount(result.damaged_pages, 'page')}. `memoryos-mcp doctor` names them."
+            f"Damaged on disk, text not shown: {amount(result.damaged_pages, 'page')}. "
+            "`memoryos-mcp doctor` lists them."
         )
     if result.only_reads_because is not None:
-        lines.append(f"Nothing is stored or learned: {one_line(result.only_reads_because)}.")
+        lines.append(f"Nothing can be stored or learned: {one_line(result.only_reads_because)}.")
     if result.retention_waits_until is not None:
         lines.append(
-            f"Pages older than retention_days are forgotten from {minute(result.retention_waits_until)} on; to keep "
-            "them, set the clock right or raise retention_days."
+            f"Pages older than retention_days will be forgotten at {minute(result.retention_waits_until)}. "
+            "To keep them, correct the clock or increase retention_days."
         )
     for name, loop in result.background.items():
         if loop.failed_attempts:
@@ -71,5 +78,5 @@ def stats_text(result: GetMemoryStatsResult) -> str:
 
 
 def minute(timestamp: str) -> str:
-    """Return a time as in texts: to the minute."""
+    """Return a timestamp as texts show it, such as "2026-05-08 13:56"."""
     return timestamp[:16].replace("T", " ")
