@@ -42,8 +42,8 @@ class RetrieveMemoryArguments(Arguments):
     """Arguments of ``retrieve_memory``."""
 
     query: str = Field(description="Question or keywords, in any language.")
-    relationship_with_user: str = Field(default="", description="Your role towards the user; repeated in the result.")
-    style_hint: str = Field(default="", description="Tone of your answer; repeated in the result.")
+    relationship_with_user: str = Field(default="", description="Your role towards the user.")
+    style_hint: str = Field(default="", description="Tone of your answer.")
     max_results: Count = Field(default=None, description="Number of pages; usually omitted.", json_schema_extra=RESULTS)
     max_tokens: Count = Field(default=None, description="Maximum tokens; usually omitted.", json_schema_extra=TOKENS)
     explain: bool = Field(default=False, description="Explain why each page was found.")

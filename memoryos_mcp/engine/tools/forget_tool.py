@@ -24,7 +24,7 @@ class ForgetMemoryArguments(Arguments):
     ids: list[str] = Field(
         default=[], description="p_..., k1, trait:NAME, or s1 / c1 for all pages of a topic / chain."
     )
-    query: str = Field(default="", description="Subject of the pages to forget.")
+    query: str = Field(default="", description="Subject of the pages.")
     max_results: Count = Field(
         default=None, description="Maximum pages for query. Default: 10.", json_schema_extra=RESULTS
     )
