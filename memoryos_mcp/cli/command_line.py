@@ -375,8 +375,9 @@ def _show_settings(ctx: click.Context, _: click.Parameter, is_used: bool) -> Non
         return
     formatter = ctx.make_formatter()
     formatter.write_text(
-        "Every setting can be set in the config file or in an environment variable (MEMORYOS_ and the name in capitals). "
-        "All settings except API keys are also options. Environment variables override the file, and options override both."
+        "Every setting can be set in the config file or in an environment variable (MEMORYOS_ and the name in "
+        "capitals). All settings except API keys are also options. Environment variables override the file, and "
+        "options override both."
     )
     rows = []
     for name, field in sorted(Settings.model_fields.items(), key=lambda item: item[0] in HttpSettings.model_fields):

@@ -322,7 +322,7 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
         msg = "Nothing is selected. Use --id, --query, --after, --before or --everything."
         raise click.UsageError(msg)
     if ways > 1:
-        msg = "These options cannot be combined. Use only --id, only --everything, or any of --query, --after and --before."
+        msg = "These options cannot be combined. Use --id, --everything, or any of --query, --after and --before."
         raise click.UsageError(msg)
 
 

@@ -96,8 +96,8 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
         )
     elif plan.kept:
         lines.append(
-            f"A backup copy of the previous memory is in {plan.kept}. Delete the copy when you no longer need it. It is "
-            "deleted automatically only when the whole memory is forgotten."
+            f"A backup copy of the previous memory is in {plan.kept}. Delete the copy when you no longer need it. "
+            "It is deleted automatically only when the whole memory is forgotten."
         )
     print_report(result, lines, as_json=as_json)
 

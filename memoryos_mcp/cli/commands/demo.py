@@ -148,7 +148,8 @@ class _Demo:
         self._console.print(Padding(added, (1, 0, 1, 2)))
         self._note(
             f"{len(took_ms)} pages were added; each was on disk before the call returned. A call took "
-            f"{statistics.median(took_ms):.1f} ms (median). The first call, which opens the store, took {took_ms[0]:.0f} ms."
+            f"{statistics.median(took_ms):.1f} ms (median). The first call, which opens the store, took "
+            f"{took_ms[0]:.0f} ms."
         )
 
     async def _settle(self, client: Client) -> GetMemoryStatsResult:

@@ -18,8 +18,8 @@ class Place:
     """A possible place of a client's file.
 
     Attributes:
-        folder: A folder that exists if the client is installed. It begins with a base folder in braces, whose name is an
-            argument of `Machine.base`. ``*`` is a wildcard.
+        folder: A folder that exists if the client is installed. It begins with the name of a base folder in braces; for
+            these names, see `Machine.base`. ``*`` is a wildcard.
         file: Path of the file, relative to the folder.
     """
 

@@ -22,8 +22,8 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
     """Return the command line that adds an entry for all projects of a user."""
     if lost := sorted(key for key, value in entry.items() if value and key not in _EXPRESSIBLE):
         msg = (
-            f"the entry contains {', '.join(lost)}, which {client.title}'s command would remove; the entry was not changed. "
-            f"Copy these keys, remove the entry with {entries.quoted(remove_command(client, name))}, run this command "
+            f"{client.title}'s command cannot write these keys of the entry: {', '.join(lost)}; the entry was not "
+            f"changed. Copy these keys, remove the entry with {entries.quoted(remove_command(client, name))}, run this command "
             "again, and add the keys by hand"
         )
         raise ClientFileError(msg)

@@ -55,10 +55,13 @@ def read(path: Path) -> ClientFile:
     try:
         status = target.stat()
         if not stat.S_ISREG(status.st_mode):
-            msg = f"{path} is {'a folder' if stat.S_ISDIR(status.st_mode) else 'not a regular file'}; move it to another place"
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            msg = f"{path} is {kind}; move it to another place"
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
-            msg = f"{path} is larger than {MAX_BYTES:,} bytes, so it is probably not a configuration file; check what it contains"
+            msg = (
+                f"{path} is larger than {MAX_BYTES:,} bytes; check whether it is really the client's configuration file"
+            )
             raise ClientFileError(msg)
         return ClientFile(path, target, target.read_bytes())
     except FileNotFoundError:
@@ -122,7 +125,7 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
 
 def _check_unchanged(file: ClientFile) -> None:
     if read(file.path) != file:
-        msg = f"{file.path} was changed by another program at this moment, so it was left unchanged; run the command again"
+        msg = f"{file.path} was changed by another program in the meantime; nothing was written, run the command again"
         raise ClientFileError(msg)
 
 

@@ -206,7 +206,7 @@ def _objects_on(root: _Node, path: Sequence[str]) -> list[_Node]:
 def _member(node: _Node, key: str) -> _Member | None:
     found = [member for member in node.members if member.key == key]
     if len(found) > 1:
-        msg = f'"{key}" occurs more than once in an object; delete the other members with this key, then run the command again'
+        msg = f'"{key}" occurs more than once in an object; delete the duplicates, then run the command again'
         raise ClientFileError(msg)
     return found[0] if found else None
 

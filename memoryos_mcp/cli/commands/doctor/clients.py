@@ -123,7 +123,8 @@ async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[s
     except (TimeoutError, httpx2.HTTPError):
         return _Problem(
             f"no server replied at {address}",
-            "start the server there with memoryos-mcp serve --transport http, or run install again with the correct --http URL",
+            "start the server there with memoryos-mcp serve --transport http, "
+            "or run install again with the correct --http URL",
         )
     if status in {401, 403} and missing:
         # The client may be started with other environment variables.
@@ -135,7 +136,8 @@ async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[s
     if status in {401, 403}:
         return _Problem(
             f"the server at {address} does not accept the entry's token (HTTP {status})",
-            "make a token with memoryos-mcp token add USER where the server runs, and run install again with --http URL --token -",
+            "make a token with memoryos-mcp token add USER where the server runs, "
+            "and run install again with --http URL --token -",
         )
     if status != httpx2.codes.OK or not is_mcp:
         return _Problem(

@@ -224,8 +224,8 @@ def _cautions(request: Request, server: Local | Remote) -> Iterator[str]:
         )
         if names:
             yield (
-                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but may not be set when a client starts the "
-                "server; put these settings in a file, and pass it with --config"
+                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but may not be set when a client "
+                "starts the server; put these settings in a file, and pass it with --config"
             )
         if re.search(r"[/\\]uv[/\\](?:cache[/\\])?archive-v\d", server.command):
             yield (
