@@ -86,7 +86,7 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
 
 @cli.command()
 def demo() -> None:
-    """Show how a real server remembers, in half a minute."""
+    """Run a half-minute demo with a real server."""
     from memoryos_mcp.cli.commands.demo import run_demo
 
     anyio.run(run_demo)
@@ -144,15 +144,15 @@ async def stats(settings: Settings, **given: Any) -> None:
 )
 @click.option("--full", "is_full", is_flag=True, help="Show the full text of each page, not only one line.")
 @click.option(
-    "--explain", "is_explained", is_flag=True, help="Show how the query was understood, and the score of each page."
+    "--explain", "is_explained", is_flag=True, help="Show how the query was interpreted, and the score of each page."
 )
 @json_option
 @takes_settings(makes_folder=False)
 async def search(settings: Settings, **given: Any) -> None:
     """Search a memory as an assistant would.
 
-    The command prints the result of the tool retrieve_memory for QUERY. The memory is not changed, and no visit is
-    counted. Servers may run at the same time.
+    The command prints the result of the tool retrieve_memory for QUERY. The memory is not changed, not even its counts
+    of visits. Servers may run at the same time.
     """
     from memoryos_mcp.cli.commands.search import search_memory
 
@@ -277,7 +277,7 @@ def restore(settings: Settings, **given: Any) -> None:
     metavar="ID",
     help="Select a page, topic, chain, fact or trait by its id, such as k1. May be repeated.",
 )
-@click.option("--query", default="", metavar="TEXT", help="Select the pages about this text.")
+@click.option("--query", default="", metavar="TEXT", help="Select pages whose content matches this text.")
 @click.option(
     "--max-results",
     type=click.IntRange(1, 100),
@@ -285,8 +285,8 @@ def restore(settings: Settings, **given: Any) -> None:
     show_default=True,
     help="Maximum number of pages that --query selects.",
 )
-@click.option("--after", metavar="TIME", help="Select pages from this time or later, in ISO 8601.")
-@click.option("--before", metavar="TIME", help="Select pages from before this time, in ISO 8601.")
+@click.option("--after", metavar="TIME", help="Select pages from this time (ISO 8601) or later.")
+@click.option("--before", metavar="TIME", help="Select pages from before this time (ISO 8601).")
 @click.option("--everything", is_flag=True, help="Select the whole memory.")
 @click.option(
     "--receipts", "only_receipts", is_flag=True, help="Only show the receipts for what was forgotten earlier."
@@ -338,7 +338,7 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 @click.option("--text", metavar="TEXT", help="New text of a fact, as one sentence.")
 @click.option("--level", type=Choice(["Low", "Medium", "High"], case_sensitive=False), help="New level of a trait.")
 @click.option("--reason", metavar="TEXT", help="New reason of a trait, as one sentence.")
-@click.option("--wrong", is_flag=True, help="The fact or trait is wrong and has no replacement.")
+@click.option("--wrong", is_flag=True, help="Mark the fact or trait as wrong, without a replacement.")
 @click.option("--restore", is_flag=True, help="Undo the last correction of ID.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @json_option
@@ -377,7 +377,7 @@ async def warmup(settings: Settings, **given: Any) -> None:
 async def reembed(settings: Settings, is_status: bool, **given: Any) -> None:
     """Embed all pages with the configured model.
 
-    A running server does this in the background. The command does it at once.
+    A running server does this in the background. This command does it now.
     """
     from memoryos_mcp.cli.commands import reembedding
 
@@ -402,7 +402,9 @@ async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> N
 @click.option(
     "--show", "number", type=click.IntRange(min=1), metavar="NUMBER", help="Print the call with this number in full."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the lines of the log unchanged, one JSON object each.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the lines of the log unchanged. Each line is one JSON object."
+)
 @takes_settings()
 def llm_log(settings: Settings, **given: Any) -> None:
     """Show the requests to the LLM and its replies."""

@@ -1,7 +1,7 @@
 """Output to a terminal or a pipe.
 
-Rich decides whether to use colour. It uses no colour in a pipe, with NO_COLOR, or if TERM is dumb. With FORCE_COLOR it
-also uses colour in a pipe.
+Rich decides whether to use colour. It uses none in a pipe, if NO_COLOR is set, or if TERM is dumb. If FORCE_COLOR is
+set, it uses colour in a pipe too.
 """
 
 import errno

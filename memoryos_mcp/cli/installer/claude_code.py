@@ -23,8 +23,8 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
     if lost := sorted(key for key, value in entry.items() if value and key not in _EXPRESSIBLE):
         msg = (
             f"{client.title}'s command cannot write these keys of the entry: {', '.join(lost)}; the entry was not "
-            f"changed. Copy these keys, remove the entry with {entries.quoted(remove_command(client, name))}, run this command "
-            "again, and add the keys by hand"
+            f"changed. Copy these keys, remove the entry with {entries.quoted(remove_command(client, name))}, run this "
+            "command again, and add the keys by hand"
         )
         raise ClientFileError(msg)
     start = [str(client.own_command), "mcp", "add", "--scope", "user", "--transport"]

@@ -60,7 +60,10 @@ def this_command() -> tuple[str, ...]:
 
 
 def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dict[str, Any]:
-    """Return the entry for a server. It includes the keys that the user has added to the existing entry ``present``."""
+    """Return the entry for a server in the form that a client requires.
+
+    ``present`` is the existing entry, if any. Keys that the user has added to it are also in the new entry.
+    """
     added = dict(present) if isinstance(present, Mapping) else dict(client.usual)
     if isinstance(server, Local):
         added = _without(added, {*client.fixed, *_remote_keys(client)})
@@ -90,7 +93,7 @@ def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[
 
 
 def _without(entry: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Return a copy of an entry without its command line and without these keys."""
+    """Return a copy of an entry without its command line and without the given keys."""
     ours = {"command", "args", *keys}
     return {key: value for key, value in entry.items() if key not in ours}
 
@@ -117,7 +120,7 @@ def _token(client: Client, http: Http, server: Remote) -> dict[str, Any]:
 
 
 def kind_of(client: Client, entry: Any) -> Kind:
-    """Return to which program an entry belongs. Entries of earlier installations belong to this program."""
+    """Return the kind of an entry. Entries that were made by earlier installations of this program are also `OURS`."""
     if not isinstance(entry, Mapping):
         return Kind.FOREIGN
     words = _words(entry)

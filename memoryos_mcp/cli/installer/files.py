@@ -1,4 +1,4 @@
-"""Reading and replacing clients' files. A file is replaced atomically, after a backup."""
+"""Reading and replacing clients' files. A file is backed up and then replaced atomically."""
 
 import os
 import secrets
@@ -18,9 +18,9 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """A client's file that was read.
+    """A client's file and its content.
 
-    ``target`` is its path after following symbolic links. ``content`` is None if the file does not exist.
+    ``target`` is the path after following symbolic links. ``content`` is None if the file does not exist.
     """
 
     path: Path
@@ -56,12 +56,10 @@ def read(path: Path) -> ClientFile:
         status = target.stat()
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            msg = f"{path} is {kind}; move it to another place"
+            msg = f"{path} is {kind}, so it cannot be the client's file; move it to another place"
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
-            msg = (
-                f"{path} is larger than {MAX_BYTES:,} bytes; check whether it is really the client's configuration file"
-            )
+            msg = f"{path} is larger than {MAX_BYTES:,} bytes and was not read; check whether it is the client's file"
             raise ClientFileError(msg)
         return ClientFile(path, target, target.read_bytes())
     except FileNotFoundError:
@@ -132,7 +130,7 @@ def _check_unchanged(file: ClientFile) -> None:
 def _check_writable(file: ClientFile) -> None:
     """Raise `ClientFileError` if a file or its folder is read-only.
 
-    Replacing a read-only file would otherwise succeed.
+    Without this check, a read-only file would be replaced.
     """
     for path, what in ((file.target, "is"), (file.target.parent, "is in a folder that is")):
         with suppress(FileNotFoundError):

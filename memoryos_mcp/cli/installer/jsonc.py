@@ -41,8 +41,8 @@ class _Node:
 class _Member:
     """A member of an object.
 
-    ``start`` is the index of its key. ``comma`` is the index of the comma after the member, or None if there is no
-    comma.
+    ``start`` is the index at which its key begins. ``comma`` is the index of the comma after the member, or None if
+    there is no comma.
     """
 
     key: str
@@ -55,8 +55,8 @@ class _Member:
 class _Style:
     """The layout of a JSON text.
 
-    ``is_in_lines`` is True if members are written on separate lines. This is so for texts of several lines, and for an
-    empty text or object.
+    ``is_in_lines`` is True if new members are written on separate lines. This applies to texts of several lines, and to
+    an empty text or object.
     """
 
     newline: str
@@ -65,7 +65,7 @@ class _Style:
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the object in a JSON text. An empty text results in an empty object."""
+    """Return the object in a JSON text. For an empty text, return an empty object."""
     try:
         value = json.loads(text)  # much faster than the scanner, which is only needed for comments and trailing commas
     except (ValueError, RecursionError):
@@ -94,7 +94,7 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at a path. If there is no such member, the text is unchanged."""
+    """Return the text without the member at a path of keys. If there is no such member, return it unchanged."""
     root = _object(text)
     objects = _objects_on(root, path)
     if len(objects) < len(path) or (found := _member(objects[-1], path[-1])) is None:
@@ -128,7 +128,10 @@ def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str,
 
 
 def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, depth: int) -> str:
-    """Return the text with a new last member in an object, in the same layout as the other members."""
+    """Return the text after adding a member at the end of the object ``inner``.
+
+    The layout is the same as that of the other members.
+    """
     if not inner.members:
         if not style.is_in_lines:
             middle, rest = f"{_key(key)}{_shown(value, style, depth)}", inner.start + 1
@@ -155,7 +158,7 @@ def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, dept
 
 
 def _after_comment(text: str, at: int) -> int:
-    """Return the index after a comment on the same line, or ``at`` if there is no comment."""
+    """Return the index after a comment that begins at ``at``. If there is no comment on this line, return ``at``."""
     match = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/(?=[ \t]*[\r\n]))").match(text, at)
     return match.end() if match else at
 
@@ -165,7 +168,7 @@ def _key(key: str) -> str:
 
 
 def _shown(value: Any, style: _Style, depth: int) -> str:
-    """Return a value as JSON in the layout of the text."""
+    """Return a value as JSON text in this style."""
     if not style.is_in_lines:
         return json.dumps(value, ensure_ascii=False)
     shown = json.dumps(value, ensure_ascii=False, indent=style.indent)
@@ -190,7 +193,7 @@ def _object(text: str) -> _Node:
 
 
 def _objects_on(root: _Node, path: Sequence[str]) -> list[_Node]:
-    """Return the objects on a path, beginning with the outermost one. Missing objects are left out."""
+    """Return the objects on a path of keys, beginning with the outermost one. Missing objects are left out."""
     objects = [root]
     for key in path[:-1]:
         member = _member(objects[-1], key)
@@ -212,12 +215,12 @@ def _member(node: _Node, key: str) -> _Member | None:
 
 
 def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> Any:
-    """Return a copy of an object with a new value for the member at a path."""
+    """Return a copy of an object in which the member at a path has a new value."""
     return {**content, path[0]: _with(content.get(path[0], {}), path[1:], value)} if path else value
 
 
 def _checked(text: str, expected: Any) -> str:
-    """Return the text. Raise `ClientFileError` if its content is not the expected one."""
+    """Return the text unchanged. Raise `ClientFileError` if its content is not ``expected``."""
     if read(text) != expected:
         msg = "this command cannot change a file with this layout safely; change the file by hand"
         raise ClientFileError(msg)

@@ -14,7 +14,10 @@ _PLATFORMS: Mapping[str, Platform] = {"darwin": "macos", "win32": "windows"}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The properties of a machine that determine where clients' files are. ``project`` is a project's folder."""
+    """The properties of a machine that determine where clients' files are.
+
+    ``project`` is the folder of the current project.
+    """
 
     platform: Platform
     home: Path
@@ -34,7 +37,7 @@ class Machine:
             raise ClientFileError(msg) from error
 
     def base(self, name: str) -> Path:
-        """Return a base folder by its name, which is the name used in `Place.folder`.
+        """Return a base folder, such as the home folder, by its name in `Place.folder`.
 
         The names are ``home``, ``config`` (settings of desktop programs), ``local`` (local settings on Windows),
         ``xdg`` (settings on Unix), ``codex`` and ``claude``.
@@ -78,9 +81,10 @@ class Location:
 
 
 def locations_of(client: Client, scope: Scope, machine: Machine) -> list[Location]:
-    """Return the places of a client's file for a user or a project.
+    """Return the locations of a client's files for a scope.
 
-    For a user, these are all places where the client is installed. If there are none, it is the first possible place.
+    For the scope ``user``, these are all places where the client is installed. If it is not installed, this is the
+    first possible place.
     """
     if scope == "project":
         if client.project is None:

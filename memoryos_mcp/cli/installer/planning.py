@@ -29,7 +29,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A planned change of one file.
+    """A planned change to one file.
 
     ``before`` is the text of the file before the change, and ``after`` the text after the change.
     """
@@ -53,7 +53,7 @@ class Plan:
 
 
 def entries_of(client: Client, file: files.ClientFile) -> dict[str, Any]:
-    """Return all entries in a client's file. The keys are the entries' names."""
+    """Return all entries in a client's file, by name."""
     with _naming(file.path):
         content: Any = _EDITORS[client.form].read(file.text)
     for key in client.path:
@@ -96,9 +96,9 @@ def plan_uninstall(location: Location, name: str, *, is_forced: bool) -> Plan:
 
 
 def _text_before_install(location: Location, file: files.ClientFile, present: Any, name: str) -> str | None:
-    """Return the text of the file before the entry was added, or None if it is unknown.
+    """Return the text of the file before the entry was added, or None if this text is unknown.
 
-    It is taken from a backup that differs from the file only by this entry.
+    The text is taken from a backup that differs from the file only by this entry.
     """
     client, path = location.client, (*location.client.path, name)
     if not isinstance(present, Mapping):  # not written by this program

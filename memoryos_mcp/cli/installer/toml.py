@@ -52,7 +52,7 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at a path. If there is no such table, the text is unchanged."""
+    """Return the text without the table at a path of keys. If there is no such table, return it unchanged."""
     content = read(text)
     if _at(content, path) is None:
         return text
@@ -83,9 +83,9 @@ def _at(content: Mapping[str, Any], path: Sequence[str]) -> Any:
 
 
 def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return a copy of the content with a new value at a path.
+    """Return a copy of the content with a new value at a path of keys.
 
-    A value of None removes the member, and also the tables that are empty without it.
+    A value of None removes the member at the path. Tables that become empty are removed too.
     """
     key, rest = path[0], path[1:]
     new = _with(content.get(key, {}), rest, value) if rest else value
@@ -94,7 +94,7 @@ def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[s
 
 
 def _checked(text: str, expected: Mapping[str, Any]) -> str:
-    """Return the text. Raise `ClientFileError` if its content is not the expected one."""
+    """Return the text unchanged. Raise `ClientFileError` if its content is not ``expected``."""
     try:
         is_as_expected = _without_empty(tomllib.loads(text)) == _without_empty(expected)
     except ValueError:
@@ -134,7 +134,7 @@ def _shown(value: Any) -> str:
 
 
 def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
-    """Return the start and the end of a table, including its inner tables.
+    """Return the start index and the end index of a table, including its inner tables.
 
     Comments and blank lines after the table are not included.
     """
@@ -154,7 +154,7 @@ def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
 
 
 def _headers(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the start of each header line, and the keys in the header."""
+    """Yield the index at which each header line starts, and the keys in this header."""
     depth, line, has_equals = 0, 0, False
     for match in _STRING.finditer(text):
         mark = match[0]
