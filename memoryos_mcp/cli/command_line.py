@@ -71,7 +71,7 @@ class SettingOption(click.Option):
     """An option that sets a setting, or an option about settings such as ``--config``."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the completions for the shell: the allowed values, if the setting has only a few."""
+        """Return the allowed values that begin with ``incomplete``, if the setting has only a few allowed values."""
         texts = _values(self.name) if self.name in Settings.model_fields else ()
         if not texts:
             return super().shell_complete(ctx, incomplete)
@@ -112,7 +112,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        If an `ArgumentError` is about the argument of a tool, it is raised again with the name of the command's option.
+        An `ArgumentError` about the argument of a tool is raised again, with the name of the command's option instead.
         """
         try:
             return super().invoke(ctx)
@@ -144,7 +144,7 @@ def _detecting_closed_output() -> Iterator[None]:
 
 
 class Group(click.Group):
-    """A group of commands. The help of the program lists the commands by section, and then the exit codes."""
+    """A group of commands whose help lists them by section. The main help also lists the exit codes."""
 
     command_class = Command
 
@@ -158,8 +158,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the name of a command, the command, and its arguments.
 
-        The error for an unknown name suggests similar commands. A destructive command is suggested only for a nearly
-        equal name.
+        The error for an unknown name suggests similar commands. A destructive command is suggested only if the names
+        are nearly equal.
         """
         try:
             return super().resolve_command(ctx, args)
@@ -173,7 +173,7 @@ class Group(click.Group):
             raise click.NoSuchCommand(name, possibilities=near, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
+        """Run the chosen command. If the output was closed, raise an error that the program turns into an exit code."""
         with _detecting_closed_output():
             return super().invoke(ctx)
 
@@ -192,7 +192,7 @@ class Group(click.Group):
         _write_section(formatter, "Options", _records(self.get_params(ctx), ctx))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the exit codes."""
+        """Write the exit codes, if this is the main help."""
         super().format_epilog(ctx, formatter)
         if self.name == PROGRAM:
             rows = [(str(code), meaning.replace("`", "")) for code, meaning in EXIT_CODES.items()]

@@ -43,7 +43,7 @@ Show = Callable[[str, int, int], None]
 
 
 async def footprint(settings: Settings) -> "Footprint | None":
-    """Return the place and the size of the configured user's memory, or None if there is no memory."""
+    """Return the location and the size of the configured user's memory, or None if there is no memory."""
 
     def look() -> "Footprint | None":
         stores = make_stores(settings, utc_now)
@@ -105,8 +105,8 @@ async def open_store(
 ) -> AsyncIterator[Store]:
     """Open the configured user's store, and yield it. No model is loaded and no background work runs.
 
-    A missing store is created, unless ``only_reads`` is True. With the default capacity no page leaves short-term
-    memory, so only the caller changes the store.
+    A missing store is created, unless ``only_reads`` is True. With the default capacity, no page leaves short-term
+    memory, so the store changes only if the caller changes it.
     """
     options = StoreOptions(
         assistant_id=settings.assistant_id,
@@ -151,8 +151,8 @@ def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
 async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | None]) -> ResultT:
     """Show the progress of an engine's background work until it is finished, and return the result.
 
-    ``look`` gets the current statistics and a function that shows progress. It returns the result, or None if the work
-    is not finished.
+    ``look`` receives the current statistics and a function that shows progress. It returns the result, or None if the
+    work is not finished.
     """
     with progress_on_stderr() as show:
         while True:

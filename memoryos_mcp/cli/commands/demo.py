@@ -185,7 +185,7 @@ class _Demo:
             progress.add_task(what, total=None)
             while not is_done(stats := await _stats(client)):
                 if time.monotonic() > give_up_at:
-                    msg = f"{what}: not finished after {SETTLE_TIMEOUT_S:.0f} s; {stats.model_dump_json()}"
+                    msg = f"{what}: timed out after {SETTLE_TIMEOUT_S:.0f} s; statistics: {stats.model_dump_json()}"
                     raise MemoryOSError(msg)
                 await anyio.sleep(POLL_S)
         return stats
@@ -242,7 +242,7 @@ class _Demo:
         self._console.print(Padding(table(rows, "bold", ""), (1, 0)))
 
     async def _show_heat(self, client: Client, before: GetMemoryStatsResult) -> None:
-        """Print how much the questions have raised the heat of each topic."""
+        """Print the heat of each topic before and after the questions."""
         with anyio.move_on_after(VISITS_TIMEOUT_S):
             await self._wait(
                 client,
@@ -346,7 +346,7 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
     """Return a text that says whether the best page was found by its words or by its meaning.
 
-    If it shares no word with the question, it was found by its meaning. The text is empty for other tiers than
+    A page that shares no word with the question was found by its meaning. The text is empty for tiers other than
     mid-term.
     """
     if look is not Look.MID_TERM or not result.retrieved_pages or result.understood is None:

@@ -69,7 +69,7 @@ class ImportReport(BaseModel, frozen=True):
 
     ``found`` contains the number of items in the file by kind, and ``new`` the number of new items by kind. A dry run
     counts new items only for pages. ``archived_facts`` is the number of facts that were archived because the memory
-    contained more than ``long_term_knowledge_capacity``.
+    contained more facts than ``long_term_knowledge_capacity``.
     """
 
     format: str
@@ -199,7 +199,7 @@ def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterat
 
 
 def _cancellable(report: Callable[P, None]) -> Callable[P, None]:
-    """Return a progress function that raises `StorageError` if the current task has been cancelled.
+    """Return a function that reports progress, and raises `StorageError` if the current task has been cancelled.
 
     The error ends the work of the thread that calls the function.
     """

@@ -1,7 +1,8 @@
 """Links that add the server to a client when they are opened, for ``memoryos-mcp install --link``.
 
-Cursor: https://cursor.com/docs/mcp/install-links. VS Code: https://code.visualstudio.com/api/extension-guides/ai/mcp,
-"MCP URL handler". A link contains the same entry that install writes to the client's file.
+A link contains the same entry that install writes to the client's file. The forms of the links are from
+https://cursor.com/docs/mcp/install-links and from "MCP URL handler" in
+https://code.visualstudio.com/api/extension-guides/ai/mcp.
 """
 
 import base64
@@ -37,7 +38,7 @@ def show_links(clients: Sequence[str], name: str, server: Local | Remote, *, as_
     wanted = list(LINKS) if ALL in clients else list(dict.fromkeys(clients))
     for client in wanted:
         if client not in LINKS:
-            problem = f"{CLIENTS[client].title} does not support links, only {' and '.join(LINKS)} do; omit --link"
+            problem = f"{CLIENTS[client].title} does not support links; omit --link, which works only for {' and '.join(LINKS)}"
             raise ArgumentError(argument="--link", problem=problem)
     links = {client: LINKS[client](name, entry_of(CLIENTS[client], server)) for client in wanted}
     print_report({"links": links}, links.values(), as_json=as_json)

@@ -1,8 +1,8 @@
-"""The command ``memoryos-mcp reconsolidate``: the LLM processes pages again that the fallback has processed.
+"""The command ``memoryos-mcp reconsolidate``: let the LLM redo the work that was done without it.
 
-The fallback organises pages and learns from them while no LLM is available. The command marks these pages in the store.
-Each page stays in its segment until the LLM has chosen a new segment. If the command stops early, finished work is
-kept, and the next process with an LLM continues.
+While no LLM is available, the fallback organises pages and learns from them. The command marks these pages in the
+store. Each page stays in its segment until the LLM has chosen a new segment. If the command stops early, finished work
+is kept, and the next process with an LLM continues.
 """
 
 import json
@@ -39,7 +39,7 @@ _NOTHING = "There is nothing to redo: an LLM has processed all organised pages."
 
 
 class Ending(StrEnum):
-    """Why the command ended."""
+    """The reason why the command ended."""
 
     DONE = "done"
     FAILED = "failed"
@@ -66,7 +66,8 @@ class Outcome(BaseModel, frozen=True):
 class Forecast(BaseModel, frozen=True):
     """An estimate of the work.
 
-    ``calls`` is the number of calls that organise pages, one for each batch, and of calls that learn from pages.
+    ``calls`` is the number of LLM calls: one for each batch of pages to organise, and further calls that learn from
+    pages.
     """
 
     pages: int
@@ -145,7 +146,7 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
 
 
 class _Blockage:
-    """Detects that the work cannot continue. A daily limit of None means that there is no limit."""
+    """A detector of work that cannot continue. If ``daily_token_limit`` is None, there is no limit."""
 
     def __init__(self, daily_token_limit: int | None) -> None:
         self._limit = daily_token_limit
@@ -233,9 +234,9 @@ async def _pages_to_redo(settings: Settings) -> list[_RedoPage]:
 def _estimate(pages: Sequence[_RedoPage], settings: Settings) -> Forecast:
     """Return an estimate of the work that is needed to redo these pages.
 
-    The LLM organises pages in batches of the configured size. Each batch needs one call, which also extracts facts. If
-    the fallback learned from any of a segment's pages in the list, the LLM learns from all of them. The segments that
-    the LLM will choose are not known yet, so the current segments are used.
+    The LLM organises pages in batches of the configured size. Each batch needs one call, which also extracts facts. For
+    learning, the pages are grouped by segment. If the fallback learned from any page of a group, the LLM learns from
+    the whole group. The segments that the LLM will choose are not known yet, so the current segments are used.
 
     A prompt contains instructions, the form of the reply, pages and context. It has at most `llm_max_prompt_tokens`.
     Repeated calls after invalid replies are not included.

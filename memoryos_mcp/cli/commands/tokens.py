@@ -130,7 +130,7 @@ def list_tokens(settings: Settings, as_json: bool) -> None:
 def revoke(settings: Settings, token_id: str, as_json: bool) -> None:
     """Revoke the token with this ID.
 
-    The server refuses the next request with this token.
+    The server refuses all further requests with this token.
     """
     from memoryos_mcp.model.callers import token_id_of
 

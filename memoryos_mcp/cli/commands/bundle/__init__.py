@@ -109,9 +109,7 @@ def _installed() -> metadata.Distribution:
         msg = f"{DISTRIBUTION} is not installed, so its requirements are unknown; install it with pip and try again"
         raise ConfigError(msg) from error
     if installed.version != __version__:
-        msg = (
-            f"{DISTRIBUTION} {installed.version} is installed, but this is version {__version__}; reinstall it with pip"
-        )
+        msg = f"{DISTRIBUTION} {installed.version} is installed, but this program is version {__version__}; reinstall it with pip"
         raise ConfigError(msg)
     return installed
 
@@ -137,7 +135,7 @@ def _package_files() -> Iterator[tuple[Path, bytes]]:
 def _write(file: Path, data: bytes, *, is_forced: bool) -> None:
     if not file.parent.is_dir():
         raise ArgumentError(
-            argument=str(file), problem="its folder does not exist; create the folder or choose another"
+            argument=str(file), problem="its folder does not exist; create the folder or choose another folder"
         )
     if file.exists() and not is_forced:
         raise ArgumentError(

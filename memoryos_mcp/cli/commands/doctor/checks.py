@@ -1,4 +1,4 @@
-"""Results of the doctor's checks."""
+"""The results of the checks that ``memoryos-mcp doctor`` makes."""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -91,13 +91,13 @@ async def _check(location: Location) -> Check:
         text = f'"{others[0]}" starts a different project, which is also called memoryos-mcp'
         return warned(name, text, f"remove it from {file}, then run {install}")
     if ours:
-        return passed(name, f"configured in {file}")
+        return passed(name, f"the server is configured in {file}")
     if entries.NAME in listed:
         text = f'"{entries.NAME}" in {file} was not added by this program'
         return warned(
             name, text, f"to replace it, run {install} --force; to add the server under another name, use --name NAME"
         )
-    return passed(name, f"not configured in {file}", f"to add the server, run {install}")
+    return passed(name, f"the server is not configured in {file}", f"to add the server, run {install}")
 
 
 async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem | None:

@@ -50,7 +50,7 @@ async def check_memory(settings: Settings) -> Check:
         return passed(name, f"{stores.engine}; {settings.user_id} has no memory yet; the first page will create it")
     if memory.damaged:
         damage = damage_message(memory.damaged)
-        found = f"{memory.place} has {memory.pages:,} pages; {damage}, and their text is not shown"
+        found = f"{memory.place} has {memory.pages:,} pages; {damage}, and damaged text is not shown"
         return failed(name, found, DAMAGE_FIX)
     found = f"{stores.engine}; {memory.user_id}: {memory.pages:,} pages in {memory.place}, no damage"
     if settings.retention_days is not None and memory.retention_waits_until is not None:

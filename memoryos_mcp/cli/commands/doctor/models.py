@@ -117,7 +117,7 @@ async def check_embedder(settings: Settings) -> Check:
         return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
     where = "on this machine" if model.base_url is None else f"at the embeddings API {model.base_url}"
     took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
-    return passed(name, f"{model.name} {where} works, {tried.dimension:,} dimensions{took}")
+    return passed(name, f"{model.name} {where} works ({tried.dimension:,} dimensions{took})")
 
 
 def check_replay(path: Path) -> Check:
@@ -125,7 +125,7 @@ def check_replay(path: Path) -> Check:
     found = f"no LLM is called, because replies are read from {path}"
     if path.exists():
         return passed("llm", found)
-    fix = "until the file exists, each request is written to a file of missing replies in the same folder"
+    fix = "until this file exists, each request is written to a file of missing replies in the same folder"
     return warned("llm", f"{found}, which does not exist yet", fix)
 
 

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
-    """Return the server of this installation. Its command line contains these settings."""
+    """Return a server that clients start from this installation, with these settings in its command line."""
     settings = load_settings(config_file, {"user_id": user_id, "data_storage_path": data_folder})
     args = ["serve"]
     if config_file is not None:
@@ -107,7 +107,7 @@ def _token(given: str | None) -> str | None:
 def change_clients(request: Request, server: Local | Remote | None) -> bool:
     """Change clients' files, print the outcomes, and return whether all changes succeeded.
 
-    The server is added to the files. If it is None, the entry is removed.
+    The server is added to the files. If ``server`` is None, its entry is removed.
     """
     check_name(request.name)
     outcomes = list(_outcomes(request, server, Machine.this()))
@@ -153,7 +153,7 @@ def _state(location: Location) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raise `ArgumentError` if the name of an entry is not valid in all clients."""
+    """Check the name of an entry. Raise `ArgumentError` if any client could reject it."""
     if not _NAME.fullmatch(name):
         problem = "must consist of at most 32 letters, digits, - and _, and begin with a letter; choose another name"
         raise ArgumentError(argument="--name", problem=problem)
