@@ -179,6 +179,6 @@ def test_a_link_with_a_token_causes_a_warning() -> None:
     address = ["--http", "http://127.0.0.1:8000/mcp", "--link"]
     done = CliRunner().invoke(cli, ["install", "--client", "cursor", *address, "--token", "t0k3n"])
     assert of_cursor(done.stdout.strip())[1]["headers"] == {"Authorization": "Bearer t0k3n"}
-    assert done.stderr.endswith("\nmemoryos-mcp: the link contains the token; keep it as secret as the token\n")
+    assert done.stderr.endswith("\nmemoryos-mcp: the link contains the token, so keep the link secret\n")
     done = CliRunner().invoke(cli, ["install", "--client", "cursor", *address, "--token-variable", "MEMORY_TOKEN"])
     assert done.stderr == ""

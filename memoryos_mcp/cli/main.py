@@ -219,7 +219,7 @@ async def export_(settings: Settings, **given: Any) -> None:
 @json_option
 @takes_settings()
 async def import_(settings: Settings, **given: Any) -> None:
-    """Import an export, or the data of another memory system or chat program.
+    """Import an export, or the data of another program.
 
     Items that are already in the memory are skipped.
     """
