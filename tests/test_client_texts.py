@@ -136,9 +136,9 @@ def test_duplicate_keys_elsewhere_are_ignored() -> None:
 )
 def test_toml_without_a_table_header_is_not_changed(text: str) -> None:
     path = ("mcp_servers", "memoryos")
-    with pytest.raises(ClientFileError, match="not written as one table"):
+    with pytest.raises(ClientFileError, match="not written as a single table"):
         toml.with_member(text, path, ENTRY)
-    with pytest.raises(ClientFileError, match="not written as one table"):
+    with pytest.raises(ClientFileError, match="not written as a single table"):
         toml.without_member(text, path)
 
 

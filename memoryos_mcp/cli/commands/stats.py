@@ -177,7 +177,7 @@ def _pending(overview: Overview) -> Iterator[str]:
         since = f", the oldest since {minute(stats.oldest_backlog_at)}" if stats.oldest_backlog_at else ""
         yield f"{amount(stats.backlog_pages, 'page')} to be organised into topics{since}"
     if stats.backlog_attempts:
-        yield f"Organising them has failed {amount(stats.backlog_attempts, 'time')}."
+        yield f"Organising these pages has failed {amount(stats.backlog_attempts, 'time')}."
     if stats.degraded_pages:
         yield f"{amount(stats.degraded_pages, 'page')} that the LLM has to redo, because it was not available"
     if without_vectors:
@@ -211,7 +211,7 @@ def _models(overview: Overview) -> Iterator[str]:
 
 
 def _error(work: str, loop: LoopStats) -> Row:
-    state = f"failed {amount(loop.failed_attempts, 'time')} in a row: " if loop.failed_attempts else "works now: "
+    state = f"failed {amount(loop.failed_attempts, 'time')} in a row: " if loop.failed_attempts else "works again; the error was: "
     style = "bold red" if loop.failed_attempts else "green"
     return work, minute(loop.last_error_at or ""), Text.assemble((state, style), one_line(loop.last_error or ""))
 

@@ -93,7 +93,7 @@ def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) 
         _write_new(unfinished, content, mode)
         if file.content is not None:
             _copy_permissions(target.stat(), unfinished)
-            # The backup may contain keys of other servers.
+            # Only this account may read the backup, which may contain keys of other servers.
             backup = target.with_name(f"{target.name}{BACKUP_MARK}{now:%Y%m%dT%H%M%S%f}")
             _write_new(backup, file.content, 0o600)
         _check_unchanged(file)

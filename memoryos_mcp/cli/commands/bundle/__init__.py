@@ -64,7 +64,7 @@ def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
     result = {"file": str(file), "version": __version__, "files": len(files), "bytes": len(data), "sha256": sha256}
     lines = (
         f"{file}: {len(files)} files, {len(data) / 1e6:.1f} MB, SHA-256 {sha256}",
-        "Open it with a client that supports MCP bundles, such as Claude Desktop.",
+        "Open this file with a client that supports MCP bundles, such as Claude Desktop.",
     )
     print_report(result, lines, as_json=as_json)
 

@@ -75,7 +75,7 @@ def shown_change(file: Path, before: str, after: str) -> str:
 
     For very long texts, return only the part that differs.
     """
-    # The texts are masked first, because a diff inside a token would show a part of it.
+    # The texts are masked first. Otherwise the part that differs could begin inside a token and show the rest of it.
     before, after = masked(before), masked(after)
     lines = [*before.splitlines(), *after.splitlines()]
     if max(map(len, lines), default=0) <= LONG_LINE_CHARS and len(lines) <= MANY_LINES:
