@@ -211,7 +211,7 @@ def _models(overview: Overview) -> Iterator[str]:
 
 
 def _error(work: str, loop: LoopStats) -> Row:
-    state = f"failed {amount(loop.failed_attempts, 'time')} in a row: " if loop.failed_attempts else "works again; the error was: "
+    state = f"failed {amount(loop.failed_attempts, 'time')} in a row: " if loop.failed_attempts else "works again: "
     style = "bold red" if loop.failed_attempts else "green"
     return work, minute(loop.last_error_at or ""), Text.assemble((state, style), one_line(loop.last_error or ""))
 

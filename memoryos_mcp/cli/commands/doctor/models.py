@@ -117,7 +117,7 @@ async def check_embedder(settings: Settings) -> Check:
         return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
     where = "on this machine" if model.base_url is None else f"at the embeddings API {model.base_url}"
     took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
-    return passed(name, f"{model.name} {where} works ({tried.dimension:,} dimensions{took})")
+    return passed(name, f"{model.name} {where} works, its vectors have {tried.dimension:,} dimensions{took}")
 
 
 def check_replay(path: Path) -> Check:
