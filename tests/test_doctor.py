@@ -106,7 +106,7 @@ def chats(server: LlmServer) -> list[Asked]:
 async def test_without_an_llm_the_check_passes_and_explains_how(data: Path) -> None:
     found = checks(await run(data, "--json"))
     assert {check["verdict"] for check in found.values()} == {"ok"}
-    assert "the memory works without an LLM" in found["llm"]["found"]
+    assert "the memory works without one" in found["llm"]["found"]
     assert "llm_provider" in found["llm"]["fix"]
 
 
@@ -453,7 +453,7 @@ async def test_an_unsupported_python_is_a_warning(data: Path, monkeypatch: pytes
     assert fine["verdict"] == "ok"
     monkeypatch.setattr(machine, "NEWEST_PYTHON", (3, 10))
     old = checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]
-    assert (old["verdict"], "install a 64-bit Python from 3.11 to 3.10" in old["fix"]) == ("warn", True)
+    assert (old["verdict"], "install a 64-bit Python, version 3.11 to 3.10" in old["fix"]) == ("warn", True)
     monkeypatch.setattr(machine, "BITS", 32)
     assert checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]["verdict"] == "fail"
 
