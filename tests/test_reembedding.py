@@ -207,7 +207,7 @@ async def test_a_missing_memory_is_reported_once_and_not_created(arguments: tupl
         told = await run("reembed", *arguments, *flags(data, server))
         assert server.asked == []
     assert (status["pages"], len(status["spaces"])) == (0, 1)
-    assert told.stderr == f"memoryos-mcp: there is no memory of ada in {data} yet\n"
+    assert told.stderr == f"memoryos-mcp: there is no memory for user ada in {data} yet\n"
     assert not database_file(data, USER).parent.exists()
 
 

@@ -173,7 +173,7 @@ class Group(click.Group):
             raise click.NoSuchCommand(name, possibilities=near, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the chosen command. If the output was closed, raise an error that the program turns into an exit code."""
+        """Run the chosen command. If the output was closed, raise an error that determines the exit code."""
         with _detecting_closed_output():
             return super().invoke(ctx)
 

@@ -124,7 +124,7 @@ class _Demo:
 
     @asynccontextmanager
     async def _server(self) -> AsyncIterator[tuple[Client, float]]:
-        """Start a server. Yield its client, and the seconds from the start of the process to the first reply."""
+        """Start a server. Yield a client for it, and the seconds from the start of the process to the first reply."""
         arguments = [*self._server_command[1:], "--data-storage-path", str(self._data_folder)]
         parameters = StdioServerParameters(command=self._server_command[0], args=arguments)
         started = time.perf_counter()

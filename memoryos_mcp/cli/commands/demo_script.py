@@ -18,7 +18,8 @@ class Look(Enum):
 class Exchange:
     """One exchange of the conversation.
 
-    ``days_ago`` is at least 1. The exchange takes place in the evening, so an exchange of today could be in the future.
+    ``days_ago`` is at least 1. Exchanges take place in the evening, so an exchange on the current day could be in the
+    future.
     """
 
     days_ago: int

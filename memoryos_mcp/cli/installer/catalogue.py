@@ -53,7 +53,7 @@ class Client:
 
     Attributes:
         name: Name on the command line.
-        title: Name that is shown to people.
+        title: Name that is shown to users.
         path: Keys that lead to the object with the entries, beginning with the outermost key.
         user: Possible places of the user's file. The first place is used if the client is not installed.
         project: Path of a project's file, relative to the project's folder. None if the client has no such file.

@@ -134,7 +134,7 @@ def check_ours(location: Location, present: Any, name: str, doing: str) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Add the path of a file to a `ClientFileError` about its text."""
+    """Add the path of the file to a `ClientFileError` that is raised in the block."""
     try:
         yield
     except ClientFileError as error:

@@ -100,7 +100,10 @@ def _token(given: str | None) -> str | None:
         if sys.stdin.isatty():
             return str(click.prompt("Token", hide_input=True, err=True)).strip()
         return sys.stdin.readline().strip()
-    note("other accounts on this machine can read a token on a command line; use --token - to enter it at a prompt")
+    note(
+        "other accounts on this machine can read a token on a command line; "
+        "use --token - to enter the token at a prompt"
+    )
     return given
 
 
