@@ -263,7 +263,7 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
 def _writing(target: str) -> Iterator[None]:
     """Convert an `OSError` to a `StorageError` about the export's target.
 
-    Without this conversion, the store would report the error as an error of its own file.
+    Without this conversion, the store would report the error as an error in its own file.
     """
     try:
         yield

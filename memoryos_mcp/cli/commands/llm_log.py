@@ -140,7 +140,7 @@ def _time(line: LogLine, settings: Settings) -> str:
 
 
 def _tokens(line: LogLine) -> tuple[str, str]:
-    """Return the numbers of tokens in the prompt and in the reply. Both are empty if they are unknown."""
+    """Return the numbers of tokens in the prompt and in the reply. The texts are empty if the numbers are unknown."""
     usage = line.completion.usage if line.completion is not None else None
     return ("", "") if usage is None else (str(usage.prompt_tokens), str(usage.completion_tokens))
 

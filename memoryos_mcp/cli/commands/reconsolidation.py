@@ -146,7 +146,7 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
 
 
 class _Blockage:
-    """A detector of work that cannot continue. If ``daily_token_limit`` is None, there is no limit."""
+    """Checks whether the work can continue. If ``daily_token_limit`` is None, there is no limit."""
 
     def __init__(self, daily_token_limit: int | None) -> None:
         self._limit = daily_token_limit

@@ -37,7 +37,8 @@ class Http:
         fixed: Other keys and values that every entry contains.
         headers_key: Key of the HTTP headers.
         reference: How a value refers to the environment variable ``NAME``. None if the client does not support this.
-        variable_key: Key of the name of the environment variable that contains the token. None if there is no such key.
+        variable_key: Key whose value is the name of an environment variable that contains the token. None if the client
+            has no such key.
     """
 
     url_key: str = "url"

@@ -19,7 +19,7 @@ _EDITORS = {"json": jsonc, "toml": toml}
 
 
 class Action(StrEnum):
-    """The kind of a change."""
+    """What a plan does with an entry."""
 
     ADD = "add"
     UPDATE = "update"

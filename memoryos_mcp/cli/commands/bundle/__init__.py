@@ -109,7 +109,10 @@ def _installed() -> metadata.Distribution:
         msg = f"{DISTRIBUTION} is not installed, so its requirements are unknown; install it with pip and try again"
         raise ConfigError(msg) from error
     if installed.version != __version__:
-        msg = f"{DISTRIBUTION} {installed.version} is installed, but version {__version__} is running; reinstall it with pip"
+        msg = (
+            f"{DISTRIBUTION} {installed.version} is installed, but version {__version__} is running; "
+            "reinstall it with pip"
+        )
         raise ConfigError(msg)
     return installed
 
