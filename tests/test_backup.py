@@ -179,7 +179,7 @@ def test_forgetting_everything_removes_replaced_memories(memory: Path, copy: Pat
     assert {path.name for path in kept[0].parent.iterdir()} <= {"memory.db", "llm-log.jsonl"}
     run(memory, "restore", copy, "--yes")
     told = run(memory, "forget", "--after", "2000-01-01", "--yes").stdout.decode()
-    assert "copies of earlier memories that restores have kept: memory-before-" in told
+    assert "backup copies made by restores: memory-before-" in told
     told = json.loads(run(memory, "forget", "--everything", "--yes", "--json").stdout)
     assert told["kept_copies"] == []
 
@@ -320,5 +320,5 @@ def test_a_store_without_backups_names_other_ways(
     monkeypatch.setattr(SqliteStores, "backups", None)
     done = CliRunner().invoke(cli, [*command, "--data-storage-path", str(data)])
     assert isinstance(done.exception, StorageError)
-    assert "backed up with the tools of SQLite" in str(done.exception)
+    assert "use the tools of SQLite" in str(done.exception)
     assert "memoryos-mcp export FILE" in str(done.exception)

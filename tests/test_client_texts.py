@@ -85,8 +85,8 @@ def test_an_empty_text_gets_the_entry(text: str) -> None:
         ("null", "not a JSON object"),
         ('{"mcpServers": []}', '"mcpServers" is not an object'),
         ('{"mcpServers": null}', '"mcpServers" is not an object'),
-        ('{"mcpServers": {}, "mcpServers": {}}', '"mcpServers" occurs twice'),
-        ('{"mcpServers": {"memoryos": 1, "memoryos": 2}}', '"memoryos" occurs twice'),
+        ('{"mcpServers": {}, "mcpServers": {}}', '"mcpServers" occurs more than once'),
+        ('{"mcpServers": {"memoryos": 1, "memoryos": 2}}', '"memoryos" occurs more than once'),
         ('{"a": 1', "line 1, column 8"),
         ('{\n  "a" 1\n}', "line 2, column 7"),
         ("{'a': 1}", "line 1, column 2"),
@@ -136,9 +136,9 @@ def test_duplicate_keys_elsewhere_are_ignored() -> None:
 )
 def test_toml_without_a_table_header_is_not_changed(text: str) -> None:
     path = ("mcp_servers", "memoryos")
-    with pytest.raises(ClientFileError, match="not written as one table"):
+    with pytest.raises(ClientFileError, match="not written as a single table"):
         toml.with_member(text, path, ENTRY)
-    with pytest.raises(ClientFileError, match="not written as one table"):
+    with pytest.raises(ClientFileError, match="not written as a single table"):
         toml.without_member(text, path)
 
 

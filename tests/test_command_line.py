@@ -447,7 +447,7 @@ def test_a_command_names_its_own_options_in_errors(tmp_path: Path) -> None:
         (("--id", "nothing"), "--id:"),
         (("--after", "some day"), "--after:"),
         ((), "--everything"),
-        (("--id", "k1", "--everything"), "--id alone"),
+        (("--id", "k1", "--everything"), "Use --id, --everything"),
     ):
         refused = run_here("forget", *arguments, "--yes", *data)
         assert (refused.returncode, option in refused.stderr, "ids" in refused.stderr.split(":")[1]) == (2, True, False)

@@ -123,7 +123,7 @@ async def test_a_refused_call_ends_the_demo_with_the_reason(capsys: pytest.Captu
     ]
     with (
         anyio.fail_after(LIMIT_S),
-        pytest.raises(MemoryOSError, match=r"the server refused add_memory: .*max_page_chars"),
+        pytest.raises(MemoryOSError, match=r"the tool add_memory failed: .*max_page_chars"),
     ):
         await demo.run_demo(command)
     assert "Part 2" not in capsys.readouterr().out

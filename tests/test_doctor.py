@@ -106,7 +106,7 @@ def chats(server: LlmServer) -> list[Asked]:
 async def test_without_an_llm_the_check_passes_and_explains_how(data: Path) -> None:
     found = checks(await run(data, "--json"))
     assert {check["verdict"] for check in found.values()} == {"ok"}
-    assert "the memory works without an LLM" in found["llm"]["found"]
+    assert "the memory works without one" in found["llm"]["found"]
     assert "llm_provider" in found["llm"]["fix"]
 
 
@@ -121,7 +121,7 @@ async def test_the_llm_gets_one_small_request_without_memory_text(data: Path) ->
         found = await ask(server, data, "--embedding-model-name", "all-MiniLM-L6-v2")
         (asked,) = server.asked
     assert [check["verdict"] for check in found.values()] == ["ok"] * 8
-    assert "11 + 7 tokens" in found["llm"]["found"]
+    assert "11 prompt tokens, 7 reply tokens" in found["llm"]["found"]
     assert "json_schema" in found["llm_reply"]["found"]
     assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert asked.body["response_format"]["json_schema"]["schema"]["required"] == ["ok"]
@@ -145,7 +145,7 @@ async def test_each_check_is_printed_on_one_line_in_order(data: Path) -> None:
         ("fail", "llm_reply"),
     ]
     assert "set llm_model" in lines[1][2]
-    assert lines[5][2] == "none is configured: search uses only keywords"
+    assert lines[5][2] == "no embedding model is configured, so search uses only keywords"
 
 
 async def test_the_bundled_model_passes_with_its_dimension(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ async def test_the_bundled_model_passes_with_its_dimension(data: Path, monkeypat
     monkeypatch.setattr(models, "SLOW_LOAD_S", 0.0)
     slow = checks(await run(data, "--json"))["embedding_model"]
     assert (quick["verdict"], quick["fix"]) == ("ok", None)
-    assert quick["found"] == "all-MiniLM-L6-v2 on this machine works, 384 dimensions"
+    assert quick["found"] == "all-MiniLM-L6-v2 on this machine works, its vectors have 384 dimensions"
     assert re.fullmatch(re.escape(quick["found"]) + r", loaded in \d+\.\d s", slow["found"])
 
 
@@ -166,7 +166,8 @@ async def test_an_embeddings_api_gets_a_probe_and_a_query(data: Path) -> None:
         probe, query = server.asked
     found = checks(result)["embedding_model"]
     assert (found["verdict"], found["fix"]) == ("ok", None)
-    assert found["found"].startswith(f"tiny at the embeddings API {server.base_url} works, 2 dimensions")
+    works = f"tiny at the embeddings API {server.base_url} works, its vectors have 2 dimensions"
+    assert found["found"].startswith(works)
     assert query.body["input"] != probe.body["input"]
     assert query.headers["authorization"].startswith("Basic ")  # the login in the address takes precedence over the key
     assert KEY not in result.output
@@ -188,7 +189,7 @@ async def test_a_failing_embeddings_api_is_shown_with_its_models(data: Path) -> 
         result = await run(data, *arguments, server.base_url, MEMORYOS_EMBEDDING_API_KEY=KEY)
     found = checks(result)["embedding_model"]
     assert "has no such model or path" in found["found"]
-    assert found["fix"].endswith("models of the server: tiny-embed")
+    assert found["fix"].endswith("the server has these models: tiny-embed")
     assert KEY not in result.output
     models, nothing = json_reply({"data": [{"id": "tiny"}]}), html("Not found", status=404)
     answering: Answering = lambda asked: models if asked.path == "/v1/models" else nothing  # noqa: E731
@@ -266,7 +267,7 @@ async def test_an_unknown_model_gets_similar_models_as_a_hint(data: Path) -> Non
     answer = with_models(api_error(404, "model not found"), names)
     async with llm_server(answer) as server:
         found = await ask(server, data)
-    listed = found["llm"]["fix"].partition("models of the server: ")[2]
+    listed = found["llm"]["fix"].partition("the server has these models: ")[2]
     assert listed.startswith("tiny-2, ")
     assert listed.count(",") == 9
     assert listed.endswith(" and 11 more")
@@ -277,7 +278,7 @@ async def test_an_unknown_model_gets_similar_models_as_a_hint(data: Path) -> Non
 async def test_models_are_not_listed_if_the_model_exists(data: Path) -> None:
     answer = with_models(api_error(402, "pay"), ["tiny", "huge"])
     async with llm_server(answer) as server:
-        assert "models of the server" not in (await ask(server, data))["llm"]["fix"]
+        assert "the server has these models" not in (await ask(server, data))["llm"]["fix"]
 
 
 async def test_an_address_without_v1_gets_the_correct_one_as_a_hint(data: Path) -> None:
@@ -298,7 +299,7 @@ async def test_an_endpoint_without_a_list_of_models_is_no_failure(
     async with llm_server(answering) as server:
         found = await ask(server, data)
     assert "no such model" in found["llm"]["found"]
-    assert "models of the server" not in found["llm"]["fix"]
+    assert "the server has these models" not in found["llm"]["fix"]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +357,7 @@ async def test_a_provider_without_response_format_gets_a_prompt(data: Path) -> N
         found = await ask(server, data, "--llm-provider", "anthropic")
         assert '{"ok": true}' in server.bodies[0]["messages"][0]["content"]
     assert found["llm_reply"]["verdict"] == "ok"
-    assert "only the prompt demands" in found["llm_reply"]["found"]
+    assert "only the prompt asks for JSON" in found["llm_reply"]["found"]
 
 
 async def test_an_invalid_setting_is_a_failed_check(data: Path, tmp_path: Path) -> None:
@@ -452,14 +453,14 @@ async def test_an_unsupported_python_is_a_warning(data: Path, monkeypatch: pytes
     assert fine["verdict"] == "ok"
     monkeypatch.setattr(machine, "NEWEST_PYTHON", (3, 10))
     old = checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]
-    assert (old["verdict"], "install a 64-bit Python from 3.11 to 3.10" in old["fix"]) == ("warn", True)
+    assert (old["verdict"], "install a 64-bit Python, version 3.11 to 3.10" in old["fix"]) == ("warn", True)
     monkeypatch.setattr(machine, "BITS", 32)
     assert checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]["verdict"] == "fail"
 
 
 async def test_the_memory_check_reads_the_memory_if_it_exists(data: Path) -> None:
     flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
-    assert "has no memory yet, the first page creates it" in checks(await run(data, *flags))["memory"]["found"]
+    assert "has no memory yet; the first page will create it" in checks(await run(data, *flags))["memory"]["found"]
     async with memory(data, None) as ours:
         await ours.add([Said("I keep bees."), Said("And hens.")])
         in_use = checks(await run(data, *flags))["memory"]
@@ -543,21 +544,21 @@ def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
 @pytest.mark.parametrize(
     ("name", "entry", "verdict", "told", "fix"),
     [
-        ("other", {"command": "npx"}, "ok", "not configured in", "install --client cursor adds the server"),
+        ("other", {"command": "npx"}, "ok", "not configured in", "install --client cursor"),
         ("memoryos", {"command": "/gone/memoryos-mcp", "args": ["serve"]}, "fail", "no longer exists", "install"),
         ("memoryos", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", "not an absolute path", "--client cursor"),
         ("mine", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", '"mine": its command', "--name mine"),
-        ("memoryos", {"command": __file__, "args": ["-m", "memoryos_mcp"]}, "fail", "cannot be run", "install"),
-        ("memory", {"command": "uvx", "args": ["memoryos-mcp"]}, "warn", "starts another project", "remove it"),
+        ("memoryos", {"command": __file__, "args": ["-m", "memoryos_mcp"]}, "fail", "is not executable", "install"),
+        ("memory", {"command": "uvx", "args": ["memoryos-mcp"]}, "warn", "starts a different project", "remove it"),
         (
             "memory",
             {"command": "/x/uv", "args": ["tool", "run", "memoryos-mcp==2"]},
             "warn",
-            "another project",
+            "a different project",
             "remove",
         ),
-        ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "is not an entry of this program", "--force"),
-        ("memoryos", {"url": "http://127.0.0.1:1/mcp"}, "fail", "no server answers at http://127.0.0.1:1/mcp", "start"),
+        ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "was not added by this program", "--force"),
+        ("memoryos", {"url": "http://127.0.0.1:1/mcp"}, "fail", "no server replied at http://127.0.0.1:1/mcp", "start"),
         ("memoryos", {"url": "http://me:pw@127.0.0.1:1/mcp?k=pw"}, "fail", "at http://127.0.0.1:1/mcp", "--http"),
         ("memoryos", {"url": "no address"}, "fail", "its address is not valid", "--http URL"),
         ("memoryos", {"url": "http://[::1/mcp"}, "fail", "its address is not valid", "--http URL"),
@@ -611,7 +612,7 @@ async def test_an_unreadable_client_file_is_a_failed_check(data: Path, home: Pat
     found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
     assert found["verdict"] == "fail"
     assert str(file) in found["found"]
-    assert "correct it there" in found["fix"]
+    assert "correct the file there" in found["fix"]
 
 
 async def test_an_account_without_a_home_folder_is_only_a_warning(data: Path, home: Path) -> None:

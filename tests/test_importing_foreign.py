@@ -148,7 +148,7 @@ def test_a_profile_shows_the_newest_facts_and_counts_the_rest(tmp_path: Path, da
 def test_an_import_reports_facts_beyond_the_capacity(tmp_path: Path, data: Path) -> None:
     file = write_json(tmp_path / "mem0.json", [{"memory": f"Has read the book {number}"} for number in range(9)])
     said = run_on(data, "import", file, "--long-term-knowledge-capacity", "4").stdout
-    assert "Archived: 5 facts beyond long_term_knowledge_capacity" in said
+    assert "Archived: 5 facts, because the memory reached long_term_knowledge_capacity" in said
 
 
 def test_format_names_are_unique() -> None:

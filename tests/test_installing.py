@@ -150,9 +150,9 @@ def test_a_dry_run_only_shows_the_change(client: Client, home: Path) -> None:
     [
         (b'{"mcpServers": {', "not valid JSON (line 1, column 17)"),
         (b'{"mcpServers": []}', '"mcpServers" is not an object'),
-        (b'{"mcpServers": {}, "mcpServers": {}}', "occurs twice"),
+        (b'{"mcpServers": {}, "mcpServers": {}}', "occurs more than once"),
         (b"[1, 2]", "not a JSON object"),
-        (b'{"name": "\xe9"}', "not UTF-8"),
+        (b'{"name": "\xe9"}', "not valid UTF-8"),
         ('{"mcpServers": {}}'.encode("utf-16"), "UTF-16"),
         (b"\x00" * 100, "not valid JSON"),
         (b'{"a": "' + b"x" * files.MAX_BYTES + b'"}', "larger than"),
@@ -168,7 +168,7 @@ def test_an_invalid_file_is_reported_and_not_changed(content: bytes, told: str, 
     file.write_bytes(content)
     refused("install", "--client", "cursor", told=told)
     refused("install", "--client", "cursor", told=str(file))
-    if "is not an object" in told or "twice" in told:
+    if "is not an object" in told or "more than once" in told:
         assert "nothing to do" in run("uninstall", "--client", "cursor").stdout
     else:
         refused("uninstall", "--client", "cursor", told=told)
@@ -192,7 +192,7 @@ def test_a_toml_entry_that_is_not_a_table_is_not_removed(home: Path) -> None:
     run("install", "--client", "codex")
     file.write_text('[mcp_servers]\nmemoryos = "on"\n', encoding="utf-8")
     refused("uninstall", "--client", "codex", told="not written by this program")
-    refused("uninstall", "--client", "codex", "--force", told="not written as one table")
+    refused("uninstall", "--client", "codex", "--force", told="not written as a single table")
     assert file.read_text(encoding="utf-8") == '[mcp_servers]\nmemoryos = "on"\n'
 
 
@@ -261,7 +261,7 @@ def test_a_folder_or_pipe_in_place_of_the_file_is_reported(home: Path) -> None:
     refused("install", "--client", "cursor", told=f"{file} is a folder")
     file.rmdir()
     os.mkfifo(file)
-    refused("install", "--client", "cursor", told=f"{file} is not a file")
+    refused("install", "--client", "cursor", told=f"{file} is not a regular file")
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
@@ -281,7 +281,7 @@ def test_a_read_only_file_is_not_changed(what: str, home: Path) -> None:
 
 def test_a_client_that_is_not_installed_is_reported(home: Path) -> None:
     shown = run("install", "--client", "zed").stdout
-    assert "Zed was not found on this machine; the file is in the place where it would look" in shown
+    assert "Zed was not found on this machine; the file is where Zed would look for it" in shown
     told = json.loads(run("install", "--client", "codex", "--json").stdout)
     assert [change["is_client_there"] for change in told["changes"]] == [False]
 
@@ -377,7 +377,7 @@ def test_without_a_client_option_clients_are_listed(home: Path) -> None:
     assert "No MCP client was found" in run("install").stdout
     real_file(CLIENTS["windsurf"], home)
     run("install", "--client", "windsurf")
-    assert "All of them have the server" in run("install").stdout
+    assert "The server is in all of these files" in run("install").stdout
     file_of(CLIENTS["zed"], home).write_text("{", encoding="utf-8")
     shown = run("install").stdout
     assert [line.split()[:2] for line in shown.splitlines()[:2]] == [["windsurf", "added"], ["zed", "unreadable"]]
@@ -398,7 +398,7 @@ def test_a_projects_file_is_in_the_working_folder(client: Client, home: Path) ->
 
 def test_a_new_project_file_with_a_token_is_private(home: Path) -> None:
     result = run("install", "--client", "cursor", "--scope", "project", "--http", URL, "--token", "-", stdin=TOKEN)
-    assert "do not commit it" in result.stderr
+    assert "do not commit this file" in result.stderr
     assert stat.S_IMODE((Path.cwd() / ".cursor" / "mcp.json").stat().st_mode) == 0o600
 
 
@@ -474,7 +474,7 @@ def test_a_token_on_the_command_line_causes_a_warning(home: Path) -> None:
     result = run("install", "--client", "cursor", "--http", "http://far.example", "--token", TOKEN)
     assert result.exit_code == 0
     assert "other accounts on this machine can read a token" in result.stderr
-    assert "others on the network can read it; give an https" in result.stderr
+    assert "others on the network can read it; use an https" in result.stderr
     assert TOKEN not in result.output
 
 
@@ -555,7 +555,7 @@ def test_old_and_new_token_are_masked(indent: int | None, home: Path) -> None:
 def test_variables_that_a_client_does_not_pass_on_are_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_USER_ID", "ada")
     result = run("install", "--client", "cursor", "--dry-run")
-    assert "MEMORYOS_USER_ID is set here, but not when a client starts the server" in result.stderr
+    assert "MEMORYOS_USER_ID is set here, but may not be set when a client starts the server" in result.stderr
 
 
 LINUX = {"XDG_CONFIG_HOME": "/x/config", "CODEX_HOME": "/x/codex", "CLAUDE_CONFIG_DIR": "/x/claude"}
@@ -658,7 +658,7 @@ def test_claude_codes_user_file_is_changed_by_its_command(claude: Path, home: Pa
 def test_an_error_of_claude_codes_command_is_reported(claude: Path, home: Path) -> None:
     arguments = ("install", "--client", "claude-code", "--http", URL)
     refused(*arguments, "--token-variable", "MEM", told="failed (no stdio)")
-    refused(*arguments, "--token", TOKEN, told="give --token-variable NAME")
+    refused(*arguments, "--token", TOKEN, told="use --token-variable NAME")
     (line,) = claude.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)[-3:] == [URL, "--header", "Authorization: Bearer ${MEM}"]
     (home / ".claude.json").write_text('{"mcpServers": {"memoryos": {"command": "node"}}}', encoding="utf-8")
@@ -672,7 +672,14 @@ def test_the_users_keys_in_claude_codes_entry_are_not_lost(claude: Path, home: P
     text = file.read_text(encoding="utf-8").replace('"env": {}', '"env": {"MEMORYOS_LLM_MODEL": "a"}, "timeout": 9')
     file.write_text(text, encoding="utf-8")
     assert "nothing to do" in run("install", "--client", "claude-code").stdout
-    refused("install", "--client", "claude-code", "--user-id", "ada", told="contains env, timeout, which Claude Code's")
+    refused(
+        "install",
+        "--client",
+        "claude-code",
+        "--user-id",
+        "ada",
+        told="cannot write these keys of the entry: env, timeout",
+    )
     assert file.read_text(encoding="utf-8") == text
 
 
@@ -680,13 +687,15 @@ def test_finished_claude_commands_are_not_suggested_again(claude: Path, home: Pa
     run("install", "--client", "claude-code", "--http", URL)  # the fake command refuses this one
     entry = {"type": "http", "url": f"{URL}2"}
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"memoryos": entry}}), encoding="utf-8")
-    refused("install", "--client", "claude-code", "--http", URL, told="run it yourself: claude mcp add --scope user")
+    refused("install", "--client", "claude-code", "--http", URL, told="run this yourself: claude mcp add --scope user")
     assert "memoryos" not in held(CLIENTS["claude-code"], home / ".claude.json")
 
 
 def test_without_claude_codes_command_the_command_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
-    refused("install", "--client", "claude-code", told="run it where it is installed: claude mcp add --scope user")
+    refused(
+        "install", "--client", "claude-code", told="where the command is installed, run: claude mcp add --scope user"
+    )
 
 
 def test_the_entry_of_each_client_starts_the_server(home: Path) -> None:

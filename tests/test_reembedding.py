@@ -129,7 +129,7 @@ async def test_the_status_shows_both_models_and_changes_nothing(data: Path) -> N
     assert told.stdout.splitlines() == [
         "tiny (configured): 0 of 5 pages have vectors",
         "all-MiniLM-L6-v2: 5 of 5 pages have vectors",
-        "A running server embeds the rest in the background; memoryos-mcp reembed does it now.",
+        "A running server embeds the other pages in the background. To embed them now, run memoryos-mcp reembed.",
     ]
 
 
@@ -207,7 +207,7 @@ async def test_a_missing_memory_is_reported_once_and_not_created(arguments: tupl
         told = await run("reembed", *arguments, *flags(data, server))
         assert server.asked == []
     assert (status["pages"], len(status["spaces"])) == (0, 1)
-    assert told.stderr == f"memoryos-mcp: there is no memory of ada in {data} yet\n"
+    assert told.stderr == f"memoryos-mcp: there is no memory for user ada in {data} yet\n"
     assert not database_file(data, USER).parent.exists()
 
 
@@ -219,8 +219,8 @@ async def test_without_a_model_the_exit_code_is_2(command: str, data: Path) -> N
         code, stdout, stderr = await process(command, *none)
     assert isinstance(result.exception, ConfigError)
     assert (code, stdout, stderr.count("\n")) == (2, "", 1)
-    assert "embedding_model_name: is none" in stderr
-    assert stderr.endswith("set it to a model\n")
+    assert "embedding_model_name: the value is none" in stderr
+    assert stderr.endswith("choose a model\n")
 
 
 @pytest.mark.parametrize("command", ["reembed", "warmup"])

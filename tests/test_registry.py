@@ -172,13 +172,13 @@ def test_all_means_every_client_that_supports_links() -> None:
 def test_a_client_without_links_is_refused() -> None:
     done = CliRunner().invoke(cli, ["install", "--client", "zed", "--link"])
     assert isinstance(done.exception, ArgumentError)
-    assert "Zed does not support links, only cursor and vscode do" in str(done.exception)
+    assert "Zed does not support links; omit --link, or choose cursor or vscode" in str(done.exception)
 
 
 def test_a_link_with_a_token_causes_a_warning() -> None:
     address = ["--http", "http://127.0.0.1:8000/mcp", "--link"]
     done = CliRunner().invoke(cli, ["install", "--client", "cursor", *address, "--token", "t0k3n"])
     assert of_cursor(done.stdout.strip())[1]["headers"] == {"Authorization": "Bearer t0k3n"}
-    assert done.stderr.endswith("\nmemoryos-mcp: the link contains the token; keep it as secret as the token\n")
+    assert done.stderr.endswith("\nmemoryos-mcp: the link contains the token, so keep the link secret\n")
     done = CliRunner().invoke(cli, ["install", "--client", "cursor", *address, "--token-variable", "MEMORY_TOKEN"])
     assert done.stderr == ""

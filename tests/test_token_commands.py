@@ -96,7 +96,10 @@ def test_the_list_shows_states_and_no_secrets(data: Path) -> None:
 
 def test_an_empty_list_explains_how_to_make_a_token(data: Path) -> None:
     result = run(data, "list")
-    assert (result.exit_code, result.stdout) == (0, "There are no tokens; memoryos-mcp token add USER makes one.\n")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "There are no tokens. To make one, run memoryos-mcp token add USER.\n",
+    )
     assert listed(data) == []
     assert not data.exists()
 
@@ -124,15 +127,15 @@ def test_an_unknown_id_is_refused_with_a_suggestion(data: Path) -> None:
     assert f"no token has this id; did you mean {token_id}?" in near.stderr
     far = run(data, "revoke", "zzz")
     assert far.exit_code == 2
-    assert "memoryos-mcp token list shows them" in far.stderr
+    assert "to see all ids, run memoryos-mcp token list" in far.stderr
     assert listed(data)[0]["state"] == "valid"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("ann", "--expires", "soon"), "is not a valid time; write it like 12h, 30d, 4w or 2027-01-31"),
-        (("ann", "--expires", "2027-02-30"), "is not a valid time"),
+        (("ann", "--expires", "soon"), "is not a valid duration or date; use a value like 12h, 30d, 4w or 2027-01-31"),
+        (("ann", "--expires", "2027-02-30"), "is not a valid duration or date"),
         (("ann", "--expires", "2020-01-31"), "is in the past"),
         (("ann", "--expires", "0d"), "is in the past"),
         (("ann", "--expires", "999999w"), "is too far"),

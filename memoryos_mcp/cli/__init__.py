@@ -1,1 +1,1 @@
-"""Command line: commands, the installer for MCP clients, and output on a terminal."""
+"""The command line: its commands, the installer for MCP clients, and terminal output."""

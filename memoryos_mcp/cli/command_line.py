@@ -1,4 +1,4 @@
-"""Behaviour of the command line: help in sections, settings as options, and exit codes."""
+"""Base classes and decorators for commands: help in sections, settings as options, errors and exit codes."""
 
 import inspect
 import json
@@ -31,47 +31,47 @@ logger = logging.getLogger(__name__)
 PROGRAM = "memoryos-mcp"
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_OUTPUT_CLOSED = 1, 2, 130, 141
 EXIT_CODES: Mapping[int, str] = {
-    0: "Success. A server that is stopped from outside also ends with 0.",
-    EXIT_FAILED: "The command failed, or a check of doctor failed; stderr shows why and what to do.",
-    EXIT_USAGE: "The command line or a setting is not valid; nothing was done.",
-    EXIT_INTERRUPTED: "Stopped with Ctrl-C; finished work is kept.",
-    EXIT_OUTPUT_CLOSED: "The reader of the output has closed it, as `| head` does.",
+    0: "Success. A server that is stopped by a signal also exits with 0.",
+    EXIT_FAILED: "The command failed, or doctor found a problem. The output shows why and what to do.",
+    EXIT_USAGE: "The command line or a setting is not valid. Nothing was done.",
+    EXIT_INTERRUPTED: "The command was stopped with Ctrl-C. Finished work is kept.",
+    EXIT_OUTPUT_CLOSED: "The program that reads the output closed it early, as `| head` does.",
 }
-# The commands of each section, in the order of use. Other commands are listed at the end.
+# The commands in each section of the help, in the order in which users need them. Other commands follow at the end.
 SECTIONS: Mapping[str, Sequence[str]] = {
-    "Begin": ("demo", "install", "doctor", "serve", "uninstall"),
-    "Look into a memory": ("stats", "search", "show"),
+    "Get started": ("demo", "install", "doctor", "serve", "uninstall"),
+    "Inspect a memory": ("stats", "search", "show"),
     "Export, restore, correct and forget": ("export", "import", "backup", "restore", "correct", "forget"),
     "Models": ("warmup", "reembed", "reconsolidate", "llm-log"),
     "Connect and set up": ("token", "completion", "bundle"),
 }
 OTHER_COMMANDS = "More"
-# Destructive commands, which are suggested only if the mistyped name is nearly equal.
+# These commands are destructive. They are suggested only if the mistyped name is nearly the same.
 DESTRUCTIVE = frozenset({"forget", "restore", "uninstall", "revoke"})
 _NEARLY_EQUAL = 0.85
-# A key on a command line is visible in every list of processes.
+# API keys are not options, because other users can see a command line in the list of processes.
 NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
-# Words in messages about a tool's arguments, and the words for the same thing on the command line.
+# Words in the messages of tools, and the words that replace them on the command line.
 _WORDS_HERE = {TELLING_IDS: "stats and search", "wrong: true": "--wrong"}
-# Settings that the help of every command shows; the others would make it too long.
+# Settings in the help of every command. A list of all settings would be too long.
 SETTINGS_SHOWN = ("user_id", "data_storage_path")
 
 
 class Choice(click.Choice[str]):
-    """A choice between words. The error for a mistyped word suggests the nearest one."""
+    """A parameter with a fixed set of values. The error for another value suggests the most similar one."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return the error for an invalid word, with the nearest valid one."""
+        """Return the error message for an invalid value, with the most similar valid value if there is one."""
         close = nearest_name(str(value), self.choices)
         message = super().get_invalid_choice_message(value, ctx)
         return f"{message} Did you mean {close!r}?" if close else message
 
 
 class SettingOption(click.Option):
-    """An option for a setting, or an option about settings such as ``--config``."""
+    """An option that sets a setting, or an option about settings such as ``--config``."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the allowed values for a shell, if the setting has only a few."""
+        """Return the allowed values that begin with ``incomplete``, if the setting has only a few allowed values."""
         texts = _values(self.name) if self.name in Settings.model_fields else ()
         if not texts:
             return super().shell_complete(ctx, incomplete)
@@ -79,9 +79,9 @@ class SettingOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help shows its options, `SETTINGS_SHOWN` and ``shown_settings``, and then examples.
+    """A command whose help lists its options, the most important settings, and examples.
 
-    Each example is a command line with an explanation.
+    The settings are `SETTINGS_SHOWN` and ``shown_settings``. Each example is a command line with an explanation.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Command(click.Command):
         self.shown_settings = (*SETTINGS_SHOWN, *shown_settings)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, then the settings in another section."""
+        """Write the options and, in a separate section, the settings."""
         parameters = self.get_params(ctx)
         own = [each for each in parameters if not isinstance(each, SettingOption)]
         hidden = Settings.model_fields.keys() - {*self.shown_settings}
@@ -110,11 +110,14 @@ class Command(click.Command):
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. An error about a tool's argument names the option of the command line instead."""
+        """Run the command.
+
+        An `ArgumentError` about the argument of a tool is raised again, with the name of the command's option instead.
+        """
         try:
             return super().invoke(ctx)
         except ArgumentError as error:
-            argument = error.argument.partition("[")[0]  # an error about ``ids[0]`` is about ``ids``
+            argument = error.argument.partition("[")[0]  # ``ids[0]`` is an item of the argument ``ids``
             named = next((each for each in self.params if each.name == argument), None)
             if named is None:
                 raise
@@ -126,7 +129,10 @@ class Command(click.Command):
 
 
 class _OutputClosedError(Exception):
-    """The reader of the output has closed it. Click would exit with 1 after a `BrokenPipeError`."""
+    """The program that reads the output has closed it.
+
+    This error replaces `BrokenPipeError`, for which click would exit with 1.
+    """
 
 
 @contextmanager
@@ -138,19 +144,23 @@ def _detecting_closed_output() -> Iterator[None]:
 
 
 class Group(click.Group):
-    """A group of commands. Its help lists them in sections, then the exit codes."""
+    """A group of commands whose help lists them by section. The main help also lists the exit codes."""
 
     command_class = Command
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        """Parse a command line; prints the help if it was requested."""
+        """Parse a command line and return its context. If the help was requested, print it."""
         with _detecting_closed_output():
             return super().make_context(*args, **more)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the named command. The error for an unknown name rarely suggests a destructive command."""
+        """Return the name of a command, the command, and its arguments.
+
+        The error for an unknown name suggests similar commands. A destructive command is suggested only if the names
+        are nearly equal.
+        """
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -163,12 +173,12 @@ class Group(click.Group):
             raise click.NoSuchCommand(name, possibilities=near, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
+        """Run the chosen command. If the output was closed, raise an error that determines the exit code."""
         with _detecting_closed_output():
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands in their sections, then the options."""
+        """Write the commands by section, then the options."""
         left = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         widest = max(map(len, left))
         width = formatter.width - 6 - widest
@@ -182,7 +192,7 @@ class Group(click.Group):
         _write_section(formatter, "Options", _records(self.get_params(ctx), ctx))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the exit codes."""
+        """Write the exit codes, if this is the main help."""
         super().format_epilog(ctx, formatter)
         if self.name == PROGRAM:
             rows = [(str(code), meaning.replace("`", "")) for code, meaning in EXIT_CODES.items()]
@@ -198,7 +208,7 @@ def config_option(command: Callable[..., None]) -> Callable[..., None]:
     """Add the option ``--config`` to a command."""
     return click.option(
         "--config", "config_file", cls=SettingOption, type=click.Path(path_type=Path), metavar="FILE",
-        help="A config.json with settings.",
+        help="A JSON file with settings.",
     )(command)  # fmt: skip
 
 
@@ -208,11 +218,11 @@ def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
 
 
 def settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--config``, ``--help-settings`` and an option for each setting except API keys to a command."""
+    """Add ``--config``, ``--help-settings`` and the options for all settings except API keys to a command."""
     count = sum(name not in NOT_AS_FLAGS for name in Settings.model_fields)
     command = click.option(
         "--help-settings", cls=SettingOption, is_flag=True, is_eager=True, expose_value=False, callback=_show_settings,
-        help=f"Show all {count} settings, which are also options, and exit.",
+        help=f"Show all {count} settings and exit. Each of them is also an option.",
     )(command)  # fmt: skip
     command = config_option(command)
     for name in reversed(Settings.model_fields):
@@ -222,9 +232,10 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def takes_settings(*, makes_folder: bool = True) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Return a decorator that adds the options of `settings_options` and calls the command with the settings.
+    """Return a decorator for a command that takes the `Settings` as its first argument.
 
-    The command may be a coroutine function. See `chosen_settings` for ``makes_folder``.
+    The decorator adds the options of `settings_options`. The command may be a coroutine function. For ``makes_folder``,
+    see `chosen_settings`.
     """
 
     def decorated(command: Callable[..., Any]) -> Callable[..., None]:
@@ -246,10 +257,11 @@ def takes_settings(*, makes_folder: bool = True) -> Callable[[Callable[..., Any]
 def chosen_settings(
     config_file: Path | None, flags: Mapping[str, Any], *, makes_folder: bool = True, is_server: bool = False
 ) -> Settings:
-    """Return a command's settings, and start logging to stderr.
+    """Return the settings for a command, and start logging to stderr.
 
-    ``flags`` are settings from options by name; None means that the option was not used. With ``makes_folder`` the data
-    folder is created and must be writable. Commands other than the server log only warnings unless a level is set.
+    ``flags`` contains the values of the settings' options by name. None means that an option was not used. With
+    ``makes_folder``, the data folder is created if it is missing. Commands other than the server log only warnings and
+    errors, unless a log level is set.
     """
     settings = load_settings(config_file, flags)
     if makes_folder:
@@ -260,9 +272,9 @@ def chosen_settings(
 
 
 def run(commands: Group, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command line, and exit with its code. An error is printed to stderr in one line.
+    """Run a command line, and exit with its exit code. An error is printed to stderr on one line.
 
-    ``arguments`` do not include the program's name; None means the arguments of this process.
+    ``arguments`` does not include the program's name. None means the arguments of this process.
     """
     sys.exit(_exit_code(commands, arguments))
 
@@ -272,7 +284,7 @@ def _exit_code(commands: Group, arguments: Sequence[str] | None) -> int:
         try:
             code = commands.main(arguments, prog_name=PROGRAM, standalone_mode=False)
         finally:
-            _flush()  # otherwise a failed write would be reported only at the interpreter's exit
+            _flush()  # without it, a failed write would be reported only when the interpreter exits
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -291,7 +303,7 @@ def _exit_code(commands: Group, arguments: Sequence[str] | None) -> int:
         frame = extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}, line {frame.lineno}"
         return _print_error(
-            f"unexpected {type(error).__name__} in {where}: this is a defect of the program; report it with this line"
+            f"unexpected {type(error).__name__} in {where}: this is a bug in {PROGRAM}; report it with this line"
         )
     return code if isinstance(code, int) else 0
 
@@ -339,7 +351,7 @@ def _meaning(name: str) -> str:
 
 
 def _values(name: str) -> tuple[str, ...]:
-    """Return the allowed values of a setting if there are only a few, else nothing."""
+    """Return the allowed values of a setting, or an empty tuple if other values are possible too."""
     kind = value_type(name)
     if kind is Literal:
         return allowed_texts(name)
@@ -363,8 +375,9 @@ def _show_settings(ctx: click.Context, _: click.Parameter, is_used: bool) -> Non
         return
     formatter = ctx.make_formatter()
     formatter.write_text(
-        "Every setting can be a key of the config file, an environment variable (MEMORYOS_ and the name in capitals) "
-        "and, except for API keys, an option. The environment overrides the file, and options override both."
+        "Every setting can be set in the config file or in an environment variable (MEMORYOS_ and the name in "
+        "capitals). All settings except API keys are also options. Environment variables override the file, and "
+        "options override both."
     )
     rows = []
     for name, field in sorted(Settings.model_fields.items(), key=lambda item: item[0] in HttpSettings.model_fields):

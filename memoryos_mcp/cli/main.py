@@ -34,7 +34,7 @@ from memoryos_mcp.config.logs import log_to_stderr
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.telemetry import open_tracing
 
-# Seconds after which a computing thread must release the interpreter, so that replies do not wait.
+# Seconds after which a thread that is computing must release the interpreter, so that replies are not delayed.
 SWITCH_INTERVAL_S = 0.0001
 
 
@@ -44,7 +44,7 @@ def cli() -> None:
     """Give AI assistants a long-term memory of their users, over MCP."""
 
 
-# Begin ----------------------------------------------------------------------------------------------------------------
+# Get started ----------------------------------------------------------------------------------------------------------
 
 
 @cli.command(
@@ -58,8 +58,8 @@ def cli() -> None:
 def serve(config_file: Path | None, **flags: str | None) -> None:
     """Serve the memory to MCP clients.
 
-    The server uses stdin and stdout, or HTTP with --transport http. Settings are read from the config file, then from
-    MEMORYOS_* environment variables, then from options; later ones override earlier ones.
+    The server uses stdin and stdout, or HTTP with --transport http. Settings come from the config file, from MEMORYOS_*
+    environment variables and from options. Environment variables override the file, and options override both.
     """
     # Until the server runs, there is nothing to close.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -86,7 +86,7 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
 
 @cli.command()
 def demo() -> None:
-    """Show in half a minute how a real server remembers."""
+    """Run a half-minute demo with a real server."""
     from memoryos_mcp.cli.commands.demo import run_demo
 
     anyio.run(run_demo)
@@ -98,16 +98,17 @@ def demo() -> None:
 def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
     """Check whether everything works, and show what to change.
 
-    It checks Python, the settings, the memory, MCP clients, the embedding model and, with one small call, the LLM.
+    The command checks Python, the settings, the memory, MCP clients and the embedding model. It also sends one small
+    request to the LLM.
     """
-    log_to_stderr("WARNING")  # the checks are the output
+    log_to_stderr("WARNING")  # only the results of the checks are printed
     from memoryos_mcp.cli.commands.doctor import run_doctor
 
     if not anyio.run(partial(run_doctor, partial(load_settings, config_file, flags), as_json=as_json)):
         sys.exit(EXIT_FAILED)
 
 
-# Look into a memory ---------------------------------------------------------------------------------------------------
+# Inspect a memory -----------------------------------------------------------------------------------------------------
 
 
 @cli.command(
@@ -139,19 +140,19 @@ async def stats(settings: Settings, **given: Any) -> None:
 @click.option(
     "--max-results",
     type=click.IntRange(1, 100),
-    help="Maximum number of older pages. Default: retrieval_queue_capacity.",
+    help="Maximum number of older pages. Default: the setting retrieval_queue_capacity.",
 )
 @click.option("--full", "is_full", is_flag=True, help="Show the full text of each page, not only one line.")
 @click.option(
-    "--explain", "is_explained", is_flag=True, help="Show how the query was understood, and the score of each page."
+    "--explain", "is_explained", is_flag=True, help="Show how the query was interpreted, and the score of each page."
 )
 @json_option
 @takes_settings(makes_folder=False)
 async def search(settings: Settings, **given: Any) -> None:
     """Search a memory as an assistant would.
 
-    Prints the result of the tool retrieve_memory for QUERY. The memory is not changed, and no visit is counted.
-    Servers may run at the same time.
+    The command prints the result of the tool retrieve_memory for QUERY. The memory is not changed, not even its counts
+    of visits. Servers may run at the same time.
     """
     from memoryos_mcp.cli.commands.search import search_memory
 
@@ -170,8 +171,8 @@ async def search(settings: Settings, **given: Any) -> None:
 async def show(settings: Settings, **given: Any) -> None:
     """Show pages, topics, facts or traits in full, by their ids.
 
-    stats, search and the tools print ids: p_... is a page, s1 a topic, c1 a chain, k1 a fact, trait:NAME a trait.
-    The memory is not changed.
+    stats, search and the tools print ids. Examples: p_... is a page, s1 a topic, c1 a chain, k1 a fact, and trait:NAME
+    a trait. The memory is not changed.
     """
     from memoryos_mcp.cli.commands.show import show_memories
 
@@ -184,7 +185,10 @@ async def show(settings: Settings, **given: Any) -> None:
 @cli.command("export", examples=[("memoryos-mcp export memory.jsonl.gz", "compressed, because the name ends in .gz")])
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print the numbers of exported items as one JSON object; needs FILE."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the numbers of exported items as one JSON object. This requires FILE.",
 )
 @takes_settings()
 async def export_(settings: Settings, **given: Any) -> None:
@@ -201,7 +205,7 @@ async def export_(settings: Settings, **given: Any) -> None:
     "import",
     examples=[
         ("memoryos-mcp import memory.jsonl --dry-run", "show what would be imported"),
-        ("memoryos-mcp import conversations.json --format chatgpt", "name the format if it is not recognised"),
+        ("memoryos-mcp import conversations.json --format chatgpt", "choose the format if it is not recognised"),
     ],
 )
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
@@ -209,13 +213,13 @@ async def export_(settings: Settings, **given: Any) -> None:
     "--format",
     "name",
     metavar="NAME",
-    help="Format of FILE, like chatgpt or mem0. Default: recognised from its content.",
+    help="Format of FILE, such as chatgpt or mem0. By default, it is recognised from the content.",
 )
-@click.option("--dry-run", "is_dry_run", is_flag=True, help="Show what would be imported; change nothing.")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option
 @takes_settings()
 async def import_(settings: Settings, **given: Any) -> None:
-    """Import an export, or the data of another system.
+    """Import an export, or the data of another program.
 
     Items that are already in the memory are skipped.
     """
@@ -226,11 +230,14 @@ async def import_(settings: Settings, **given: Any) -> None:
 
 @cli.command(examples=[("memoryos-mcp backup backups --all-users", "one file per user, in the folder backups")])
 @click.argument("target", metavar="FILE_OR_FOLDER", type=click.Path(path_type=Path))
-@click.option("--all-users", "is_of_all", is_flag=True, help="Copy the memories of all users into a folder.")
+@click.option("--all-users", "is_of_all", is_flag=True, help="Back up the memories of all users to a folder.")
 @json_option
 @takes_settings()
 def backup(settings: Settings, **given: Any) -> None:
-    """Back up a memory to a new file; servers may run."""
+    """Back up a memory to a new file.
+
+    Servers may run at the same time.
+    """
     from memoryos_mcp.cli.commands import backups
 
     backups.back_up(settings, **given)
@@ -244,7 +251,10 @@ def backup(settings: Settings, **given: Any) -> None:
 @json_option
 @takes_settings()
 def restore(settings: Settings, **given: Any) -> None:
-    """Replace a memory with a backup; the old memory is kept."""
+    """Replace a memory with a backup.
+
+    The command makes a backup copy of the previous memory.
+    """
     from memoryos_mcp.cli.commands import backups
 
     backups.restore(settings, **given)
@@ -257,7 +267,7 @@ def restore(settings: Settings, **given: Any) -> None:
             'memoryos-mcp forget --query "the trip to Lisbon"',
             "show the pages about it, then ask whether to forget them",
         ),
-        ("memoryos-mcp forget --id k12 --yes", "forget one fact without a question"),
+        ("memoryos-mcp forget --id k12 --yes", "forget one fact without confirmation"),
     ],
 )
 @click.option(
@@ -265,9 +275,9 @@ def restore(settings: Settings, **given: Any) -> None:
     "ids",
     multiple=True,
     metavar="ID",
-    help="Id of a page, topic, chain, fact or trait, like k1; may be repeated.",
+    help="Select a page, topic, chain, fact or trait by its id, such as k1. May be repeated.",
 )
-@click.option("--query", default="", metavar="TEXT", help="Select the pages about this text.")
+@click.option("--query", default="", metavar="TEXT", help="Select pages whose content matches this text.")
 @click.option(
     "--max-results",
     type=click.IntRange(1, 100),
@@ -275,17 +285,22 @@ def restore(settings: Settings, **given: Any) -> None:
     show_default=True,
     help="Maximum number of pages that --query selects.",
 )
-@click.option("--after", metavar="TIME", help="Select pages said at this time or later, ISO 8601.")
-@click.option("--before", metavar="TIME", help="Select pages said before this time, ISO 8601.")
+@click.option("--after", metavar="TIME", help="Select pages from this time (ISO 8601) or later.")
+@click.option("--before", metavar="TIME", help="Select pages from before this time (ISO 8601).")
 @click.option("--everything", is_flag=True, help="Select the whole memory.")
-@click.option("--receipts", "only_receipts", is_flag=True, help="Only show the receipts of earlier forgetting.")
-@click.option("--yes", "is_sure", is_flag=True, help="Forget without asking.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; without --yes, only a dry run.")
+@click.option(
+    "--receipts", "only_receipts", is_flag=True, help="Only show the receipts for what was forgotten earlier."
+)
+@click.option("--yes", "is_sure", is_flag=True, help="Forget without confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object. Without --yes, nothing is forgotten.")
 @takes_settings()
 async def forget_command(
     settings: Settings, only_receipts: bool, is_sure: bool, as_json: bool, **selected: Any
 ) -> None:
-    """Forget parts of a memory permanently; asks first."""
+    """Forget parts of a memory permanently.
+
+    The command shows the parts and asks for confirmation.
+    """
     from memoryos_mcp.cli.commands.forget import forget, show_receipts
     from memoryos_mcp.consolidation.forgetting import Selection
 
@@ -297,14 +312,17 @@ async def forget_command(
 
 
 def _check_one_way(selected: Mapping[str, Any]) -> None:
-    """Raise `click.UsageError`, which names options, for selections that the library refuses."""
+    """Raise `click.UsageError` unless the options select in exactly one way.
+
+    The library has the same check, but its messages do not contain the options' names.
+    """
     has_pages = any(selected[name] for name in ("query", "after", "before"))
     ways = sum(map(bool, (selected["ids"], has_pages, selected["everything"])))
     if ways == 0:
-        msg = "Select what to forget: give --id, --query, --after, --before or --everything."
+        msg = "Nothing is selected. Use --id, --query, --after, --before or --everything."
         raise click.UsageError(msg)
     if ways > 1:
-        msg = "Give --id alone, --everything alone, or any of --query, --after and --before."
+        msg = "These options cannot be combined. Use --id, --everything, or any of --query, --after and --before."
         raise click.UsageError(msg)
 
 
@@ -317,18 +335,19 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
     ],
 )
 @click.argument("id", metavar="ID")
-@click.option("--text", metavar="TEXT", help="New text of a fact, one sentence.")
+@click.option("--text", metavar="TEXT", help="New text of a fact, as one sentence.")
 @click.option("--level", type=Choice(["Low", "Medium", "High"], case_sensitive=False), help="New level of a trait.")
-@click.option("--reason", metavar="TEXT", help="New reason of a trait, one sentence.")
-@click.option("--wrong", is_flag=True, help="The fact or trait is wrong and has no replacement.")
+@click.option("--reason", metavar="TEXT", help="New reason of a trait, as one sentence.")
+@click.option("--wrong", is_flag=True, help="Mark the fact or trait as wrong, without a replacement.")
 @click.option("--restore", is_flag=True, help="Undo the last correction of ID.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @json_option
 @takes_settings()
 async def correct_command(settings: Settings, as_json: bool, **given: Any) -> None:
-    """Correct a fact or trait; corrections can be undone.
+    """Correct a fact or trait.
 
-    ID is like k1 or trait:NAME. Prints the previous and the new text.
+    A correction can be undone. ID is the id of a fact, such as k1, or trait:NAME. The command prints the previous and
+    the new text.
     """
     from memoryos_mcp.cli.commands.correct import correct
 
@@ -350,13 +369,15 @@ async def warmup(settings: Settings, **given: Any) -> None:
 
 
 @cli.command(examples=[("memoryos-mcp reembed --status", "only show the progress")])
-@click.option("--status", "is_status", is_flag=True, help="Only show the progress; load no model and change nothing.")
+@click.option(
+    "--status", "is_status", is_flag=True, help="Only show the progress. No model is loaded and nothing is changed."
+)
 @json_option
 @takes_settings()
 async def reembed(settings: Settings, is_status: bool, **given: Any) -> None:
     """Embed all pages with the configured model.
 
-    A running server does this in the background; the command does it now.
+    A running server does this in the background. This command does it now.
     """
     from memoryos_mcp.cli.commands import reembedding
 
@@ -364,11 +385,13 @@ async def reembed(settings: Settings, is_status: bool, **given: Any) -> None:
 
 
 @cli.command(examples=[("memoryos-mcp reconsolidate --dry-run", "only estimate the work")])
-@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only estimate the work; call no LLM and change nothing.")
+@click.option(
+    "--dry-run", "is_dry_run", is_flag=True, help="Only estimate the work. No LLM is called and nothing is changed."
+)
 @json_option
 @takes_settings()
 async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> None:
-    """Redo with the LLM what was done without it."""
+    """Let the LLM redo the work that was done without it."""
     from memoryos_mcp.cli.commands import reconsolidation
 
     await (reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate)(settings, **given)
@@ -376,11 +399,15 @@ async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> N
 
 @cli.command("llm-log", examples=[("memoryos-mcp llm-log --show 3", "show the third call in full")])
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="Number of calls to list.")
-@click.option("--show", "number", type=click.IntRange(min=1), metavar="NUMBER", help="Print this call in full.")
-@click.option("--json", "as_json", is_flag=True, help="Print the lines of the log unchanged, one JSON object each.")
+@click.option(
+    "--show", "number", type=click.IntRange(min=1), metavar="NUMBER", help="Print the call with this number in full."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the lines of the log unchanged. Each line is one JSON object."
+)
 @takes_settings()
 def llm_log(settings: Settings, **given: Any) -> None:
-    """Show requests to the LLM and its replies."""
+    """Show the requests to the LLM and its replies."""
     from memoryos_mcp.cli.commands.llm_log import show_llm_log
 
     show_llm_log(settings, **given)
@@ -400,7 +427,7 @@ cli.add_command(token)
 @click.option("--force", "is_forced", is_flag=True, help="Replace an existing file.")
 @json_option
 def bundle_command(target: Path, is_forced: bool, as_json: bool) -> None:
-    """Write the server as a bundle (.mcpb) for desktop clients."""
+    """Pack the server into a bundle (.mcpb) for desktop clients."""
     from memoryos_mcp.cli.commands.bundle import write_bundle
 
     write_bundle(target, is_forced=is_forced, as_json=as_json)
@@ -417,7 +444,7 @@ def bundle_command(target: Path, is_forced: bool, as_json: bool) -> None:
 def completion(shell: str | None) -> None:
     """Print the completion script for bash, zsh or fish.
 
-    Without SHELL, it is the script for your shell. On a terminal, the command also shows where to put the script.
+    Without SHELL, the command prints the script for your shell. On a terminal, it also shows where to put the script.
     """
     from memoryos_mcp.cli.commands.completing import print_script
 
@@ -430,5 +457,8 @@ def main() -> None:
 
 
 def serve_by_default() -> None:
-    """Run the command line with ``serve`` as the default command, because `uvx` and clients pass no arguments."""
+    """Run the command line, with ``serve`` as the default command.
+
+    The default is needed because `uvx` and clients pass no arguments.
+    """
     run(cli, sys.argv[1:] or ["serve"])

@@ -1,6 +1,7 @@
-"""Output on a terminal or into a pipe.
+"""Output to a terminal or a pipe.
 
-Rich decides about colour: none in a pipe, with NO_COLOR or if TERM is dumb; with FORCE_COLOR also in a pipe.
+Rich decides whether to use colour. It uses none in a pipe, if NO_COLOR is set, or if TERM is dumb. If FORCE_COLOR is
+set, it uses colour in a pipe too.
 """
 
 import errno
@@ -20,7 +21,7 @@ from rich.text import Text
 
 from memoryos_mcp.cli.command_line import PROGRAM
 
-# Stored text is shown in the same form to people and to models; it cannot control the terminal.
+# Stored text is shown to people in the same form as to models. It cannot control the terminal.
 from memoryos_mcp.text.quoting import one_line as one_line
 from memoryos_mcp.text.quoting import plain as plain
 
@@ -30,12 +31,12 @@ PIPED_COLUMNS = 120
 
 class _StdoutConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """Raise `BrokenPipeError`, which the command line handles; Rich would exit."""
+        """Raise `BrokenPipeError`, which the command line handles. The method of the base class would exit."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def prepare_stdout() -> None:
-    """Make stdout replace characters that its encoding lacks, instead of raising an error."""
+    """Make stdout replace characters that it cannot encode, instead of raising an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
@@ -48,14 +49,14 @@ def make_console() -> Console:
 
 
 def note(text: str) -> None:
-    """Print a line to stderr, after the program's name."""
+    """Print a line to stderr. It begins with the program's name."""
     click.echo(f"{PROGRAM}: {text}", err=True)
 
 
 def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
-    """Print a result as one JSON object, or its parts for people.
+    """Print a result as JSON, or print the parts of a report for people.
 
-    Strings are printed unchanged; other parts are fitted to the width, in a pipe without trailing blanks.
+    Strings are printed unchanged. Other parts are wrapped to fit the width. In a pipe, lines have no trailing blanks.
     """
     prepare_stdout()
     if as_json:
@@ -75,12 +76,12 @@ def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bo
 
 
 def heading(title: str, remark: str = "") -> Text:
-    """Return the title of a section, with a dim note beside it."""
+    """Return the title of a section, followed by a dim remark."""
     return Text.assemble((f"\n{title}", "bold"), (f"  {remark}" if remark else "", "dim"))
 
 
 def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 2) -> Padding:
-    """Return an indented table with one column for each style; the last column takes the remaining width."""
+    """Return an indented table with one column for each style. The last column takes the remaining width."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for style in styles[:-1]:
         grid.add_column(style=style, no_wrap=True)
@@ -93,7 +94,7 @@ def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 
 def section(
     title: str, remark: str, rows: Iterable[Sequence[RenderableType]], *styles: str
 ) -> Iterator[RenderableType]:
-    """Yield a heading and a table; nothing if there are no rows."""
+    """Yield a heading and a table. Yield nothing if there are no rows."""
     if filled := list(rows):
         yield heading(title, remark)
         yield table(filled, *styles)

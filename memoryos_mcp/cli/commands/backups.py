@@ -17,10 +17,13 @@ from memoryos_mcp.text.user_ids import user_folder_name
 
 
 def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool) -> None:
-    """Copy the memory of the configured user or of all users, and print the copies.
+    """Back up the memory of the configured user, or of all users, and print a summary of each backup.
 
-    The target is a new file, or a folder, where files are named by user and time. For all users it must be a folder.
-    If a memory is missing or damaged, or cannot be copied, the others are copied before `StorageError` is raised.
+    ``target`` is a new file or a folder. In a folder, each backup is named after the user and the time. With
+    ``is_of_all``, ``target`` must be a folder, and a missing folder is created.
+
+    If a memory is missing or damaged, or cannot be copied, the other memories are copied before `StorageError` is
+    raised.
     """
     copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:
@@ -37,12 +40,12 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
                     continue
                 if copy is None:
                     whose = name if is_of_all else settings.user_id
-                    problems.append(f"there is no memory of {whose} in {settings.data_storage_path}")
+                    problems.append(f"there is no memory for user {whose} in {settings.data_storage_path}")
                     continue
                 copies.append(copy)
                 if copy.damaged:
                     problems.append(
-                        f"memory of {copy.user_id}: {damage_message(copy.damaged)}, also in the copy; {DAMAGE_FIX}"
+                        f"memory of {copy.user_id}: {damage_message(copy.damaged)}, and so is the backup; {DAMAGE_FIX}"
                     )
     copied = [{"file": copy.place, **_described(copy)} for copy in copies]
     lines = [f"{copy.place}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, verified" for copy in copies]
@@ -52,19 +55,24 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
 
 
 def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
-    """Return whether the target is a folder, which is created if it is missing."""
+    """Return whether the target is a folder. With ``is_of_all``, create the folder if it is missing."""
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
-        raise ArgumentError(argument=str(target), problem="already exists; name a new file or a folder")
+        raise ArgumentError(argument=str(target), problem="already exists; choose a new file or a folder")
     if is_folder:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not target.parent.is_dir():
-        raise ArgumentError(argument=str(target), problem="the folder does not exist; create it or name another file")
+        raise ArgumentError(
+            argument=str(target), problem="its folder does not exist; create the folder or choose another file"
+        )
     return is_folder
 
 
 def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool) -> None:
-    """Replace the configured user's memory with a backup; without confirmation, only print what would change."""
+    """Replace the configured user's memory with a backup, and print a summary.
+
+    Without ``is_confirmed``, nothing is changed, and the summary says what would change.
+    """
     with closing(make_stores(settings, utc_now)) as stores:
         backups = _backups(stores)
         plan = backups.plan_restore(settings.user_id, copy)
@@ -83,20 +91,22 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
         f"{verb}: {_in_words(plan.replaced) if plan.kept else 'nothing'}",
     ]
     if not is_confirmed:
-        lines.append("Nothing was changed. Stop the servers of this memory, and run the command again with --yes.")
+        lines.append(
+            "Nothing was changed. Stop the servers that use this memory, and run the command again with --yes."
+        )
     elif plan.kept:
         lines.append(
-            f"The previous memory is kept as {plan.kept}. Delete it when you no longer need it; it is "
-            "deleted automatically only when everything is forgotten."
+            f"A backup copy of the previous memory is in {plan.kept}. Delete the copy when you no longer need it. "
+            "It is deleted automatically only when the whole memory is forgotten."
         )
     print_report(result, lines, as_json=as_json)
 
 
 def _backups(stores: Stores) -> Backups:
-    """Return the backup functions of a store; raise `StorageError` if it has none."""
+    """Return the object that makes backups. Raise `StorageError` if the storage engine does not have one."""
     if stores.backups is None:
         msg = (
-            f"memories in {stores.engine} are backed up with the tools of {stores.engine}; use those, or "
+            f"this command cannot back up memories in {stores.engine}; use the tools of {stores.engine}, or use "
             "memoryos-mcp export FILE and memoryos-mcp import FILE for one user"
         )
         raise StorageError(msg)
@@ -119,5 +129,7 @@ def _in_words(summary: MemorySummary | None) -> str:
     last = summary.last_added_at
     damaged = f"; {damage_message(summary.damaged)}" if summary.damaged else ""
     return (
-        amount(summary.pages, "page") + (f", the last of {last.astimezone():%Y-%m-%d %H:%M}" if last else "") + damaged
+        amount(summary.pages, "page")
+        + (f", the newest from {last.astimezone():%Y-%m-%d %H:%M}" if last else "")
+        + damaged
     )

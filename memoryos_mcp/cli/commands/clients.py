@@ -1,4 +1,4 @@
-"""The arguments of the commands ``memoryos-mcp install`` and ``uninstall``."""
+"""The commands ``memoryos-mcp install`` and ``memoryos-mcp uninstall``, with their options."""
 
 import sys
 from collections.abc import Callable
@@ -11,25 +11,28 @@ from memoryos_mcp.cli.installer.catalogue import CLIENTS
 
 
 def client_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that install and uninstall share to a command."""
+    """Add the options that install and uninstall have in common to a command."""
     for option in (
         json_option,
         click.option(
-            "--force", "is_forced", is_flag=True, help="Also change an entry of another program with this name."
+            "--force",
+            "is_forced",
+            is_flag=True,
+            help="Also change an entry that another program has added with this name.",
         ),
-        click.option("--name", default="memoryos", show_default=True, help="Name of the entry in the client's file."),
+        click.option("--name", default="memoryos", show_default=True, help="Name of the server in the client's file."),
         click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would change."),
         click.option(
             "--scope",
             type=Choice(["user", "project"]),
-            help="Change your own file (default), or the file of this folder.",
+            help="Change the file for your account (user, the default), or the file for this folder (project).",
         ),
         click.option(
             "--client",
             "clients",
             multiple=True,
             type=Choice([*CLIENTS, "all"]),
-            help="Client to change; may be repeated.",
+            help="Client whose file is changed. May be repeated.",
         ),
     ):
         command = option(command)
@@ -37,15 +40,15 @@ def client_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class ClientCommand(Command):
-    """A command that suggests ``--client`` if the user names a client without the option."""
+    """A command that suggests ``--client`` if the name of a client is used without this option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line."""
+        """Parse the arguments. An error about a client's name suggests ``--client``."""
         named = [word for word in args if word in (*CLIENTS, "all")]
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            # Subclasses are errors about an option, with suggestions of their own.
+            # Subclasses are errors about an option, and have their own suggestions.
             if type(error) is not click.UsageError or not named:
                 raise
             msg = f"{error.message}. Did you mean '--client {named[0]}'?"
@@ -61,17 +64,26 @@ class ClientCommand(Command):
     ],
 )
 @client_options
-@click.option("--http", "url", metavar="URL", help="Address of a running server. Default: the client starts a server.")
-@click.option("--token", metavar="TOKEN", help="Token for the server at URL; - reads it from stdin or prompts for it.")
+@click.option(
+    "--http",
+    "url",
+    metavar="URL",
+    help="Address of a running server. Without this option, the client starts the server.",
+)
+@click.option(
+    "--token", metavar="TOKEN", help="Token for the server at URL. With -, the token is read from a prompt or stdin."
+)
 @click.option("--token-variable", metavar="NAME", help="Environment variable from which the client reads the token.")
-@click.option("--link", "is_link", is_flag=True, help="Print a link that adds the server when opened; change no file.")
+@click.option(
+    "--link", "is_link", is_flag=True, help="Print a link that adds the server when it is opened. No file is changed."
+)
 @config_option
 @setting_option("user_id")
 @setting_option("data_storage_path")
 def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: bool, **given: Any) -> None:
     """Add the server to an MCP client.
 
-    Prints the changes in the client's file. Without --client, lists the clients on this machine.
+    The command prints the changes to the client's file. Without --client, it lists the clients on this machine.
     """
     from memoryos_mcp.cli.commands import installing
     from memoryos_mcp.cli.commands.installing.outcomes import Request
@@ -97,7 +109,7 @@ def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: b
 def uninstall(clients: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Remove the server from an MCP client.
 
-    The rest of the client's file is not changed. Without --client, lists the clients on this machine.
+    The rest of the client's file is not changed. Without --client, the command lists the clients on this machine.
     """
     from memoryos_mcp.cli.commands import installing
     from memoryos_mcp.cli.commands.installing.outcomes import Request

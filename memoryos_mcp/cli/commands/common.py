@@ -1,4 +1,4 @@
-"""Helpers of several commands: opening a memory, showing progress, and trying an embedding model."""
+"""Functions that several commands share: opening a memory, showing progress, and trying an embedding model."""
 
 import asyncio
 import sys
@@ -34,7 +34,7 @@ POLL_S = 0.25
 LINE_EVERY_S = 10.0
 # Number of successive failures after which a command gives up.
 FAILURES_IN_A_ROW = 3
-# More pages than any memory has, so that no page leaves short-term memory.
+# More pages than any memory contains, so that no page leaves short-term memory.
 _ALL_PAGES = 1_000_000_000
 
 ResultT = TypeVar("ResultT")
@@ -43,7 +43,7 @@ Show = Callable[[str, int, int], None]
 
 
 async def footprint(settings: Settings) -> "Footprint | None":
-    """Return where the configured user's memory is stored, and its size; None if there is none."""
+    """Return the location and the size of the configured user's memory, or None if there is no memory."""
 
     def look() -> "Footprint | None":
         stores = make_stores(settings, utc_now)
@@ -56,14 +56,14 @@ async def footprint(settings: Settings) -> "Footprint | None":
 
 
 async def has_memory(settings: Settings) -> bool:
-    """Return whether the configured user has a memory. Opening it for changes would create one."""
+    """Return whether the configured user has a memory. No memory is created."""
     return await footprint(settings) is not None
 
 
 async def has_memory_or_note(settings: Settings) -> bool:
-    """Return whether the configured user has a memory; if not, print a note to stderr."""
+    """Return whether the configured user has a memory. If not, print a note to stderr."""
     if not (is_there := await has_memory(settings)):
-        note(f"there is no memory of {one_line(settings.user_id)} in {settings.data_storage_path} yet")
+        note(f"there is no memory for user {one_line(settings.user_id)} in {settings.data_storage_path} yet")
     return is_there
 
 
@@ -71,11 +71,12 @@ async def has_memory_or_note(settings: Settings) -> bool:
 async def open_memory(
     settings: Settings, *, only_reads: bool = False, embedder: "Embedder | None" = None
 ) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
-    """Yield the configured user's memory; without one, print a note to stderr and raise `click.Abort`.
+    """Open the configured user's memory, and yield the service and the user's engine.
 
-    Background work runs unless ``only_reads``. The embedder is used instead of the configured one.
+    If there is no memory, a note is printed to stderr and `click.Abort` is raised. With ``only_reads``, the memory is
+    not changed and background work does not run. ``embedder`` replaces the configured embedder.
     """
-    from memoryos_mcp.engine.service import MemoryService  # some commands need only a store
+    from memoryos_mcp.engine.service import MemoryService  # imported late because some commands need only a store
 
     if not await has_memory_or_note(settings):
         raise click.Abort
@@ -92,7 +93,7 @@ async def tool_result(
     service: "MemoryService",
     arguments: ArgumentsT,
 ) -> ResultT:
-    """Return the result of an MCP tool for the configured user."""
+    """Call an MCP tool for the configured user, and return its result, which is of the type ``kind``."""
     result = (await tool(service, service.settings.user_id, arguments)).result
     assert isinstance(result, kind)  # noqa: S101 - for the type checker
     return result
@@ -102,9 +103,10 @@ async def tool_result(
 async def open_store(
     settings: Settings, *, short_term_capacity: int = _ALL_PAGES, only_reads: bool = False
 ) -> AsyncIterator[Store]:
-    """Yield the configured user's store, without models and background work; it is created if missing.
+    """Open the configured user's store, and yield it. No model is loaded and no background work runs.
 
-    With the default capacity no page leaves short-term memory, so only the caller changes the store.
+    A missing store is created, unless ``only_reads`` is True. With the default capacity, no page leaves short-term
+    memory, so the store changes only if the caller changes it.
     """
     options = StoreOptions(
         assistant_id=settings.assistant_id,
@@ -125,9 +127,10 @@ async def open_store(
 
 @contextmanager
 def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
-    """Yield a function that shows progress from the current step, the number of finished units and the total.
+    """Yield a function that shows progress on stderr.
 
-    On a terminal it shows a bar, otherwise it prints a line every `LINE_EVERY_S`.
+    Its arguments are the current step, the number of finished units, and the total number of units. A terminal shows a
+    progress bar. Otherwise, a line is printed every `LINE_EVERY_S` seconds.
     """
     console = Console(stderr=True, highlight=False)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -146,7 +149,11 @@ def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
 
 
 async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | None]) -> ResultT:
-    """Show the progress of an engine's background work until ``look`` returns a result for the statistics."""
+    """Show the progress of an engine's background work until it is finished, and return the result.
+
+    ``look`` receives the current statistics and a function that shows progress. It returns the result, or None if the
+    work is not finished.
+    """
     with progress_on_stderr() as show:
         while True:
             if (result := look(await engine.stats(), show)) is not None:
@@ -155,13 +162,13 @@ async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | 
 
 
 def gave_up(error: str, hint: str) -> str:
-    """Return the message of a command that gives up after `FAILURES_IN_A_ROW`."""
+    """Return the error message of a command that gives up after `FAILURES_IN_A_ROW` failures."""
     return f"the work failed {FAILURES_IN_A_ROW} times in a row: {error}; {hint}"
 
 
 @contextmanager
 def note_if_stopped(hint: str) -> Iterator[None]:
-    """Print a note with a hint to stderr if the command is stopped with Ctrl-C."""
+    """If the command is stopped with Ctrl-C, print a note with this hint to stderr."""
     try:
         yield
     except asyncio.CancelledError:
@@ -171,7 +178,7 @@ def note_if_stopped(hint: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class TriedModel:
-    """Properties of a loaded embedding model: identity of its vectors, their length, and seconds to load it."""
+    """Properties of an embedding model: the identity and the length of its vectors, and its load time in seconds."""
 
     space: str
     dimension: int
@@ -179,8 +186,8 @@ class TriedModel:
 
 
 async def try_model(model: "EmbeddingModel", settings: Settings) -> TriedModel:
-    """Load a model, downloading it if necessary; embed a query, and close the model."""
-    from memoryos_mcp.engine.wiring import make_embedder  # most commands load no model
+    """Load a model, embed a query, and return the model's properties. The model is downloaded if necessary."""
+    from memoryos_mcp.engine.wiring import make_embedder  # imported late because most commands load no model
 
     if sys.stderr.isatty():
         click.echo(f"loading the embedding model {model.name} ...", err=True)

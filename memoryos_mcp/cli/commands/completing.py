@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp completion``: print the script with which a shell completes the command line."""
+"""The command ``memoryos-mcp completion``: print the script that enables completion in a shell."""
 
 import os
 import sys
@@ -25,14 +25,14 @@ WHERE: Mapping[str, str] = {
 
 
 def print_script(commands: click.Command, shell: str | None) -> None:
-    """Print the completion script of a shell, and on a terminal also where to install it.
+    """Print the completion script for a shell. On a terminal, also print how to install the script.
 
-    ``shell`` is one of `SHELLS`; None means the shell in the environment variable ``SHELL``.
+    ``shell`` is one of `SHELLS`. None means the shell in the environment variable ``SHELL``.
     """
     chosen = shell or PurePath(os.environ.get("SHELL", "")).name
     completes = get_completion_class(chosen) if chosen in SHELLS else None
     if completes is None:
-        msg = f"The shell is not known; name it: {', '.join(SHELLS)}."
+        msg = f"Your shell is unknown or not supported. Choose one of {', '.join(SHELLS)}."
         raise click.UsageError(msg)
     click.echo(completes(commands, {}, PROGRAM, VARIABLE).source(), nl=False)
     if sys.stdout is not None and sys.stdout.isatty():

@@ -20,7 +20,7 @@ _DONE = {
 async def correct(settings: Settings, given: Mapping[str, object], *, as_json: bool) -> None:
     """Correct or restore a fact or trait, and print the change.
 
-    ``given`` are arguments of the tool ``correct_memory``; the JSON output is the tool's result.
+    ``given`` contains the arguments of the tool ``correct_memory``. The JSON output is the result of this tool.
     """
     arguments = check(CorrectMemoryArguments, dict(given))
     async with open_memory(settings) as (service, _):

@@ -68,9 +68,10 @@ COLOURS: Mapping[Look, str] = {
 
 
 async def run_demo(server_command: Sequence[str] | None = None) -> None:
-    """Run the demo, with output to stdout; takes about ten seconds.
+    """Run the demo, and print its output to stdout. It takes about ten seconds.
 
-    ``server_command`` starts the server, without the option for its folder; None means this package's server.
+    ``server_command`` is the command line that starts the server, without the option for its data folder. None means
+    the server of this package.
     """
     console = make_console()
     console.width = min(console.width, WIDTH_COLUMNS)
@@ -92,7 +93,7 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
 
 
 class _Demo:
-    """The steps of the demo. The server writes its stderr to ``log``."""
+    """The steps of the demo. The server's stderr is written to ``log``."""
 
     def __init__(self, console: Console, server_command: Sequence[str], data_folder: Path, log: TextIO) -> None:
         self._console = console
@@ -123,7 +124,7 @@ class _Demo:
 
     @asynccontextmanager
     async def _server(self) -> AsyncIterator[tuple[Client, float]]:
-        """Start a server; yield a client of it, and the seconds from the process's start to its first reply."""
+        """Start a server. Yield a client for it, and the seconds from the start of the process to the first reply."""
         arguments = [*self._server_command[1:], "--data-storage-path", str(self._data_folder)]
         parameters = StdioServerParameters(command=self._server_command[0], args=arguments)
         started = time.perf_counter()
@@ -132,7 +133,7 @@ class _Demo:
             yield client, time.perf_counter() - started
 
     async def _converse(self, client: Client) -> None:
-        """Add the conversation page by page, and show the user's texts."""
+        """Add the conversation to the memory page by page, and print what the user said."""
         added = Table.grid(padding=(0, 2, 0, 0), expand=True)
         added.add_column(style="dim", width=len("2000-01-01"), no_wrap=True)
         added.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
@@ -147,11 +148,12 @@ class _Demo:
         self._console.print(Padding(added, (1, 0, 1, 2)))
         self._note(
             f"{len(took_ms)} pages were added; each was on disk before the call returned. A call took "
-            f"{statistics.median(took_ms):.1f} ms (median); the first one, which opens the store, {took_ms[0]:.0f} ms."
+            f"{statistics.median(took_ms):.1f} ms (median). The first call, which opens the store, took "
+            f"{took_ms[0]:.0f} ms."
         )
 
     async def _settle(self, client: Client) -> GetMemoryStatsResult:
-        """Wait until all pages are embedded and no consolidation is due; return the statistics."""
+        """Wait until all pages are embedded and no consolidation is due, and return the statistics."""
         batch_pages = (await _config(client))["consolidation_batch_pages"] or BATCH_PAGES
 
         def is_settled(stats: GetMemoryStatsResult) -> bool:
@@ -168,14 +170,14 @@ class _Demo:
         started = time.perf_counter()
         stats = await self._wait(client, "loading the embedding model", lambda stats: stats.search_mode == "hybrid")
         self._note(
-            f"All {stats.total_pages} pages are still in the memory. Keyword search works from the first call on, "
-            f"search by meaning after another {_ms_since(started) / 1e3:.1f} s."
+            f"All {stats.total_pages} pages are still in the memory. Keyword search worked at once. "
+            f"Search by meaning was ready {_ms_since(started) / 1e3:.1f} s later."
         )
 
     async def _wait(
         self, client: Client, what: str, is_done: Callable[[GetMemoryStatsResult], bool]
     ) -> GetMemoryStatsResult:
-        """Show a spinner until ``is_done`` is true for the statistics, and return them."""
+        """Show a spinner until ``is_done`` returns True for the statistics, and return these statistics."""
         give_up_at = time.monotonic() + SETTLE_TIMEOUT_S
         columns = (TextColumn(" "), SpinnerColumn(), TextColumn("[dim]{task.description} ..."))
         progress = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
@@ -183,7 +185,7 @@ class _Demo:
             progress.add_task(what, total=None)
             while not is_done(stats := await _stats(client)):
                 if time.monotonic() > give_up_at:
-                    msg = f"{what}: not finished after {SETTLE_TIMEOUT_S:.0f} s; {stats.model_dump_json()}"
+                    msg = f"{what}: timed out after {SETTLE_TIMEOUT_S:.0f} s; statistics: {stats.model_dump_json()}"
                     raise MemoryOSError(msg)
                 await anyio.sleep(POLL_S)
         return stats
@@ -224,15 +226,23 @@ class _Demo:
         learned = f"{amount(stats.traits, 'trait')} and {amount(stats.user_knowledge, 'fact')}"
         tiers = (
             ("short-term", Look.SHORT_TERM, f"the last {stats.short_term_pages} pages, word for word"),
-            ("backlog", None, f"{backlog} to be organised, found already" if stats.backlog_pages else ""),
+            (
+                "backlog",
+                None,
+                f"{backlog} not yet organised, but already found by search" if stats.backlog_pages else "",
+            ),
             ("mid-term", Look.MID_TERM, f"{pages} in {amount(stats.segments, 'topic')}: {topics}"),
-            ("long-term", Look.PROFILE, f"{learned}, learned from topics that reached heat {stats.heat_threshold:g}"),
+            (
+                "long-term",
+                Look.PROFILE,
+                f"{learned}, learned from topics that reached a heat of {stats.heat_threshold:g}",
+            ),
         )
         rows = [(Text(tier, style=COLOURS[look] if look else ""), text) for tier, look, text in tiers if text]
         self._console.print(Padding(table(rows, "bold", ""), (1, 0)))
 
     async def _show_heat(self, client: Client, before: GetMemoryStatsResult) -> None:
-        """Show how the questions have raised the heat of the topics."""
+        """Print the heat of each topic before and after the questions."""
         with anyio.move_on_after(VISITS_TIMEOUT_S):
             await self._wait(
                 client,
@@ -267,7 +277,7 @@ class _Demo:
 
 
 def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetime]]:
-    """Yield each exchange with its time in the evening of its day, a few minutes after the previous one."""
+    """Yield each exchange with its time. Exchanges of one day take place in the evening, a few minutes apart."""
     today = utc_now().astimezone().replace(hour=EVENING_HOUR, minute=0, second=0, microsecond=0)
     turns_of_day: Counter[int] = Counter()
     for exchange in conversation:
@@ -277,11 +287,11 @@ def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetim
 
 
 async def _call(client: Client, tool: str, model: type[ResultT], arguments: dict[str, Any]) -> ResultT:
-    """Return a tool's validated result."""
+    """Call a tool, and return its validated result."""
     result = await client.call_tool(tool, arguments)
     if result.is_error or result.structured_content is None:
         text = " ".join(part.text for part in result.content if isinstance(part, TextContent))
-        msg = f"the server refused {tool}: {text}"
+        msg = f"the tool {tool} failed: {text}"
         raise MemoryOSError(msg)
     return model.model_validate(result.structured_content)
 
@@ -297,7 +307,7 @@ async def _config(client: Client) -> Any:
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield the best results of one tier as labels and texts."""
+    """Yield the best results from one tier, each as a label and a text."""
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
             yield from _page(page, "")
@@ -323,7 +333,7 @@ def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
 
 
 def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
-    """Return the topic of a page, and the largest parts of its score."""
+    """Return a text with the topic of a page, its score, and the largest parts of the score."""
     largest = sorted((page.signals or {}).items(), key=lambda signal: -abs(signal[1]))[:SIGNALS_SHOWN]
     parts = ", ".join(f"{name} {share:+.1f}" for name, share in largest)
     score = f"score {page.score:.2f} ({parts})"
@@ -334,7 +344,11 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 
 
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
-    """Return how the best page was found: by its words, or by its meaning if it shares no word with the question."""
+    """Return a text that says whether the best page was found by its words or by its meaning.
+
+    A page that shares no word with the question was found by its meaning. The text is empty for tiers other than
+    mid-term.
+    """
     if look is not Look.MID_TERM or not result.retrieved_pages or result.understood is None:
         return ""
     best = result.retrieved_pages[0]

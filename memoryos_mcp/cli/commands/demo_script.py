@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Look(Enum):
-    """The part of a retrieval's result that answers a question."""
+    """The part of a retrieval result that answers a question."""
 
     SHORT_TERM = "short-term"
     MID_TERM = "mid-term"
@@ -16,7 +16,11 @@ class Look(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn of the conversation; ``days_ago`` is at least 1, so that the evening of that day is past."""
+    """One exchange of the conversation.
+
+    ``days_ago`` is at least 1. Exchanges take place in the evening, so an exchange on the current day could be in the
+    future.
+    """
 
     days_ago: int
     user_input: str
@@ -25,7 +29,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of the demo's second part, and the part of the result to show."""
+    """A question in the second part of the demo, and the part of the result that is printed."""
 
     text: str
     look: Look

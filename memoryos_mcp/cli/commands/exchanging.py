@@ -36,7 +36,7 @@ from memoryos_mcp.transfer.tally import Tally
 STDOUT = "-"
 _BYTES_PER_MB = 1_000_000
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
-# Extensions of other formats, whose programs could not read an export.
+# Extensions of other formats. Programs for these formats could not read an export.
 _OTHER_FORMATS = frozenset(
     {".csv", ".tsv", ".xlsx", ".xml", ".yaml", ".yml", ".md", ".txt", ".html", ".pdf", ".db", ".sqlite", ".zip"}
 )
@@ -54,7 +54,10 @@ _KINDS = {
 
 
 class SkippedItems(BaseModel, frozen=True):
-    """Items that were skipped for the same reason; ``places`` are the places of the first ones in the file."""
+    """Items that were skipped for the same reason.
+
+    ``places`` says where the first of these items are in the file.
+    """
 
     reason: str
     count: int
@@ -62,9 +65,11 @@ class SkippedItems(BaseModel, frozen=True):
 
 
 class ImportReport(BaseModel, frozen=True):
-    """The result of an import, with the numbers of items in the file and of new ones by kind.
+    """The result of an import.
 
-    A dry run counts new items only for pages. ``archived_facts`` are those beyond ``long_term_knowledge_capacity``.
+    ``found`` contains the number of items in the file by kind, and ``new`` the number of new items by kind. A dry run
+    counts new items only for pages. ``archived_facts`` is the number of facts that were archived because the memory
+    contained more facts than ``long_term_knowledge_capacity``.
     """
 
     format: str
@@ -78,13 +83,14 @@ class ImportReport(BaseModel, frozen=True):
 
 
 async def export_memory(settings: Settings, target: str, *, as_json: bool = False) -> None:
-    """Write the configured user's memory to a file or ``-`` for stdout, with progress on stderr.
+    """Export the configured user's memory to a file, and show the progress on stderr.
 
-    A file is compressed if its name ends in ``.gz``. An existing export is replaced when the new one is complete.
+    ``target`` is a path, or ``-`` for stdout. The file is compressed if its name ends in ``.gz``. An existing export is
+    replaced only when the new one is complete.
     """
     if as_json and target == STDOUT:
         raise ArgumentError(
-            argument="--json", problem="cannot be used when the memory is written to stdout; name a file"
+            argument="--json", problem="cannot be used when the memory is written to stdout; choose a file"
         )
     if not await has_memory_or_note(settings):
         raise click.Abort
@@ -107,9 +113,10 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
 
 
 async def import_memory(settings: Settings, path: Path, *, name: str | None, is_dry_run: bool, as_json: bool) -> None:
-    """Import a file or folder into the configured user's memory, with progress on stderr, and print a report.
+    """Import a file or folder into the configured user's memory, and print a report.
 
-    ``name`` is the format; None means that it is recognised from the content. A dry run only reads and counts.
+    The progress is shown on stderr. ``name`` is the name of the format. None means that the format is recognised from
+    the content. A dry run reads the file and counts its items, but changes nothing.
     """
     reader = await to_thread.run_sync(_chosen, path, name)
     size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
@@ -141,14 +148,14 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
         except (StorageError, asyncio.CancelledError):
             if taking.tally.new and not is_dry_run:
                 pages = amount(taking.tally.new["page"], "page")
-                note(f"{pages} imported before the import stopped; run the same command again to continue")
+                note(f"the import stopped after {pages}; run the same command again to continue")
             raise
     report = _report(reader, taking.tally, waiting, is_dry_run=is_dry_run)
     print_report(report, _lines(report), as_json=as_json)
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
-    """Return the importer for a file; None for an export of this program."""
+    """Return the reader for a file, or None if the file is an export of this program."""
     names = [export_format.NAME, *(reader.NAME for reader in READERS)]
     if name is not None and name not in names:
         close = nearest_name(name, names)
@@ -158,10 +165,10 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         if address := _ADDRESS.match(str(path)):  # `Path` removes one slash of ``//``
             msg = f"{address[1]}://{address[2]} is an address; download the file, then import it"
         else:
-            msg = f"{path} does not exist; name another file"
+            msg = f"{path} does not exist; choose another file"
         raise ImportFormatError(msg)
     if path.is_file() and path.stat().st_size == 0:
-        msg = f"{path} is empty; name another file"
+        msg = f"{path} is empty; choose another file"
         raise ImportFormatError(msg)
     if name is not None:
         return next((reader for reader in READERS if name == reader.NAME), None)
@@ -169,7 +176,7 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         return None
     reader = recognise(path)
     if reader is None:
-        fix = "name its format with --format, or use memoryos-mcp restore for a backup"
+        fix = "choose its format with --format, or use memoryos-mcp restore if it is a backup"
         msg = f"{path} is not in a known format ({', '.join(names)}); {fix}"
         raise ImportFormatError(msg)
     return reader
@@ -183,7 +190,7 @@ def _size(path: Path) -> int:
 
 
 def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterator[Record]:
-    """Yield records, and report the number of pages before each."""
+    """Yield the records, and report the number of pages so far."""
     pages = 0
     for record in records:
         pages += isinstance(record, PageRecord)
@@ -192,7 +199,10 @@ def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterat
 
 
 def _cancellable(report: Callable[P, None]) -> Callable[P, None]:
-    """Return a progress function that raises in its thread if the current task has been cancelled."""
+    """Return a function that reports progress, and raises `StorageError` if the current task has been cancelled.
+
+    The error ends the work of the thread that calls the function.
+    """
     task = asyncio.current_task()
 
     def checking(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -206,19 +216,26 @@ def _cancellable(report: Callable[P, None]) -> Callable[P, None]:
 
 def _check_target(path: Path, target: str) -> None:
     if path.is_dir():
-        raise ArgumentError(argument=target, problem="is a folder; name a file in it")
+        raise ArgumentError(argument=target, problem="is a folder; choose a file in this folder")
     if not path.parent.is_dir():
-        raise ArgumentError(argument=target, problem="the folder does not exist; create it or name another file")
+        raise ArgumentError(
+            argument=target, problem="its folder does not exist; create the folder or choose another file"
+        )
     if path.is_file() and path.stat().st_size and not export_format.recognises(path):
-        raise ArgumentError(argument=target, problem="exists and is not an export; name a new file")
+        raise ArgumentError(argument=target, problem="exists and is not an export; choose a new file")
     if path.suffix.lower() in _OTHER_FORMATS:
-        problem = f"an export contains lines of JSON, not {path.suffix}; use a name that ends in .jsonl or .jsonl.gz"
+        problem = (
+            f"an export is in the format JSON Lines, not {path.suffix}; use a name that ends in .jsonl or .jsonl.gz"
+        )
         raise ArgumentError(argument=target, problem=problem)
 
 
 @contextmanager
 def _target(target: str) -> Iterator[Callable[[bytes], object]]:
-    """Yield a function that writes to stdout, or to a temporary file that is renamed when it is complete."""
+    """Yield a function that writes the export to stdout or to a file.
+
+    A file is written under a temporary name, and renamed when it is complete.
+    """
     if target == STDOUT:
         with _writing(target):
             yield _writing(target)(sys.stdout.buffer.write)
@@ -244,13 +261,16 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
 
 @contextmanager
 def _writing(target: str) -> Iterator[None]:
-    """Convert errors of the system to errors about the export's target; the store would report them as its own."""
+    """Convert an `OSError` to a `StorageError` about the export's target.
+
+    Without this conversion, the store would report the error as an error in its own file.
+    """
     try:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         name = "stdout" if target == STDOUT else target
-        msg = f"{name} cannot be written: {reason}. Free space or name another file, and export again"
+        msg = f"{name} cannot be written ({reason}); free space or choose another file, and export again"
         raise StorageError(msg) from error
 
 
@@ -287,12 +307,12 @@ def _lines(report: ImportReport) -> Iterator[str]:
         kinds = ", ".join(f"{count:,} x {kind}" for kind, count in report.redacted.items())
         yield f"Secrets removed: {kinds}"
     if report.archived_facts:
-        beyond = f"{amount(report.archived_facts, 'fact')} beyond long_term_knowledge_capacity"
-        yield f"Archived: {beyond}, the ones mentioned longest ago; questions still find them."
+        facts = amount(report.archived_facts, "fact")
+        yield f"Archived: {facts}, because the memory reached long_term_knowledge_capacity. Searches still find them."
     if report.new.get("fact"):
-        yield "New facts are found by keywords now, and by meaning after a server has run for a moment."
+        yield "Search finds new facts by keywords now, and by meaning after a server has embedded them."
     if report.is_dry_run:
         yield "This was a dry run; nothing was changed."
     elif report.pages_waiting:
         pages = amount(report.pages_waiting, "page")
-        yield f"To be organised: {pages}; a running server does this in the background."
+        yield f"To be organised: {pages}; a running server organises them in the background."

@@ -14,13 +14,14 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.forgetting import DryRun, Selection
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetReceipt
 
-_COPIES = "copies of earlier memories that restores have kept"
+_COPIES = "backup copies made by restores"
 
 
 async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_json: bool) -> None:
-    """Print the selected part of the configured user's memory, ask unless ``is_sure``, and forget it.
+    """Forget the selected part of the configured user's memory, after showing it and asking for confirmation.
 
-    With ``as_json`` and without ``is_sure``, only the dry run is printed and nothing is forgotten.
+    With ``is_sure``, there is no question. With ``as_json`` and without ``is_sure``, only the dry run is printed and
+    nothing is forgotten.
     """
     async with open_memory(settings) as (_, engine):
         dry_run = await engine.plan_forgetting(selection)
@@ -36,14 +37,14 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
         copies = await engine.kept_copies()
         lines = [_summary(receipt)]
         if copies:
-            lines.append(f"The forgotten texts may still be in {_COPIES}: {', '.join(copies)}")
+            lines.append(f"The forgotten texts may still be in these {_COPIES}: {', '.join(copies)}")
         print_report({**_receipt_json(receipt), "kept_copies": copies}, lines, as_json=as_json)
         if copies and not is_sure and click.confirm("Delete these copies too?", err=True):
             await engine.remove_kept_copies()
 
 
 async def show_receipts(settings: Settings, *, as_json: bool) -> None:
-    """Print the receipts of everything that was forgotten, oldest first."""
+    """Print the receipts for everything that was forgotten, oldest first."""
     receipts: list[ForgetReceipt] = []
     if await has_memory_or_note(settings):
         async with open_memory(settings, only_reads=True) as (_, engine):
@@ -54,7 +55,7 @@ async def show_receipts(settings: Settings, *, as_json: bool) -> None:
 
 def _agrees() -> bool:
     if not sys.stdin.isatty():
-        note("nothing was forgotten, because stdin is not a terminal; give --yes to forget without a question")
+        note("nothing was forgotten, because stdin is not a terminal; use --yes to forget without confirmation")
         return False
     # With the event loop's handler, Ctrl-C would not end the prompt.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)

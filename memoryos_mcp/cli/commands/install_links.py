@@ -1,7 +1,8 @@
-"""Links for ``memoryos-mcp install --link``, which add the server to a client when they are opened.
+"""Links that add the server to a client when they are opened, for ``memoryos-mcp install --link``.
 
-Cursor: https://cursor.com/docs/mcp/install-links. VS Code: https://code.visualstudio.com/api/extension-guides/ai/mcp,
-"MCP URL handler". A link contains the same entry that install writes to the client's file.
+A link contains the same entry that install writes to the client's file. The forms of the links are from
+https://cursor.com/docs/mcp/install-links and from "MCP URL handler" in
+https://code.visualstudio.com/api/extension-guides/ai/mcp.
 """
 
 import base64
@@ -18,13 +19,13 @@ from memoryos_mcp.errors import ArgumentError
 
 
 def cursor_link(name: str, entry: Mapping[str, object]) -> str:
-    """Return a link that adds a server to Cursor under a name."""
+    """Return a link that adds a server with this name to Cursor."""
     config = base64.b64encode(_compact(entry)).decode()
     return f"cursor://anysphere.cursor-deeplink/mcp/install?name={quote(name, safe='')}&config={quote(config, safe='')}"
 
 
 def vscode_link(name: str, entry: Mapping[str, object]) -> str:
-    """Return a link that adds a server to VS Code under a name."""
+    """Return a link that adds a server with this name to VS Code."""
     return f"vscode:mcp/install?{quote(_compact({'name': name, **entry}), safe='')}"
 
 
@@ -32,17 +33,17 @@ LINKS: Mapping[str, Callable[[str, Mapping[str, object]], str]] = {"cursor": cur
 
 
 def show_links(clients: Sequence[str], name: str, server: Local | Remote, *, as_json: bool) -> None:
-    """Print the link of each client on its own line; `ALL` means every client that supports links."""
+    """Print the links for the clients, one per line. `ALL` means every client that supports links."""
     check_name(name)
     wanted = list(LINKS) if ALL in clients else list(dict.fromkeys(clients))
     for client in wanted:
         if client not in LINKS:
-            problem = f"{CLIENTS[client].title} does not support links, only {' and '.join(LINKS)} do; leave --link out"
+            problem = f"{CLIENTS[client].title} does not support links; omit --link, or choose {' or '.join(LINKS)}"
             raise ArgumentError(argument="--link", problem=problem)
     links = {client: LINKS[client](name, entry_of(CLIENTS[client], server)) for client in wanted}
     print_report({"links": links}, links.values(), as_json=as_json)
     if isinstance(server, Remote) and server.token is not None and not as_json:
-        note("the link contains the token; keep it as secret as the token")
+        note("the link contains the token, so keep the link secret")
 
 
 def _compact(value: Mapping[str, object]) -> bytes:

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp llm-log``: the requests to the LLM for a user, and its replies.
+"""The command ``memoryos-mcp llm-log``: show the LLM requests for a user, and the LLM's replies.
 
 The log may be large, so it is read line by line.
 """
@@ -24,7 +24,10 @@ from memoryos_mcp.text.user_ids import user_folder
 
 
 def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:
-    """List the last calls in the configured user's log, or print the call at a line number (from 1) in full."""
+    """List the last calls in the configured user's log, or print one call in full.
+
+    ``number`` is the line number of this call in the log, beginning with 1. None lists the last ``last`` calls.
+    """
     prepare_stdout()
     path = user_folder(settings.data_storage_path, settings.user_id) / LOG_NAME
     lines = _chosen(path, last, number)
@@ -40,7 +43,10 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
 
 
 def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]]:
-    """Return the last lines of a log, or one line, each with its number; empty if the log does not exist."""
+    """Return the last lines of a log, or only the line ``number``. Each line comes with its number.
+
+    The list is empty if the log does not exist.
+    """
     lines: list[tuple[int, bytes]] = []
     try:
         with path.open("rb") as file:
@@ -49,7 +55,7 @@ def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]
     except FileNotFoundError:
         pass
     except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror}); make it readable for this account"
+        msg = f"{path} cannot be read ({error.strerror}); make the file readable by this account"
         raise StorageError(msg) from error
     if number is not None and not lines:
         msg = f"no call has the number {number}; run llm-log without --show to see the numbers"
@@ -58,7 +64,7 @@ def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]
 
 
 def _read(raw: bytes) -> LogLine | None:
-    """Return a parsed line; None if it is damaged."""
+    """Return the parsed line, or None if it is damaged."""
     try:
         return LogLine.model_validate_json(raw)
     except ValidationError:
@@ -125,7 +131,7 @@ def _print_part(console: Console, title: str, text: str) -> None:
 
 
 def _plain(text: str) -> Text:
-    """Return a text that Rich shows literally, without markup and escape sequences."""
+    """Return a text that Rich prints literally, without interpreting markup or escape sequences."""
     return Text(plain(text))
 
 
@@ -134,7 +140,7 @@ def _time(line: LogLine, settings: Settings) -> str:
 
 
 def _tokens(line: LogLine) -> tuple[str, str]:
-    """Return the numbers of tokens of prompt and reply; empty texts if they are unknown."""
+    """Return the numbers of tokens in the prompt and in the reply. The texts are empty if the numbers are unknown."""
     usage = line.completion.usage if line.completion is not None else None
     return ("", "") if usage is None else (str(usage.prompt_tokens), str(usage.completion_tokens))
 

@@ -1,7 +1,8 @@
-"""The command ``memoryos-mcp reconsolidate``: the LLM redoes the work of the fallback.
+"""The command ``memoryos-mcp reconsolidate``: let the LLM redo the work that was done without it.
 
-The store marks the pages to redo. Each page stays in its segment until the LLM has chosen a new one. If the command
-stops early, finished work is kept, and the next process with an LLM does the rest.
+While no LLM is available, the fallback organises pages and learns from them. The command marks these pages in the
+store. Each page stays in its segment until the LLM has chosen a new segment. If the command stops early, finished work
+is kept, and the next process with an LLM continues.
 """
 
 import json
@@ -27,18 +28,18 @@ from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.values import PageQuery
 
-# Estimated tokens of a prompt in addition to its pages: for up to five segments and some facts; for traits.
+# Estimated tokens in a prompt in addition to its pages: for up to five segments and some facts, and for traits.
 ORGANISE_CONTEXT_TOKENS = 900
 LEARN_CONTEXT_TOKENS = 400
 _PAGES_AT_ONCE = 1000
 
 _LIMIT = "llm_daily_token_limit"
-_HINT = "finished work is kept, and the next server with this LLM does the rest"
-_NOTHING = "There is nothing to redo: no page was organised or learned from without the LLM."
+_HINT = "finished work is kept, and the next server with this LLM continues"
+_NOTHING = "There is nothing to redo: an LLM has processed all organised pages."
 
 
 class Ending(StrEnum):
-    """Why the command ended."""
+    """The reason why the command ended."""
 
     DONE = "done"
     FAILED = "failed"
@@ -46,7 +47,11 @@ class Ending(StrEnum):
 
 
 class Outcome(BaseModel, frozen=True):
-    """The result of the command: pages to redo, those that are left, and calls including failed ones."""
+    """The result of the command.
+
+    ``pages`` is the number of pages to redo, and ``left`` the number of pages that remain. ``calls`` includes failed
+    calls.
+    """
 
     ended: Ending = Ending.DONE
     pages: int = 0
@@ -59,7 +64,11 @@ class Outcome(BaseModel, frozen=True):
 
 
 class Forecast(BaseModel, frozen=True):
-    """An estimate of the work. There is one call for each batch; further calls learn from the organised pages."""
+    """An estimate of the work.
+
+    ``calls`` is the number of LLM calls: one for each batch of pages to organise, and further calls that learn from
+    pages.
+    """
 
     pages: int
     batches: int
@@ -71,14 +80,14 @@ def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
     """Raise `ConfigError` if no LLM is configured."""
     if settings.llm_replay_file is None and endpoint_of(settings, environment) is None:
         msg = (
-            "no LLM is configured; set llm_model, and llm_provider with its key or openai_base_url. "
-            "memoryos-mcp doctor checks whether they work"
+            "no LLM is configured; set llm_model, and set openai_base_url or llm_provider with its key. "
+            "To check the settings, run memoryos-mcp doctor"
         )
         raise ConfigError(msg)
 
 
 async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
-    """Have the LLM redo all work of the fallback for the configured user, and print the outcome to stdout."""
+    """Let the LLM redo the fallback's work for the configured user, and print the outcome to stdout."""
     check_llm(settings, os.environ)
     outcome = Outcome()
     if await common.has_memory_or_note(settings):
@@ -99,7 +108,7 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
     estimate = _estimate(await _pages_to_redo(settings) if await common.has_memory_or_note(settings) else [], settings)
     line = (
         f"{estimate.pages:,} pages would be redone in {estimate.batches:,} batches with about {estimate.calls:,} calls "
-        f"and {estimate.prompt_tokens:,} tokens of prompts. Pages that were never organised are not included. No LLM "
+        f"and {estimate.prompt_tokens:,} prompt tokens. Pages that were never organised are not included. No LLM "
         "was called, and nothing was changed."
     )
     print_report(estimate, [line if estimate.pages else _NOTHING], as_json=as_json)
@@ -109,7 +118,7 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
-    """Mark the pages to redo, and watch the engine's background work until it is finished or blocked."""
+    """Mark the pages to redo, wait until they are done or the work cannot continue, and return the outcome."""
     before = _spent(await engine.stats())
     pages = await engine.reconsolidate()
     blockage = _Blockage(settings.llm_daily_token_limit)
@@ -123,7 +132,8 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
         step = "organising pages" if left else "learning from pages"
         tokens = spent["prompt_tokens"] + spent["completion_tokens"]
         show(f"{step}, {spent['calls']:,} calls, {tokens:,} tokens", pages - left, pages)
-        # Both are required twice in a row: the statistics are not one snapshot, and a reply may not be committed yet.
+        # A state counts only if it is seen twice in a row, because the statistics are not one snapshot,
+        # and a reply may not be committed yet.
         is_done = stats.is_settled and not left
         reason = None if is_done else blockage.reason(stats)
         if (reason is not None and blocked_at == left) or (is_done and was_done):
@@ -136,26 +146,26 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
 
 
 class _Blockage:
-    """Detects that the work cannot continue; a limit of None means no limit."""
+    """Checks whether the work can continue. If ``daily_token_limit`` is None, there is no limit."""
 
     def __init__(self, daily_token_limit: int | None) -> None:
         self._limit = daily_token_limit
         self._least_left: int | None = None
-        # Failures of each loop at the time of the last progress; earlier failures do not count.
+        # The number of failures of each loop at the time of the last progress. These failures do not count.
         self._forgiven: dict[str, int] = {}
 
     def reason(self, stats: Stats) -> tuple[Ending, str] | None:
-        """Return why the work cannot continue; None if it can."""
+        """Return why the work cannot continue, or None if it can continue."""
         failed = {name: health.failed_attempts for name, health in stats.health.items()}
         if self._least_left is None or stats.counts.degraded < self._least_left:
             self._least_left = stats.counts.degraded
             self._forgiven = failed
         spent = sum(entry.prompt_tokens + entry.completion_tokens for entry in (stats.llm.today if stats.llm else ()))
-        # With a spent budget, a redo is refused or the fallback does the work. Running calls may finish first.
+        # When the budget is spent, a redo is refused or the fallback does the work. Running calls may finish first.
         if self._limit is not None and spent >= self._limit and (failed["redo"] or stats.is_settled):
             return Ending.BUDGET_SPENT, f"{spent:,} tokens were spent today and {_LIMIT} is {self._limit:,}"
         for name, health in stats.health.items():
-            # After a success a loop counts its failures from 0.
+            # After a success, a loop starts counting its failures at 0 again.
             forgiven = min(self._forgiven.get(name, 0), failed[name])
             if failed[name] - forgiven >= common.FAILURES_IN_A_ROW:
                 error = health.last_error or "unknown"
@@ -165,7 +175,7 @@ class _Blockage:
 
 
 def _spent(stats: Stats) -> dict[str, int]:
-    """Return the total usage of the LLM for all purposes."""
+    """Return the total LLM usage in calls and tokens, summed over all purposes."""
     names = ("calls", "failed_calls", "prompt_tokens", "completion_tokens")
     entries = stats.llm.total if stats.llm else ()
     return {name: sum(getattr(entry, name) for entry in entries) for name in names}
@@ -178,8 +188,8 @@ def _summary(outcome: Outcome) -> str:
         return f"There is nothing to redo. Pending pages were organised with {outcome.calls:,} calls."
     return (
         f"{outcome.pages - outcome.left:,} of {outcome.pages:,} pages were redone with {outcome.calls:,} calls "
-        f"({outcome.failed_calls:,} failed), {outcome.prompt_tokens:,} tokens of prompts and "
-        f"{outcome.completion_tokens:,} of replies."
+        f"({outcome.failed_calls:,} failed), {outcome.prompt_tokens:,} prompt tokens and "
+        f"{outcome.completion_tokens:,} reply tokens."
     )
 
 
@@ -188,7 +198,11 @@ def _summary(outcome: Outcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RedoPage:
-    """A page to redo: whether the fallback organised it or learned from it, and its tokens in a prompt."""
+    """A page to redo.
+
+    ``is_organised`` and ``is_learned`` say whether the fallback organised the page, and whether it learned from it.
+    ``tokens`` is the length of the page in a prompt.
+    """
 
     seq: int
     segment: int
@@ -218,12 +232,14 @@ async def _pages_to_redo(settings: Settings) -> list[_RedoPage]:
 
 
 def _estimate(pages: Sequence[_RedoPage], settings: Settings) -> Forecast:
-    """Return an estimate of the work to redo pages.
+    """Return an estimate of the work that is needed to redo these pages.
 
-    Pages are organised in batches of the configured size, with one call each, which also extracts facts. If the
-    fallback learned from a page of a segment, the LLM learns from all its pages. The LLM's segments are not known yet,
-    so the current ones are used. A prompt contains instructions, form, pages and context, up to
-    `llm_max_prompt_tokens`. Repeated calls after an invalid reply are not included.
+    The LLM organises pages in batches of the configured size. Each batch needs one call, which also extracts facts. For
+    learning, the pages are grouped by segment. If the fallback learned from any page of a group, the LLM learns from
+    the whole group. The segments that the LLM will choose are not known yet, so the current segments are used.
+
+    A prompt contains instructions, the form of the reply, pages and context. It has at most `llm_max_prompt_tokens`.
+    Repeated calls after invalid replies are not included.
     """
     size, limit = settings.batch_pages(has_llm=True), settings.llm_max_prompt_tokens
     organised = [page.tokens for page in pages if page.is_organised]
@@ -252,6 +268,6 @@ def _estimate(pages: Sequence[_RedoPage], settings: Settings) -> Forecast:
 
 
 def _tokens(request: ChatRequest) -> int:
-    """Return the estimated number of tokens of a request."""
+    """Return the estimated number of tokens in a request."""
     form = json.dumps(dict(request.form.schema), separators=(",", ":")) if request.form else ""
     return estimate_tokens(form) + sum(estimate_tokens(message.content) for message in request.messages)

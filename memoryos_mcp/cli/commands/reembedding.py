@@ -1,6 +1,6 @@
-"""The commands ``memoryos-mcp reembed`` and ``memoryos-mcp warmup``: re-embed all pages, and load the embedding model.
+"""The commands ``memoryos-mcp reembed`` and ``memoryos-mcp warmup``: embed all pages, and load the embedding model.
 
-A running server re-embeds in the background; ``reembed`` does it now, or shows the progress.
+A running server embeds pages in the background. ``reembed`` does this work immediately, or only shows the progress.
 """
 
 from collections.abc import Iterator
@@ -18,19 +18,19 @@ _HINT = "finished work is kept, and the next server continues"
 
 
 async def show_status(settings: Settings, *, as_json: bool) -> None:
-    """Print the progress of embedding for the configured user. No model is loaded and nothing is changed."""
+    """Print the embedding progress for the configured user. No model is loaded and nothing is changed."""
     await common.has_memory_or_note(settings)
     await _print_status(settings, as_json=as_json)
 
 
 async def reembed(settings: Settings, *, as_json: bool) -> None:
-    """Embed all pages of the configured user with the configured model, with progress on stderr."""
+    """Embed all pages of the configured user with the configured model, and show the progress on stderr."""
     model = _model(settings, "embed with")
     if await common.has_memory_or_note(settings):
         embedder = make_embedder(model, settings)
         try:
             with common.note_if_stopped(_HINT):
-                await embedder.load()  # an invalid model is an error at once, without retries
+                await embedder.load()  # fails at once if the model is not valid; the engine would try again
                 async with common.open_memory(settings, embedder=embedder) as (_, engine):
                     await common.watch(engine, _is_finished)
         finally:
@@ -50,7 +50,7 @@ async def warm_up(settings: Settings, *, as_json: bool) -> None:
 def _model(settings: Settings, purpose: str) -> EmbeddingModel:
     model = configured_model(settings)
     if model is None:
-        msg = f"embedding_model_name: is none, so there is no model to {purpose}; set it to a model"
+        msg = f"embedding_model_name: the value is none, so there is no model to {purpose}; choose a model"
         raise ConfigError(msg)
     return model
 
@@ -68,11 +68,11 @@ def _lines(status: EmbeddingStatus) -> Iterator[str]:
     if configured is None:
         yield "No embedding model is configured: search uses only keywords."
     elif configured.pages_left:
-        yield "A running server embeds the rest in the background; memoryos-mcp reembed does it now."
+        yield "A running server embeds the other pages in the background. To embed them now, run memoryos-mcp reembed."
 
 
 def _is_finished(stats: Stats, show: common.Show) -> bool | None:
-    """Return True when all pages have vectors of the model, else None; raise `ModelError` after repeated failures."""
+    """Return True if all pages have vectors of the model, else None. Raise `ModelError` after repeated failures."""
     health = stats.health["embedding"]
     if health.failed_attempts >= common.FAILURES_IN_A_ROW:
         raise ModelError(common.gave_up(str(health.last_error), _HINT))

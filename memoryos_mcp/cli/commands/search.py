@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp search``: search a memory as an assistant does."""
+"""The command ``memoryos-mcp search``: search a memory as an assistant would."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ from memoryos_mcp.text.stemming import folded
 # Seconds to wait for the embedding model; after that, search uses only keywords.
 LOAD_TIMEOUT_S = 15.0
 FOUND_STYLE = "bold yellow"
-# Share of a line's visible characters before the first match.
+# Share of a snippet's visible characters that come before the first match.
 LEAD_SHARE = 0.25
 SMALLEST_SNIPPET_CHARS = 24
 
@@ -49,14 +49,14 @@ _WORDS = re.compile(r"\w+")
 async def search_memory(
     settings: Settings, query: str, *, max_results: int | None, is_full: bool, is_explained: bool, as_json: bool
 ) -> None:
-    """Print the pages, facts and traits that a query finds in the configured user's memory, which is not changed.
+    """Print the pages, facts and traits in the configured user's memory that match a query.
 
-    The JSON output is the result of the tool ``retrieve_memory``.
+    The memory is not changed. The JSON output is the result of the tool ``retrieve_memory``.
     """
     given = {"query": query, "max_results": max_results, "explain": is_explained}
     arguments = check(RetrieveMemoryArguments, {name: value for name, value in given.items() if value is not None})
     if not query.strip():
-        raise ArgumentError(argument="query", problem="is empty; give a question or a few words")
+        raise ArgumentError(argument="query", problem="is empty; enter a question or a few words")
     async with open_memory(settings, only_reads=True) as (service, engine):
         problem = await _load(engine, settings)
         result = await tool_result(RetrieveMemoryResult, retrieve_memory, service, arguments)
@@ -76,7 +76,7 @@ class _TooSlowError(TimeoutError):
 
 
 async def _load(engine: MemoryEngine, settings: Settings) -> Exception | None:
-    """Load the embedding model without downloading it; return the error if that fails or takes too long."""
+    """Load the embedding model without downloading it. Return the error if it fails or takes too long, else None."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if settings.wants_no_embedder:
         return None
@@ -108,13 +108,13 @@ def _parts(result: RetrieveMemoryResult, *, is_full: bool) -> Iterator[Renderabl
     if not (result.retrieved_pages or facts or result.retrieved_assistant_knowledge):
         yield Text("No older page and no fact was found.")
     if result.short_term_memory:
-        yield heading("Most recent pages", "the last two, and others about the question")
+        yield heading("Most recent pages", "the last two, and others related to the query")
         for recent in reversed(result.short_term_memory):
             yield from _page(recent, found, is_full=is_full)
     yield from _facts(WISHES, "newest first", wishes, found)
     if result.user_profile != "None":
         traits = ((highlighted(one_line(trait), found),) for trait in result.user_profile.split("\n"))
-        yield from section(TRAITS, "about the question", traits, "")
+        yield from section(TRAITS, "related to the query", traits, "")
     if result.left_out is not None:
         left_out = LeftOut(**result.left_out.model_dump())
         yield Text(
@@ -173,7 +173,7 @@ def _facts(title: str, order: str, facts: Sequence[KnowledgeEntry], found: froze
 
 
 def highlighted(text: str, found: frozenset[str]) -> Text:
-    """Return a text in which words that contain a root of the query are highlighted."""
+    """Return the text with matches highlighted. ``found`` contains the roots of the words in the query."""
     shown = Text(text)
     for start, end in _places(text, found):
         shown.stylize(FOUND_STYLE, start, end)
@@ -181,7 +181,10 @@ def highlighted(text: str, found: frozenset[str]) -> Text:
 
 
 def snippet(line: str, found: frozenset[str], room: int) -> Text:
-    """Return a line; if its first ``room`` characters contain no match, it begins shortly before the first one."""
+    """Return the line with matches highlighted. If the first match would not be visible, cut off the beginning.
+
+    ``room`` is the number of visible characters. A line without its beginning starts shortly before the first match.
+    """
     first = next((start for start, end in _places(line, found) if end > room), None)
     if first is None or any(end <= room for _, end in _places(line, found)):
         return highlighted(line, found)
@@ -190,7 +193,10 @@ def snippet(line: str, found: frozenset[str], room: int) -> Text:
 
 
 def _places(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each word that contains a root; in scripts without spaces, of the root itself."""
+    """Yield the start and end of each match.
+
+    A match is a word that contains a root. In scripts without spaces, it is only the root itself.
+    """
     for match in _WORDS.finditer(text):
         word = match[0]
         plain_word = folded(word)

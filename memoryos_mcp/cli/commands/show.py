@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp show``: print memories by their ids, with evidence and history."""
+"""The command ``memoryos-mcp show``: print memories, chosen by their ids, with evidence and history."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ from memoryos_mcp.engine.tools.memory_tools import get_memory
 from memoryos_mcp.engine.tools.pages import ShownPage
 from memoryos_mcp.model.pages import page_marks
 
-# More tokens than a page has by default, so that pages are printed in full.
+# More tokens than any page has with default settings, so that pages are printed in full.
 WHOLE_TOKENS = 1_000_000
 
 Line = tuple[str, str | None]
 
 
 async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool) -> None:
-    """Print memories by their ids; the JSON output is the result of the tool ``get_memory``."""
+    """Print the memories with these ids. The JSON output is the result of the tool ``get_memory``."""
     arguments = check(GetMemoryArguments, {"ids": list(ids), "max_tokens": WHOLE_TOKENS})
     async with open_memory(settings, only_reads=True) as (service, _):
         result = await tool_result(GetMemoryResult, get_memory, service, arguments)

@@ -1,4 +1,4 @@
-"""The progress of embedding in a memory, by embedding model."""
+"""The embedding progress of a memory, for each embedding model."""
 
 from datetime import datetime
 
@@ -12,7 +12,11 @@ from memoryos_mcp.storage.values import Space
 
 
 class SpaceStatus(BaseModel, frozen=True):
-    """The progress of one model; ``space`` is the identity of its vectors, ``used_at`` is accurate to about a day."""
+    """The embedding progress of one model.
+
+    ``space`` is the identity of the model's vectors, or None if there are none. ``used_at`` is the time at which the
+    vectors were last used, accurate to about a day.
+    """
 
     model: str
     is_configured: bool
@@ -22,21 +26,24 @@ class SpaceStatus(BaseModel, frozen=True):
 
 
 class EmbeddingStatus(BaseModel, frozen=True):
-    """The progress of all models, the configured model first; ``pages`` is the number of pages in the memory."""
+    """The embedding progress of all models, the configured model first.
+
+    ``pages`` is the number of pages in the memory.
+    """
 
     pages: int
     spaces: list[SpaceStatus]
 
 
 async def embedding_status(settings: Settings) -> EmbeddingStatus:
-    """Return the progress of embedding for the configured user. No model is loaded and nothing is changed."""
+    """Return the embedding progress for the configured user. No model is loaded and nothing is changed."""
     configured = configured_model(settings)
     pages, spaces = 0, list[Space]()
     if await has_memory(settings):
         async with open_store(settings, only_reads=True) as store:
             pages, spaces = (await store.counts()).pages, await store.spaces()
     models = [_model_of(space) for space in spaces]
-    # A model whose weights changed under the same name has several vector spaces, the last used one first.
+    # A model whose weights changed under the same name has several vector spaces. The most recently used one is first.
     present = models.index(configured) if configured in models else None
     found = [
         SpaceStatus(

@@ -30,14 +30,17 @@ TOPICS_SHOWN, TRAITS_SHOWN, FACTS_SHOWN = 8, 8, 10
 BAR_CELLS = 16
 _HEAT_STYLES = ((1.0, "bold red"), (0.6, "yellow"), (0.0, "cyan"))
 _UNITS = ("B", "kB", "MB", "GB")
-# Only a running server knows these values; `embedding` has the state in the file.
+# Only a running server knows these values. `embedding` contains the state in the file.
 _OF_A_SERVER = {"search_mode", "embedding_space", "embedding_move", "is_settled", "background", "ranking"}
 
 Row = Sequence[RenderableType]
 
 
 class Overview(BaseModel, frozen=True):
-    """An overview of a memory; ``last_errors`` has the last error of each kind of background work in any process."""
+    """An overview of a memory.
+
+    ``last_errors`` contains the last error of each kind of background work, in this or any other process.
+    """
 
     file: str
     file_bytes: int
@@ -51,7 +54,8 @@ class Overview(BaseModel, frozen=True):
 async def show_stats(settings: Settings, *, is_whole: bool, as_json: bool) -> None:
     """Print an overview of the configured user's memory, which is not changed.
 
-    With ``is_whole`` it contains all topics, traits and facts; the JSON output always contains all traits and facts.
+    With ``is_whole``, the overview contains all topics, traits and facts. The JSON output always contains all traits
+    and facts.
     """
     overview = await _overview(settings, is_whole=is_whole)
     result = overview.model_dump(mode="json", exclude={"stats": _OF_A_SERVER})
@@ -136,11 +140,9 @@ def _tiers(overview: Overview, settings: Settings) -> Iterator[Row]:
 
 
 def _topics(stats: GetMemoryStatsResult) -> Iterator[RenderableType]:
-    # Consoles with another encoding show question marks instead of blocks.
+    # A console with an encoding other than UTF would show question marks instead of blocks.
     cells = "█░" if make_console().encoding.lower().startswith("utf") else "#."
-    remark = (
-        f"the main topics first; with a full bar (heat {stats.heat_threshold:g}), the profile is updated from new pages"
-    )
+    remark = f"main topics first; when the bar is full (heat {stats.heat_threshold:g}), new pages update the profile"
     rows = (_topic(segment, stats.heat_threshold, cells) for segment in stats.top_segments)
     yield from section("Topics", remark, rows, "cyan", "", "", "dim", "")
     yield from _more(stats.segments - len(stats.top_segments), "topic")
@@ -175,17 +177,17 @@ def _pending(overview: Overview) -> Iterator[str]:
         since = f", the oldest since {minute(stats.oldest_backlog_at)}" if stats.oldest_backlog_at else ""
         yield f"{amount(stats.backlog_pages, 'page')} to be organised into topics{since}"
     if stats.backlog_attempts:
-        yield f"Organising them has failed {amount(stats.backlog_attempts, 'time')}."
+        yield f"Organising these pages has failed {amount(stats.backlog_attempts, 'time')}."
     if stats.degraded_pages:
-        yield f"{amount(stats.degraded_pages, 'page')} to be redone by the LLM after it failed"
+        yield f"{amount(stats.degraded_pages, 'page')} that the LLM has to redo, because it was not available"
     if without_vectors:
         yield f"{amount(without_vectors, 'page')} without vectors; a running server embeds them"
     if stats.damaged_pages:
         yield f"{amount(stats.damaged_pages, 'page')} damaged on disk; memoryos-mcp doctor shows what to do"
     if stats.retention_waits_until is not None:
         yield (
-            f"Pages older than retention_days will be forgotten from {minute(stats.retention_waits_until)} on; to keep "
-            "them, correct the clock or raise retention_days."
+            f"Pages older than retention_days will be forgotten after {minute(stats.retention_waits_until)}; to keep "
+            "these pages, correct the clock or raise retention_days."
         )
     is_waiting = stats.backlog_pages or stats.degraded_pages or without_vectors or stats.retention_waits_until
     if not (is_waiting or stats.damaged_pages):
@@ -209,7 +211,7 @@ def _models(overview: Overview) -> Iterator[str]:
 
 
 def _error(work: str, loop: LoopStats) -> Row:
-    state = f"failed {amount(loop.failed_attempts, 'time')} in a row: " if loop.failed_attempts else "works now: "
+    state = f"failed {amount(loop.failed_attempts, 'time')} in a row: " if loop.failed_attempts else "works again: "
     style = "bold red" if loop.failed_attempts else "green"
     return work, minute(loop.last_error_at or ""), Text.assemble((state, style), one_line(loop.last_error or ""))
 

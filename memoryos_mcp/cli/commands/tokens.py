@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp token``: make, list and revoke the tokens of clients over HTTP.
+"""The command ``memoryos-mcp token``: make, list and revoke tokens for clients that connect over HTTP.
 
 A running server needs no restart, because it looks up the token of each request.
 """
@@ -31,7 +31,7 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 
 def takes_data_folder(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that set the data folder to a command, and call it with the settings."""
+    """Add the options for the data folder to a command, which takes the settings as its first argument."""
 
     @config_option
     @setting_option("data_storage_path")
@@ -42,15 +42,15 @@ def takes_data_folder(command: Callable[..., None]) -> Callable[..., None]:
     return with_settings
 
 
-@click.group(cls=Group, short_help="Manage the tokens of clients over HTTP.")
+@click.group(cls=Group, short_help="Manage the tokens of clients that connect over HTTP.")
 def token() -> None:
-    """Make, list and revoke the tokens of clients over HTTP.
+    """Make, list and revoke the tokens of clients that connect over HTTP.
 
-    A running server needs no restart.
+    A running server needs no restart after a change.
     """
 
 
-@token.command("add", short_help="Make a token that opens the memory of USER.")
+@token.command("add", short_help="Make a token for the memory of USER.")
 @click.argument("user")
 @click.option(
     "--scope",
@@ -59,18 +59,21 @@ def token() -> None:
     multiple=True,
     default=(Scope.WRITE.value,),
     show_default=True,
-    help="What the token allows; may be repeated. write includes read; admin includes both, and shows settings and "
-    "metrics; act-as allows a call to name another user.",
+    help="What the token allows. May be repeated. write includes read. admin includes both, and shows settings and "
+    "metrics. act-as allows calls for other users.",
 )
 @click.option(
-    "--expires", metavar="WHEN", help="Like 12h, 30d or 4w, or the last valid day, like 2027-01-31. Default: never."
+    "--expires",
+    metavar="WHEN",
+    help="A duration like 12h, 30d or 4w, or the last valid day, like 2027-01-31. Default: never.",
 )
 @json_option
 @takes_data_folder
 def add(settings: Settings, user: str, scopes: Sequence[str], expires: str | None, as_json: bool) -> None:
-    """Make a token that opens the memory of USER, and print it; it is shown only once.
+    """Make a token for the memory of USER, and print it.
 
-    Only the token is printed to stdout; its scopes, expiry and use are printed to stderr.
+    The token is shown only once. Only the token is printed to stdout. Its scopes, its expiry and how to use it are
+    printed to stderr.
     """
     check_data_folder(settings)
     expires_at = None if expires is None else expiry(expires, now=datetime.now(UTC), zone=settings.zone)
@@ -91,7 +94,7 @@ def add(settings: Settings, user: str, scopes: Sequence[str], expires: str | Non
 
     click.echo(token)
     click.echo(
-        f"This token is not shown again. It opens the memory of {one_line(user)} "
+        f"This token is not shown again. It gives access to the memory of {one_line(user)} "
         f"({', '.join(sorted(entry.scopes))}; expires: {_time(entry.expires_at, settings.zone, 'never')}).\n"
         f'A client sends it in the header "Authorization: Bearer <token>".\n'
         f"To revoke it: memoryos-mcp token revoke {token_id}",
@@ -103,7 +106,10 @@ def add(settings: Settings, user: str, scopes: Sequence[str], expires: str | Non
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 @takes_data_folder
 def list_tokens(settings: Settings, as_json: bool) -> None:
-    """List all tokens, including expired and revoked ones; their secrets are not stored."""
+    """List all tokens, including expired and revoked ones.
+
+    Their secrets are not stored, so they cannot be shown.
+    """
     with closing(_stores(settings)) as stores:
         entries = stores.tokens.entries()
     from memoryos_mcp.cli.terminal import prepare_stdout
@@ -114,7 +120,7 @@ def list_tokens(settings: Settings, as_json: bool) -> None:
     elif entries:
         _print_table(entries, settings.zone)
     else:
-        click.echo("There are no tokens; memoryos-mcp token add USER makes one.")
+        click.echo("There are no tokens. To make one, run memoryos-mcp token add USER.")
 
 
 @token.command("revoke", short_help="Revoke a token.")
@@ -122,16 +128,19 @@ def list_tokens(settings: Settings, as_json: bool) -> None:
 @json_option
 @takes_data_folder
 def revoke(settings: Settings, token_id: str, as_json: bool) -> None:
-    """Revoke the token ID; the server refuses it from the next request on."""
+    """Revoke the token with this ID.
+
+    The server refuses all further requests with this token.
+    """
     from memoryos_mcp.model.callers import token_id_of
 
-    token_id = token_id_of(token_id)  # the user may give the whole token, which contains the id
+    token_id = token_id_of(token_id)  # the user may pass the whole token, which contains the id
     with closing(_stores(settings)) as stores:
         try:
             is_new = stores.tokens.revoke(token_id)
         except ArgumentError as error:
             near = nearest_name(token_id, [entry.token_id for entry in stores.tokens.entries()])
-            fix = f"did you mean {near}?" if near else "memoryos-mcp token list shows them"
+            fix = f"did you mean {near}?" if near else "to see all ids, run memoryos-mcp token list"
             msg = f"no token has this id; {fix}"
             raise click.BadParameter(msg, param_hint="'ID'") from error
     if as_json:
@@ -141,12 +150,13 @@ def revoke(settings: Settings, token_id: str, as_json: bool) -> None:
 
 
 def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
-    """Return the time at which a token expires, from ``12h``, ``30d``, ``4w`` or the last valid day ``2027-01-31``.
+    """Return the time at which a token expires.
 
-    ``zone`` is the zone of the day; None means this machine's.
+    ``text`` is a duration like ``12h``, ``30d`` or ``4w``, or the last valid day, like ``2027-01-31``. ``zone`` is the
+    time zone of this day. None means the time zone of this machine.
     """
     text = text.strip().lower()
-    msg = "is not a valid time; write it like 12h, 30d, 4w or 2027-01-31"
+    msg = "is not a valid duration or date; use a value like 12h, 30d, 4w or 2027-01-31"
     try:
         if duration := _DURATION.fullmatch(text):
             at = now + int(duration[1]) * _UNITS[duration[2]]
@@ -156,12 +166,12 @@ def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
         else:
             raise click.BadParameter(msg, param_hint="'--expires'")
     except OverflowError as error:
-        msg = "is too far in the future; leave the option out for a token that does not expire"
+        msg = "is too far in the future; for a token that does not expire, omit this option"
         raise click.BadParameter(msg, param_hint="'--expires'") from error
     except ValueError as error:
         raise click.BadParameter(msg, param_hint="'--expires'") from error
     if at <= now:
-        msg = "is in the past; give a later time"
+        msg = "is in the past; choose a later time"
         raise click.BadParameter(msg, param_hint="'--expires'")
     return at
 
@@ -173,7 +183,7 @@ def _stores(settings: Settings) -> "Stores":
 
 
 def _described(entry: "TokenEntry") -> dict[str, object]:
-    """Return a token's entry as JSON types, with times in ISO 8601, UTC."""
+    """Return a description of a token as JSON types. Times are in ISO 8601, in UTC."""
     return {
         "id": entry.token_id,
         "user_id": entry.user_id,

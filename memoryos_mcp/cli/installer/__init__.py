@@ -1,5 +1,5 @@
-"""The installer for MCP clients: the places of their files, the form of entries, and changes of the files.
+"""The installer for MCP clients: where clients' files are, what their entries look like, and how they are changed.
 
-Raises `ClientFileError` if a file cannot be read or changed, and leaves the file unchanged. Raises `ArgumentError` if a
-client does not support a request.
+A client's file contains an entry for each MCP server. `ClientFileError` is raised if a file cannot be read or changed.
+The file is then left unchanged. `ArgumentError` is raised if a client does not support what was requested.
 """

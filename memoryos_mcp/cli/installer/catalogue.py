@@ -1,4 +1,4 @@
-"""The supported MCP clients: the places of their files, the form of entries, and the features that they lack."""
+"""The supported MCP clients: where their files are, what their entries look like, and what they do not support."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ class Place:
     """A possible place of a client's file.
 
     Attributes:
-        folder: A folder that exists if the client is installed; a base folder of `Machine.base` in braces comes first,
-            and ``*`` is a wildcard.
-        file: Path of the file in the folder.
+        folder: A folder that exists if the client is installed. It begins with the name of a base folder in braces; for
+            these names, see `Machine.base`. ``*`` is a wildcard.
+        file: Path of the file, relative to the folder.
     """
 
     folder: str
@@ -30,12 +30,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """The form of an entry for a server over Streamable HTTP.
+    """The form of a client's entries for servers over Streamable HTTP.
 
     Attributes:
-        fixed: Additional keys of every entry.
-        reference: Reference to an environment variable ``NAME`` in a value; None if the client has no references.
-        variable_key: Key for the name of the token's environment variable; None if the client has no such key.
+        url_key: Key of the server's address.
+        fixed: Other keys and values that every entry contains.
+        headers_key: Key of the HTTP headers.
+        reference: How a value refers to the environment variable ``NAME``. None if the client does not support this.
+        variable_key: Key whose value is the name of an environment variable that contains the token. None if the client
+            has no such key.
     """
 
     url_key: str = "url"
@@ -51,16 +54,17 @@ class Client:
 
     Attributes:
         name: Name on the command line.
-        title: Name for people.
-        path: Keys of the object that contains the entries, from the outermost one.
-        user: Possible places of the user's file; the first one is created if none exists.
-        project: Path of the file in a project's folder; None if the client has no such file.
+        title: Name that is shown to users.
+        path: Keys that lead to the object with the entries, beginning with the outermost key.
+        user: Possible places of the user's file. The first place is used if the client is not installed.
+        project: Path of a project's file, relative to the project's folder. None if the client has no such file.
         then: What the user has to do so that the client loads a change.
-        fixed: Additional keys of every entry for stdio.
-        usual: Additional keys of a new entry; an existing entry keeps its own.
-        http: Form of an entry for HTTP; None if the client does not support HTTP.
-        instead_of_http: Advice if the client does not support HTTP.
-        own_command: The client's command that changes the user's file; None if the file is changed directly.
+        form: Format of the file.
+        fixed: Other keys and values that every entry for a server over stdio contains.
+        usual: Other keys and values that a new entry contains. They are not added to an existing entry.
+        http: Form of the entries for servers over HTTP. None if the client does not support HTTP.
+        instead_of_http: What the user can do instead if the client does not support HTTP.
+        own_command: The client's own program that changes the user's file. None if this installer changes the file.
     """
 
     name: str
@@ -94,7 +98,7 @@ CLIENTS: Mapping[str, Client] = {
             ),
             project=None,
             then="quit Claude Desktop completely, also from the tray, and start it again",
-            instead_of_http="its file can only contain servers that it starts: leave --http out, or add the address "
+            instead_of_http="its file can only contain servers that it starts; omit --http, or add the address "
             "under Settings, Connectors",
         ),
         Client(
@@ -112,7 +116,7 @@ CLIENTS: Mapping[str, Client] = {
                 ),
             ),
             project=None,
-            then="Cline loads the change at once; see MCP Servers",
+            then="Cline loads the change at once and lists the server under MCP Servers",
             usual={"disabled": False, "autoApprove": [], "timeout": 60},
             http=Http(fixed={"type": "streamableHttp"}),
         ),

@@ -1,7 +1,7 @@
-"""Changes of Claude Code's user file, made with its command ``claude mcp``.
+"""Changes to the user file of Claude Code, which are made with its command ``claude mcp``.
 
-Running sessions of Claude Code often rewrite the whole file, which loses changes by other programs. Simultaneous writes
-have damaged it. The command uses the client's locking. The file of a project is changed directly.
+Running sessions of Claude Code often rewrite the whole file, so changes by other programs are lost. Simultaneous writes
+have damaged the file. The command locks the file. The file of a project is changed directly.
 """
 
 import shutil
@@ -14,17 +14,17 @@ from memoryos_mcp.cli.installer.catalogue import Client
 from memoryos_mcp.errors import ArgumentError, ClientFileError
 
 LIMIT_S = 60
-# Keys of an entry that the client's command can express.
+# Keys of an entry that the client's command can write.
 _EXPRESSIBLE = frozenset({"type", "command", "args", "url", "headers"})
 
 
 def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str]:
-    """Return the command line that adds an entry for all of a user's projects."""
+    """Return the command line that adds an entry for all projects of a user."""
     if lost := sorted(key for key, value in entry.items() if value and key not in _EXPRESSIBLE):
         msg = (
-            f"the entry contains {', '.join(lost)}, which {client.title}'s command would lose; it was not changed. "
-            f"Copy these keys, remove the entry with {entries.quoted(remove_command(client, name))}, run this command "
-            "again, and add the keys by hand"
+            f"{client.title}'s command cannot write these keys of the entry: {', '.join(lost)}; the entry was not "
+            f"changed. Copy these keys, remove the entry with {entries.quoted(remove_command(client, name))}, run this "
+            "command again, and add the keys by hand"
         )
         raise ClientFileError(msg)
     start = [str(client.own_command), "mcp", "add", "--scope", "user", "--transport"]
@@ -34,7 +34,7 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
     if any("Bearer" in header and "${" not in header for header in headers):
         problem = (
             f"{client.title} accepts a token for all projects only on its command line, where others can read it; "
-            "give --token-variable NAME, or --scope project"
+            "use --token-variable NAME or --scope project"
         )
         raise ArgumentError(argument="--token", problem=problem)
     return [*start, "http", name, entry["url"], *(word for header in headers for word in ("--header", header))]
@@ -46,12 +46,12 @@ def remove_command(client: Client, name: str) -> list[str]:
 
 
 def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
-    """Run command lines of the client, one after the other."""
+    """Run these command lines of the client one after the other. Raise `ClientFileError` if one of them fails."""
     program = shutil.which(str(client.own_command))
     if program is None:
         msg = (
-            f"{client.title}'s command {client.own_command} is not on the PATH, and only this command may change "
-            f"its file; run it where it is installed: {_quoted(commands)}"
+            f"{client.title}'s command {client.own_command} is not on the PATH, but it is needed to change "
+            f"{client.title}'s file; where the command is installed, run: {_quoted(commands)}"
         )
         raise ClientFileError(msg)
     for index, command in enumerate(commands):
@@ -67,12 +67,12 @@ def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            msg = f"{program} could not be run ({type(error).__name__}); run it yourself: {remaining}"
+            msg = f"{program} could not be run ({type(error).__name__}); run this yourself: {remaining}"
             raise ClientFileError(msg) from error
         if done.returncode:
             output = (done.stderr or done.stdout).strip().splitlines()
             reason = output[0] if output else f"exit code {done.returncode}"
-            msg = f"{program} failed ({reason}); run it yourself: {remaining}"
+            msg = f"{program} failed ({reason}); run this yourself: {remaining}"
             raise ClientFileError(msg)
 
 

@@ -1,4 +1,4 @@
-"""The entry of this server in a client's file: building an entry, and recognising existing ones."""
+"""Entries in clients' files: making the entry for this server, and recognising existing entries."""
 
 import os
 import re
@@ -16,13 +16,13 @@ from memoryos_mcp.cli.installer.catalogue import Client, Http
 from memoryos_mcp.errors import ArgumentError
 
 NAME = "memoryos"
-# The distribution of another project, which has the name of our command.
+# A requirement for the distribution of another project, which has the same name as our command.
 _FOREIGN = re.compile(r"memoryos-mcp(?![-\w])(?:[=@<>~!\[].*)?")
 _RUNNERS = frozenset({"uvx", "pipx", "uv"})
 
 
 class Kind(StrEnum):
-    """The program to which an entry belongs."""
+    """The program to which an entry belongs: this one, another project called memoryos-mcp, or any other."""
 
     OURS = "ours"
     OTHER_PROJECT = "other project"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A server that the client starts; ``command`` is an absolute path."""
+    """A server that the client starts. ``command`` is an absolute path."""
 
     command: str
     args: tuple[str, ...]
@@ -39,7 +39,10 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A server at an address over Streamable HTTP, with a token or the name of a variable that contains the token."""
+    """A running server at an address, which clients reach over Streamable HTTP.
+
+    ``token_variable`` is the name of an environment variable that contains the token.
+    """
 
     url: str
     token: str | None = field(default=None, repr=False)
@@ -47,7 +50,7 @@ class Remote:
 
 
 def this_command() -> tuple[str, ...]:
-    """Return the command line of this installation; it works in any folder and without PATH."""
+    """Return the command line of this installation. It works in any folder, and does not need PATH."""
     scripts = Path(sys.executable).parent
     script = scripts / ("memoryos-mcp.exe" if os.name == "nt" else "memoryos-mcp")
     if script.is_file() and os.access(script, os.X_OK):
@@ -57,7 +60,10 @@ def this_command() -> tuple[str, ...]:
 
 
 def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dict[str, Any]:
-    """Return the entry of a server, with the user's additions in the existing entry."""
+    """Return the entry for a server in the form that a client requires.
+
+    ``present`` is the existing entry, if any. Keys that the user has added to it are also in the new entry.
+    """
     added = dict(present) if isinstance(present, Mapping) else dict(client.usual)
     if isinstance(server, Local):
         added = _without(added, {*client.fixed, *_remote_keys(client)})
@@ -79,7 +85,7 @@ def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dic
 
 
 def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[str, Any]:
-    """Return the headers of an entry, with or without its token."""
+    """Return the headers in an entry. Without ``with_token``, the ``Authorization`` header is left out."""
     headers = entry.get(http.headers_key)
     if not isinstance(headers, Mapping):
         return {}
@@ -87,7 +93,7 @@ def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[
 
 
 def _without(entry: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Return an entry without these keys and without the command line."""
+    """Return a copy of an entry without its command line and without the given keys."""
     ours = {"command", "args", *keys}
     return {key: value for key, value in entry.items() if key not in ours}
 
@@ -104,7 +110,7 @@ def _token(client: Client, http: Http, server: Remote) -> dict[str, Any]:
         if http.variable_key is not None:
             return {http.variable_key: server.token_variable}
         if http.reference is None:
-            problem = f"{client.title} does not support environment variables; give --token"
+            problem = f"{client.title} does not support environment variables; use --token"
             raise ArgumentError(argument="--token-variable", problem=problem)
         reference = http.reference.replace("NAME", server.token_variable)
         return {http.headers_key: {"Authorization": f"Bearer {reference}"}}
@@ -114,7 +120,7 @@ def _token(client: Client, http: Http, server: Remote) -> dict[str, Any]:
 
 
 def kind_of(client: Client, entry: Any) -> Kind:
-    """Return whether an entry is of this program, in this or an earlier installation, or of another program."""
+    """Return the kind of an entry. Entries that were made by earlier installations of this program are also `OURS`."""
     if not isinstance(entry, Mapping):
         return Kind.FOREIGN
     words = _words(entry)
@@ -137,7 +143,7 @@ def _kind_of_command(words: Sequence[str]) -> Kind:
 
 
 def _words(entry: Mapping[str, Any]) -> list[str]:
-    """Return the command line of an entry; empty if it has none."""
+    """Return the words of the command line in an entry, or an empty list if there is no command line."""
     command, args = entry.get("command"), entry.get("args", [])
     if not isinstance(command, str) or not command.strip():
         return []
@@ -145,12 +151,18 @@ def _words(entry: Mapping[str, Any]) -> list[str]:
 
 
 def file_name(command: str) -> str:
-    """Return the name of a program without its folder and suffix; paths may be of any system."""
+    """Return the name of a program in lower case, without its folder and without ``.exe`` or ``.cmd``.
+
+    ``command`` may be a path on Windows, Linux or macOS.
+    """
     return PureWindowsPath(PurePosixPath(command).name).name.lower().removesuffix(".exe").removesuffix(".cmd")
 
 
 def problem_of(entry: Mapping[str, Any]) -> str | None:
-    """Return why a client cannot start the server of our entry; None if it can, or if the server is remote."""
+    """Return why a client cannot start the server in an entry, or None if it can.
+
+    The result is also None if the entry has no command line.
+    """
     words = _words(entry)
     if not words:
         return None
@@ -159,9 +171,9 @@ def problem_of(entry: Mapping[str, Any]) -> str | None:
         return f"its command {words[0]} is not an absolute path, so a desktop client cannot find it"
     if not command.is_file():
         return f"its command {command} no longer exists"
-    return None if os.access(command, os.X_OK) else f"its command {command} cannot be run"
+    return None if os.access(command, os.X_OK) else f"its command {command} is not executable"
 
 
 def quoted(words: Sequence[str]) -> str:
-    """Return a command line quoted for the shell."""
+    """Return a command line as text, quoted for the shell."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

@@ -1,4 +1,4 @@
-"""Reading and replacing clients' files. A file is replaced atomically, after a backup."""
+"""Reading and replacing clients' files. A file is backed up and then replaced atomically."""
 
 import os
 import secrets
@@ -18,7 +18,10 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """A file that was read. ``target`` is its path after following links; ``content`` is None if it does not exist."""
+    """A client's file and its content.
+
+    ``target`` is the path after following symbolic links. ``content`` is None if the file does not exist.
+    """
 
     path: Path
     target: Path
@@ -26,19 +29,19 @@ class ClientFile:
 
     @property
     def text(self) -> str:
-        """The decoded content without a byte order mark; empty if the file does not exist."""
+        """The decoded content without a byte order mark. It is empty if the file does not exist."""
         content = self.content or b""
         if content.startswith(_OTHER_BOMS):
-            msg = f"{self.path} is UTF-16, which its client does not read; save it as UTF-8"
+            msg = f"{self.path} is in UTF-16, which the client cannot read; save the file in UTF-8"
             raise ClientFileError(msg)
         try:
             return content.removeprefix(_BOM).decode()
         except UnicodeDecodeError as error:
-            msg = f"{self.path} is not UTF-8 (byte {error.start}); save it as UTF-8"
+            msg = f"{self.path} is not valid UTF-8 (byte {error.start}); save the file in UTF-8"
             raise ClientFileError(msg) from error
 
     def encoded(self, text: str) -> bytes:
-        """Return the bytes of a text, with a byte order mark if the file has one."""
+        """Return a text encoded in UTF-8, with a byte order mark if the file has one."""
         try:
             return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
         except UnicodeEncodeError as error:
@@ -47,15 +50,16 @@ class ClientFile:
 
 
 def read(path: Path) -> ClientFile:
-    """Read a file; a missing file has no content."""
+    """Read a file and return it. If the file does not exist, its content is None."""
     target = Path(os.path.realpath(path))
     try:
         status = target.stat()
         if not stat.S_ISREG(status.st_mode):
-            msg = f"{path} is {'a folder' if stat.S_ISDIR(status.st_mode) else 'not a file'}; move it away"
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            msg = f"{path} is {kind}, so it cannot be the client's file; move it to another place"
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
-            msg = f"{path} is larger than {MAX_BYTES:,} bytes, so it is probably not a file of settings"
+            msg = f"{path} is larger than {MAX_BYTES:,} bytes and was not read; check whether it is the client's file"
             raise ClientFileError(msg)
         return ClientFile(path, target, target.read_bytes())
     except FileNotFoundError:
@@ -65,7 +69,7 @@ def read(path: Path) -> ClientFile:
 
 
 def backups(path: Path) -> list[Path]:
-    """Return the backups of a file, newest first."""
+    """Return the paths of a file's backups, newest first."""
     target = Path(os.path.realpath(path))
     with suppress(OSError):
         found = [each for each in target.parent.iterdir() if each.name.startswith(target.name + BACKUP_MARK)]
@@ -74,9 +78,9 @@ def backups(path: Path) -> list[Path]:
 
 
 def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) -> Path | None:
-    """Replace a file atomically, and return the backup of its old content; None if the file did not exist.
+    """Replace a file atomically, and return the path of its backup. Return None if the file did not exist.
 
-    Permissions, owner and links are kept. With ``is_private`` only this account can read a new file.
+    Permissions, owner and symbolic links do not change. With ``is_private``, only this account can read a new file.
     """
     target = file.target
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -89,7 +93,7 @@ def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) 
         _write_new(unfinished, content, mode)
         if file.content is not None:
             _copy_permissions(target.stat(), unfinished)
-            # The backup may contain keys of other servers.
+            # Only this account may read the backup, which may contain keys of other servers.
             backup = target.with_name(f"{target.name}{BACKUP_MARK}{now:%Y%m%dT%H%M%S%f}")
             _write_new(backup, file.content, 0o600)
         _check_unchanged(file)
@@ -119,12 +123,15 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
 
 def _check_unchanged(file: ClientFile) -> None:
     if read(file.path) != file:
-        msg = f"{file.path} was changed by another program at this moment; nothing was written, run the command again"
+        msg = f"{file.path} was changed by another program in the meantime; nothing was written, run the command again"
         raise ClientFileError(msg)
 
 
 def _check_writable(file: ClientFile) -> None:
-    """Raise `ClientFileError` if a file is read-only; replacing it would ignore that."""
+    """Raise `ClientFileError` if a file or its folder is read-only.
+
+    Without this check, a read-only file would be replaced.
+    """
     for path, what in ((file.target, "is"), (file.target.parent, "is in a folder that is")):
         with suppress(FileNotFoundError):
             if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
@@ -133,7 +140,7 @@ def _check_writable(file: ClientFile) -> None:
 
 
 def _copy_permissions(status: os.stat_result, path: Path) -> None:
-    """Set the permissions and the owner of a file to those of the file that it replaces."""
+    """Set the permissions and the owner of the file at ``path`` to those in ``status``."""
     if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (path.stat().st_uid, path.stat().st_gid):
         os.chown(path, status.st_uid, status.st_gid)
     path.chmod(stat.S_IMODE(status.st_mode))

@@ -1,7 +1,7 @@
 """Editing JSON with comments and trailing commas: add, change or remove one member.
 
-The text is parsed into values with their positions. Only the characters of the change are edited. The result is parsed
-again and compared with the expected value before it is returned.
+The text is parsed into values with their positions. Only the characters that have to change are edited. The result is
+parsed again and compared with the expected value before it is returned.
 """
 
 import json
@@ -26,7 +26,10 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value at ``text[start:end]``; ``members`` are those of an object in order, including duplicates."""
+    """A value at ``text[start:end]``.
+
+    ``members`` contains the members of an object in order, including duplicates. It is empty for other values.
+    """
 
     start: int
     end: int
@@ -36,7 +39,11 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A member of an object; ``start`` and ``comma`` are the indexes of its key and of the comma after it, if any."""
+    """A member of an object.
+
+    ``start`` is the index at which its key begins. ``comma`` is the index of the comma after the member, or None if
+    there is no comma.
+    """
 
     key: str
     start: int
@@ -46,7 +53,11 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """The layout of a text; ``is_in_lines`` is true for more than one line, and for an empty object."""
+    """The layout of a JSON text.
+
+    ``is_in_lines`` is True if new members are written on separate lines. This applies to texts of several lines, and to
+    an empty text or object.
+    """
 
     newline: str
     indent: str
@@ -54,7 +65,7 @@ class _Style:
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the object in a text; an empty object for an empty text."""
+    """Return the object in a JSON text. For an empty text, return an empty object."""
     try:
         value = json.loads(text)  # much faster than the scanner, which is only needed for comments and trailing commas
     except (ValueError, RecursionError):
@@ -63,9 +74,10 @@ def read(text: str) -> Mapping[str, Any]:
 
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with a value for the member at a path of keys, from the outermost object.
+    """Return the text after setting one member to a value.
 
-    Missing objects on the path are created. The value of an existing member is replaced.
+    ``path`` contains the keys that lead to the member, beginning with the outermost object. Missing objects on the path
+    are created. The value of an existing member is replaced.
     """
     root, style = _object(text), _style(text)
     if not text.strip():
@@ -82,7 +94,7 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at a path; unchanged if there is no such member."""
+    """Return the text without the member at a path of keys. If there is no such member, return it unchanged."""
     root = _object(text)
     objects = _objects_on(root, path)
     if len(objects) < len(path) or (found := _member(objects[-1], path[-1])) is None:
@@ -95,12 +107,15 @@ def without_member(text: str, path: Sequence[str]) -> str:
     head, rest = _around(text, objects[-1].members, found)
     try:
         return _checked(head + rest, expected)
-    except ClientFileError:  # a line comment before the member needs a line end
+    except ClientFileError:  # a line comment before the member has to end with a line break
         return _checked(head + _style(text).newline + rest, expected)
 
 
 def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str, str]:
-    """Return the text before and after a member, without the member's comma and the space before the member."""
+    """Return the text before a member and the text after it.
+
+    The whitespace before the member and the comma that separates it from another member are left out.
+    """
     index = members.index(found)
     start = len(text[: found.start].rstrip(" \t\r\n"))
     if found.comma is not None:
@@ -113,7 +128,10 @@ def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str,
 
 
 def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, depth: int) -> str:
-    """Return the text with a new last member of an object, in the layout of the other members."""
+    """Return the text after adding a member at the end of the object ``inner``.
+
+    The layout is the same as that of the other members.
+    """
     if not inner.members:
         if not style.is_in_lines:
             middle, rest = f"{_key(key)}{_shown(value, style, depth)}", inner.start + 1
@@ -140,7 +158,7 @@ def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, dept
 
 
 def _after_comment(text: str, at: int) -> int:
-    """Return the index after a comment on the same line; the index itself if there is no comment."""
+    """Return the index after a comment that begins at ``at``. If there is no comment on this line, return ``at``."""
     match = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/(?=[ \t]*[\r\n]))").match(text, at)
     return match.end() if match else at
 
@@ -150,7 +168,7 @@ def _key(key: str) -> str:
 
 
 def _shown(value: Any, style: _Style, depth: int) -> str:
-    """Return a value as JSON in the layout of the text."""
+    """Return a value as JSON text in this style."""
     if not style.is_in_lines:
         return json.dumps(value, ensure_ascii=False)
     shown = json.dumps(value, ensure_ascii=False, indent=style.indent)
@@ -164,25 +182,25 @@ def _style(text: str) -> _Style:
 
 
 def _object(text: str) -> _Node:
-    """Return the object in a text, with positions."""
+    """Return the object in a JSON text, with positions. Raise `ClientFileError` if it is not an object."""
     if not text.strip():
         return _Node(0, 0, {})
     node = _Scanner(text).whole()
     if not isinstance(node.value, dict):
-        msg = "it is not a JSON object; correct it, then run the command again"
+        msg = "the content is not a JSON object; correct the file, then run the command again"
         raise ClientFileError(msg)
     return node
 
 
 def _objects_on(root: _Node, path: Sequence[str]) -> list[_Node]:
-    """Return the existing objects on a path, from the outermost one to the one that contains the last key."""
+    """Return the objects on a path of keys, beginning with the outermost one. Missing objects are left out."""
     objects = [root]
     for key in path[:-1]:
         member = _member(objects[-1], key)
         if member is None:
             break
         if not isinstance(member.node.value, dict):
-            msg = f'"{key}" is not an object; correct it, then run the command again'
+            msg = f'"{key}" is not an object; correct the file, then run the command again'
             raise ClientFileError(msg)
         objects.append(member.node)
     return objects
@@ -191,32 +209,32 @@ def _objects_on(root: _Node, path: Sequence[str]) -> list[_Node]:
 def _member(node: _Node, key: str) -> _Member | None:
     found = [member for member in node.members if member.key == key]
     if len(found) > 1:
-        msg = f'"{key}" occurs twice, and a client reads only one of them; delete one, then run the command again'
+        msg = f'"{key}" occurs more than once in an object; delete the duplicates, then run the command again'
         raise ClientFileError(msg)
     return found[0] if found else None
 
 
 def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> Any:
-    """Return an object with a new value for the member at a path."""
+    """Return a copy of an object in which the member at a path has a new value."""
     return {**content, path[0]: _with(content.get(path[0], {}), path[1:], value)} if path else value
 
 
 def _checked(text: str, expected: Any) -> str:
-    """Return a text if its content is the expected one, else raise `ClientFileError`."""
+    """Return the text unchanged. Raise `ClientFileError` if its content is not ``expected``."""
     if read(text) != expected:
-        msg = "this command cannot change its layout safely; change it by hand"
+        msg = "this command cannot change a file with this layout safely; change the file by hand"
         raise ClientFileError(msg)
     return text
 
 
 def _skipped(text: str, at: int) -> int:
-    """Return the index of the next token, after space and comments."""
+    """Return the index of the next token. Whitespace and comments are skipped."""
     match = _BETWEEN.match(text, at)
     return at if match is None else match.end()
 
 
 class _Scanner:
-    """Parses a text into nodes."""
+    """A parser of JSON with comments and trailing commas. It produces nodes with positions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -224,14 +242,17 @@ class _Scanner:
         self._kind, self._start, self._end = next(self._tokens)
 
     def whole(self) -> _Node:
-        """Return the value in the text."""
+        """Parse the whole text, and return its value."""
         node = self._value(0)
         if self._kind != "end":
             raise self._error()
         return node
 
     def _scan(self) -> Iterator[tuple[str, int, int]]:
-        """Yield kind, start and end of each token except space and comments, and at last a token for the end."""
+        """Yield the kind, the start and the end of each token. The last token has the kind ``end``.
+
+        Whitespace and comments are skipped.
+        """
         at = _skipped(self._text, 0)
         while at < len(self._text):
             match = _TOKEN.match(self._text, at)
@@ -247,7 +268,7 @@ class _Scanner:
 
     def _value(self, depth: int) -> _Node:
         if depth > _MAX_DEPTH:
-            msg = f"it has more than {_MAX_DEPTH} nested levels; change it by hand"
+            msg = f"the file has more than {_MAX_DEPTH} nested levels; change the file by hand"
             raise ClientFileError(msg)
         if self._kind == "{":
             return self._members(depth)
@@ -307,4 +328,4 @@ class _Scanner:
     def _error(self) -> ClientFileError:
         line = self._text.count("\n", 0, self._start) + 1
         column = self._start - (self._text.rfind("\n", 0, self._start) + 1) + 1
-        return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct it there")
+        return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct the file there")

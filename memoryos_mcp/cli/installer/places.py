@@ -1,4 +1,4 @@
-"""The places of clients' files on this machine, and which clients are installed."""
+"""Where clients' files are on this machine, and which clients are installed."""
 
 import os
 import sys
@@ -14,7 +14,10 @@ _PLATFORMS: Mapping[str, Platform] = {"darwin": "macos", "win32": "windows"}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The properties of a machine that determine the places of files; ``project`` is the folder of a project."""
+    """The properties of a machine that determine where clients' files are.
+
+    ``project`` is the folder of the current project.
+    """
 
     platform: Platform
     home: Path
@@ -23,18 +26,18 @@ class Machine:
 
     @classmethod
     def this(cls) -> "Machine":
-        """Return this machine, with the working folder as the project."""
+        """Return the properties of this machine. The working folder is the project's folder."""
         try:
             return cls(_PLATFORMS.get(sys.platform, "linux"), Path.home(), os.environ, Path.cwd())
         except RuntimeError as error:
-            msg = "this account has no home folder, in which clients have their files; set HOME to a folder"
+            msg = "this account has no home folder, where clients store their files; set HOME to a folder"
             raise ClientFileError(msg) from error
         except OSError as error:
-            msg = "the working folder no longer exists; change to another one"
+            msg = "the working folder no longer exists; change to another folder"
             raise ClientFileError(msg) from error
 
     def base(self, name: str) -> Path:
-        """Return a base folder by its name in `Place.folder`.
+        """Return a base folder, such as the home folder, by its name in `Place.folder`.
 
         The names are ``home``, ``config`` (settings of desktop programs), ``local`` (local settings on Windows),
         ``xdg`` (settings on Unix), ``codex`` and ``claude``.
@@ -56,14 +59,20 @@ class Machine:
         return self._from("XDG_CONFIG_HOME", self.home / ".config")
 
     def _from(self, variable: str, otherwise: Path) -> Path:
-        """Return the folder in an environment variable; a relative path is ignored, as XDG demands."""
+        """Return the folder in an environment variable, or ``otherwise`` if the variable is not set.
+
+        A relative path is ignored, as the XDG specification requires.
+        """
         named = Path(self.environment.get(variable) or "")
         return named if named.is_absolute() else otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The place of a client's file, which may not exist; ``is_client_there`` if the client is installed."""
+    """The place of a client's file. The file may not exist.
+
+    ``is_client_there`` is True if the client is installed.
+    """
 
     client: Client
     scope: Scope
@@ -72,10 +81,14 @@ class Location:
 
 
 def locations_of(client: Client, scope: Scope, machine: Machine) -> list[Location]:
-    """Return the files of a client: all places where it is installed, else its first possible place."""
+    """Return the locations of a client's files for a scope.
+
+    For the scope ``user``, these are all places where the client is installed. If it is not installed, this is the
+    first possible place.
+    """
     if scope == "project":
         if client.project is None:
-            problem = f"{client.title} has no file for a project; leave --scope out"
+            problem = f"{client.title} has no file for a project; omit --scope"
             raise ArgumentError(argument="--scope project", problem=problem)
         return [Location(client, scope, machine.project / client.project, is_client_there=True)]
     found: list[Location] = []

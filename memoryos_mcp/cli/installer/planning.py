@@ -19,7 +19,7 @@ _EDITORS = {"json": jsonc, "toml": toml}
 
 
 class Action(StrEnum):
-    """The kind of a change."""
+    """What a plan does with an entry."""
 
     ADD = "add"
     UPDATE = "update"
@@ -29,7 +29,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A planned change of one file; ``before`` and ``after`` are the file's texts."""
+    """A planned change to one file.
+
+    ``before`` is the text of the file before the change, and ``after`` the text after the change.
+    """
 
     location: Location
     action: Action
@@ -39,7 +42,10 @@ class Plan:
     has_token: bool = False
 
     def carry_out(self, now: datetime) -> Path | None:
-        """Write the file and return its backup; None if nothing changes, or if the file did not exist."""
+        """Write the file and return the path of its backup.
+
+        Return None if nothing changes, or if the file did not exist.
+        """
         if self.action is Action.NOTHING:
             return None
         is_private = self.location.scope == "user" or self.has_token
@@ -47,7 +53,7 @@ class Plan:
 
 
 def entries_of(client: Client, file: files.ClientFile) -> dict[str, Any]:
-    """Return all entries in a client's file by name."""
+    """Return all entries in a client's file, by name."""
     with _naming(file.path):
         content: Any = _EDITORS[client.form].read(file.text)
     for key in client.path:
@@ -56,7 +62,7 @@ def entries_of(client: Client, file: files.ClientFile) -> dict[str, Any]:
 
 
 def plan_install(location: Location, server: entries.Local | entries.Remote, name: str, *, is_forced: bool) -> Plan:
-    """Return a plan to add or update a server in a client's file."""
+    """Return a plan to add a server to a client's file, or to update its entry."""
     client, file = location.client, files.read(location.file)
     present = entries_of(client, file).get(name)
     if present is not None and not is_forced:
@@ -90,7 +96,10 @@ def plan_uninstall(location: Location, name: str, *, is_forced: bool) -> Plan:
 
 
 def _text_before_install(location: Location, file: files.ClientFile, present: Any, name: str) -> str | None:
-    """Return the text of a backup that differs from the file only by the entry; None if there is no such backup."""
+    """Return the text of the file before the entry was added, or None if this text is unknown.
+
+    The text is taken from a backup that differs from the file only by this entry.
+    """
     client, path = location.client, (*location.client.path, name)
     if not isinstance(present, Mapping):  # not written by this program
         return None
@@ -107,22 +116,25 @@ def _text_before_install(location: Location, file: files.ClientFile, present: An
 
 
 def check_ours(location: Location, present: Any, name: str, doing: str) -> None:
-    """Raise `ClientFileError` if an entry belongs to another program."""
+    """Raise `ClientFileError` if an entry belongs to another program.
+
+    ``doing`` is the verb in the message, such as "replace".
+    """
     kind = entries.kind_of(location.client, present)
     if kind is entries.Kind.OURS:
         return
     is_namesake = kind is entries.Kind.OTHER_PROJECT
     whose = "belongs to another project called memoryos-mcp" if is_namesake else "was not written by this program"
     msg = (
-        f'{location.file} has an entry "{name}" that {whose}; it was not changed. '
-        f"Give --force to {doing} it, or use another --name"
+        f'{location.file} contains an entry "{name}" that {whose}; the entry was not changed. '
+        f"Use --force to {doing} it, or choose another --name"
     )
     raise ClientFileError(msg)
 
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Add the path of a file to errors about its text."""
+    """Add the path of the file to a `ClientFileError` that is raised in the block."""
     try:
         yield
     except ClientFileError as error:

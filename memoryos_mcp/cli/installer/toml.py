@@ -1,7 +1,7 @@
-"""Editing TOML, as in Codex's file: append, replace or remove one table; all other characters are unchanged.
+"""Editing TOML, the format of Codex's file: append, replace or remove one table.
 
-The standard library cannot write TOML. The result is parsed again and compared with the expected content before it is
-returned.
+All other characters are unchanged. The standard library cannot write TOML. The result is parsed again and compared with
+the expected content before it is returned.
 """
 
 import json
@@ -14,26 +14,27 @@ from typing import Any
 from memoryos_mcp.errors import ClientFileError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-# Strings and comments, which may contain text that looks like a header, and structural characters.
+# Structural characters, and strings and comments, which may contain text that looks like a header.
 _STRING = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'|#[^\n]*|[\[\]{}=\n]", re.DOTALL
 )
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the table in a text."""
+    """Return the content of a TOML text."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         where = re.search(r"\(at .+?\)", str(error))
-        msg = f"it is not valid TOML {where[0] if where else '(nested too deeply)'}; correct it there"
+        msg = f"it is not valid TOML {where[0] if where else '(nested too deeply)'}; correct the file there"
         raise ClientFileError(msg) from error
 
 
 def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return the text with a table at a path of keys, from the outermost table.
+    """Return the text after adding or replacing one table.
 
-    An existing table is replaced. Values are texts, numbers, booleans, times, and lists and tables of these.
+    ``path`` contains the keys that lead to the table, beginning with the outermost table. Values are strings, numbers,
+    booleans, times, and lists and tables of these.
     """
     content = read(text)
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -51,7 +52,7 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at a path; unchanged if there is no such table."""
+    """Return the text without the table at a path of keys. If there is no such table, return it unchanged."""
     content = read(text)
     if _at(content, path) is None:
         return text
@@ -73,7 +74,7 @@ def _at(content: Mapping[str, Any], path: Sequence[str]) -> Any:
     value: Any = content
     for before, key in zip(("", *path), path, strict=False):
         if not isinstance(value, Mapping):
-            msg = f'"{before}" is not a table; correct it, then run the command again'
+            msg = f'"{before}" is not a table; correct the file, then run the command again'
             raise ClientFileError(msg)
         value = value.get(key)
         if value is None:
@@ -82,7 +83,10 @@ def _at(content: Mapping[str, Any], path: Sequence[str]) -> Any:
 
 
 def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return the content with a new value at a path. None removes the member, and tables that become empty."""
+    """Return a copy of the content with a new value at a path of keys.
+
+    A value of None removes the member at the path. Tables that become empty are removed too.
+    """
     key, rest = path[0], path[1:]
     new = _with(content.get(key, {}), rest, value) if rest else value
     others = {name: each for name, each in content.items() if name != key}
@@ -90,24 +94,24 @@ def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[s
 
 
 def _checked(text: str, expected: Mapping[str, Any]) -> str:
-    """Return a text if its content is the expected one, else raise `ClientFileError`."""
+    """Return the text unchanged. Raise `ClientFileError` if its content is not ``expected``."""
     try:
         is_as_expected = _without_empty(tomllib.loads(text)) == _without_empty(expected)
     except ValueError:
         is_as_expected = False
     if not is_as_expected:
-        msg = "this command cannot change its layout safely; change it by hand"
+        msg = "this command cannot change a file with this layout safely; change the file by hand"
         raise ClientFileError(msg)
     return text
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table without its empty inner tables, which the comparison ignores."""
+    """Return a table without empty inner tables, which are ignored in the comparison."""
     return {key: value for key, value in table.items() if value != {}}
 
 
 def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return a table as TOML with a header; each inner table is on one line."""
+    """Return a table as TOML text that begins with the table's header. Each inner table is on one line."""
     lines = [f"[{'.'.join(map(_key, path))}]", *(f"{_key(key)} = {_shown(each)}" for key, each in value.items())]
     return "\n".join(lines)
 
@@ -125,17 +129,20 @@ def _shown(value: Any) -> str:
         return "[" + ", ".join(map(_shown, value)) + "]"
     if isinstance(value, date | time):
         return value.isoformat()
-    # A JSON string is a valid basic string of TOML, if DEL is escaped too.
+    # A JSON string is also a valid basic string in TOML if DEL is escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
-    """Return start and end of a table with its inner tables, without the comments and blank lines after it."""
+    """Return the start index and the end index of a table, including its inner tables.
+
+    Comments and blank lines after the table are not included.
+    """
     headers = list(_headers(text))
     ours = [index for index, (_, keys) in enumerate(headers) if keys[: len(path)] == list(path)]
     if not ours or ours != list(range(ours[0], ours[-1] + 1)):
         name = ".".join(map(_key, path))
-        msg = f"[{name}] is not written as one table; change it by hand"
+        msg = f"[{name}] is not written as a single table; change the file by hand"
         raise ClientFileError(msg)
     start = headers[ours[0]][0]
     end = headers[ours[-1] + 1][0] if ours[-1] + 1 < len(headers) else len(text)
@@ -147,7 +154,7 @@ def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
 
 
 def _headers(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the start of each line with a header, and the keys of the header."""
+    """Yield the index at which each header line starts, and the keys in this header."""
     depth, line, has_equals = 0, 0, False
     for match in _STRING.finditer(text):
         mark = match[0]

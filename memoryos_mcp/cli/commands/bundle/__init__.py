@@ -1,6 +1,6 @@
-"""The command ``memoryos-mcp bundle``: write the server as one file that desktop clients can install.
+"""The command ``memoryos-mcp bundle``: pack the server into one file that desktop clients can install.
 
-The bundle contains the package's files and metadata, so an installed wheel and a checkout make the same bundle.
+The bundle contains only the package's files and metadata. It is the same for an installed wheel and for a checkout.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ DEFAULT_NAME = f"{DISTRIBUTION}-{__version__}.mcpb"
 _HERE = Path(__file__).parent
 _PACKAGE = Path(memoryos_mcp.__file__).parent
 _LICENSE = "LICENSE"
-# The earliest time in the ZIP format, so that bundles do not depend on the times of files.
+# The earliest time in the ZIP format. With a fixed time, bundles do not depend on when files were modified.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _PLAIN_FILE = 3, 0o100644 << 16
 _SERVER = '''\
@@ -58,19 +58,19 @@ def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
         file = target / DEFAULT_NAME if target.is_dir() else target
         _write(file, data, is_forced=is_forced)
     except OSError as error:
-        msg = f"{target} cannot be written ({error.strerror or type(error).__name__}); name another file"
+        msg = f"{target} cannot be written ({error.strerror or type(error).__name__}); choose another file"
         raise StorageError(msg) from error
     sha256 = hashlib.sha256(data).hexdigest()
     result = {"file": str(file), "version": __version__, "files": len(files), "bytes": len(data), "sha256": sha256}
     lines = (
         f"{file}: {len(files)} files, {len(data) / 1e6:.1f} MB, SHA-256 {sha256}",
-        "Open it with a client that supports MCP bundles, such as Claude Desktop.",
+        "Open this file with a client that supports MCP bundles, such as Claude Desktop.",
     )
     print_report(result, lines, as_json=as_json)
 
 
 def bundled_files() -> dict[str, bytes]:
-    """Return the files of the bundle, by path."""
+    """Return the content of each file in the bundle, by path."""
     installed = _installed()
     about = {
         "name": DISTRIBUTION,
@@ -92,7 +92,7 @@ def bundled_files() -> dict[str, bytes]:
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """Return files as a ZIP archive; the same files always result in the same bytes."""
+    """Return a ZIP archive of the files. The same files always result in the same bytes."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
         for path, data in sorted(files.items()):
@@ -109,7 +109,10 @@ def _installed() -> metadata.Distribution:
         msg = f"{DISTRIBUTION} is not installed, so its requirements are unknown; install it with pip and try again"
         raise ConfigError(msg) from error
     if installed.version != __version__:
-        msg = f"{DISTRIBUTION} {installed.version} is installed, but this is version {__version__}; install it again"
+        msg = (
+            f"{DISTRIBUTION} {installed.version} is installed, but version {__version__} is running; "
+            "reinstall it with pip"
+        )
         raise ConfigError(msg)
     return installed
 
@@ -125,7 +128,7 @@ def _pyproject(installed: metadata.Distribution, about: Mapping[str, str]) -> st
 
 
 def _package_files() -> Iterator[tuple[Path, bytes]]:
-    """Yield the relative path and content of each file of the package, except caches and hidden files."""
+    """Yield the relative path and the content of each file in the package, except caches and hidden files."""
     for path in _PACKAGE.rglob("*"):
         inside = path.relative_to(_PACKAGE)
         if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
@@ -134,9 +137,13 @@ def _package_files() -> Iterator[tuple[Path, bytes]]:
 
 def _write(file: Path, data: bytes, *, is_forced: bool) -> None:
     if not file.parent.is_dir():
-        raise ArgumentError(argument=str(file), problem="the folder does not exist; create it or name another")
+        raise ArgumentError(
+            argument=str(file), problem="its folder does not exist; create the folder or choose another folder"
+        )
     if file.exists() and not is_forced:
-        raise ArgumentError(argument=str(file), problem="already exists; name a new file, or give --force")
+        raise ArgumentError(
+            argument=str(file), problem="already exists; choose a new file, or use --force to replace it"
+        )
     unfinished = file.with_name(f".{secrets.token_hex(8)}.mcpb")
     try:
         unfinished.write_bytes(data)

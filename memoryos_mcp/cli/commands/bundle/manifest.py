@@ -30,8 +30,8 @@ class UserSetting:
     """An optional setting that the user can enter in the client.
 
     Attributes:
-        name: Key of the value in the client.
-        setting: Name of the setting.
+        name: Key of the setting in the manifest's ``user_config``.
+        setting: Name of the server's setting.
         is_sensitive: Whether the client hides the value and stores it as a secret.
     """
 
@@ -53,7 +53,10 @@ class UserSetting:
         return f"${{user_config.{self.name}}}"
 
     def option(self) -> dict[str, Any]:
-        """Return the manifest's entry; without a default, clients would pass on the placeholder."""
+        """Return the description of the setting for ``user_config``.
+
+        It always contains a default. Without one, clients would pass the placeholder itself to the server.
+        """
         default = Settings.model_fields[self.setting].default
         option: dict[str, Any] = {
             "type": self.kind,
@@ -104,7 +107,11 @@ USER_SETTINGS = (
 
 
 def manifest(about: Mapping[str, str]) -> dict[str, Any]:
-    """Return the manifest; ``about`` has the distribution's name, summary, author, license, python and keywords."""
+    """Return the manifest.
+
+    ``about`` contains the ``name``, ``summary``, ``author``, ``license`` and ``keywords`` of the distribution, and
+    ``python``, the versions of Python that it supports.
+    """
     return {
         "manifest_version": MANIFEST_VERSION,
         "name": about["name"],

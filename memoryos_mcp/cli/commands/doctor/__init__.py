@@ -1,6 +1,6 @@
 """The command ``memoryos-mcp doctor``: check whether the server can work, and show what to change.
 
-No memory is changed or sent anywhere.
+The command does not change a memory, and does not send anything from it.
 """
 
 import os
@@ -23,9 +23,10 @@ _STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"
 
 
 async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
-    """Print each check to stdout as soon as it is done, or all checks as JSON at the end; return whether none failed.
+    """Run the checks, print their results, and return whether no check failed.
 
-    ``load`` reads the settings; a ConfigError of it is a failed check.
+    Each result is printed to stdout as soon as it is known. With ``as_json``, all results are printed at the end.
+    ``load`` reads the settings. A `ConfigError` that it raises counts as a failed check.
     """
     console = make_console()
     checks: list[Check] = []
@@ -45,7 +46,7 @@ def _print(console: Console, check: Check) -> None:
 
 
 async def _examine(load: Callable[[], Settings], environment: Mapping[str, str]) -> AsyncIterator[Check]:
-    """Yield the checks one by one, without those that an earlier failure makes impossible."""
+    """Yield the results of the checks one by one. Checks that cannot work after an earlier failure are skipped."""
     yield check_python()
     try:
         settings = load()
@@ -66,14 +67,18 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
     if settings.llm_replay_file is not None:
         yield check_replay(settings.llm_replay_file)
     elif endpoint is None:
-        yield passed("llm", "none: the memory works without an LLM", f"to use one, {how_to_use_one(environment)}")
+        yield passed(
+            "llm",
+            "no LLM is configured, and the memory works without one",
+            f"to use one, {how_to_use_one(environment)}",
+        )
     else:
         for check in await check_llm(settings, endpoint):
             yield check
 
 
 def _configured(settings: Settings, environment: Mapping[str, str]) -> tuple[Check, Endpoint | None]:
-    """Return the check of the LLM's settings, and the configured LLM."""
+    """Return the result of checking the LLM's settings, and the configured LLM. The LLM may be None."""
     try:
         endpoint = endpoint_of(settings, environment)
     except ConfigError as error:
@@ -81,5 +86,5 @@ def _configured(settings: Settings, environment: Mapping[str, str]) -> tuple[Che
     found = configured(settings, endpoint)
     if endpoint is None or endpoint.provider == "openai" or "llm_model" in settings.model_fields_set:
         return passed("settings", found), endpoint
-    fix = f"set llm_model: the default {settings.llm_model} is a model of OpenAI"
+    fix = f"set llm_model, because the default {settings.llm_model} is a model from OpenAI"
     return warned("settings", found, fix), endpoint

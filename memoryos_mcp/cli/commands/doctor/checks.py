@@ -1,4 +1,4 @@
-"""Results of the doctor's checks."""
+"""The results of the checks that ``memoryos-mcp doctor`` makes."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -9,7 +9,7 @@ from memoryos_mcp.errors import MemoryOSError
 
 
 class Verdict(StrEnum):
-    """Result of a check; only FAIL makes the command fail."""
+    """The verdict of a check. Only FAIL makes the command fail."""
 
     OK = "ok"
     WARN = "warn"
@@ -17,7 +17,7 @@ class Verdict(StrEnum):
 
 
 class Check(BaseModel, frozen=True):
-    """One check: what was found, and what to change, if anything."""
+    """The result of one check: what was found and, if necessary, what to change."""
 
     name: str
     verdict: Verdict
@@ -26,33 +26,33 @@ class Check(BaseModel, frozen=True):
 
 
 class Diagnosis(BaseModel, frozen=True):
-    """All checks; ``ok`` is true if none failed."""
+    """The results of all checks. ``ok`` is True if no check failed."""
 
     checks: Sequence[Check]
     ok: bool
 
 
 def passed(name: str, found: str, fix: str | None = None) -> Check:
-    """Return a successful check; ``fix`` is only a suggestion."""
+    """Return the result of a check that passed. Here, ``fix`` is only a suggestion."""
     return Check(name=name, verdict=Verdict.OK, found=found, fix=fix)
 
 
 def warned(name: str, found: str, fix: str | None = None) -> Check:
-    """Return a check with a warning."""
+    """Return the result of a check that passed with a warning."""
     return Check(name=name, verdict=Verdict.WARN, found=found, fix=fix)
 
 
 def failed(name: str, found: str, fix: str | None = None) -> Check:
-    """Return a failed check."""
+    """Return the result of a check that failed."""
     return Check(name=name, verdict=Verdict.FAIL, found=found, fix=fix)
 
 
 def failed_by(name: str, error: MemoryOSError) -> Check:
-    """Return an error as a failed check."""
+    """Return the result of a check that failed with this error."""
     return failed(name, *parts(error))
 
 
 def parts(error: MemoryOSError) -> tuple[str, str | None]:
-    """Return the problem and the fix of an error, which our messages separate by a semicolon."""
+    """Split an error message at its semicolon, and return the problem and the fix. The fix may be None."""
     found, _, fix = str(error).partition("; ")
     return found, fix or None

@@ -39,7 +39,10 @@ _SESSION = "mcp-session-id"
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """Why a client cannot start or reach a server; without a ``fix``, installing the entry again is the fix."""
+    """A reason why a client cannot start or reach the server.
+
+    If ``fix`` is None, the user should run ``memoryos-mcp install`` again.
+    """
 
     found: str
     fix: str | None = None
@@ -47,10 +50,10 @@ class _Problem:
 
 
 async def check_clients() -> AsyncIterator[Check]:
-    """Yield a check of each client's file; a single check if there are no clients."""
+    """Yield a check for each client's file. If there are no clients, yield a single check that says so."""
     try:
         here = clients_here(Machine.this())
-    except ClientFileError as error:  # only a warning, because a server in a container needs no clients on this machine
+    except ClientFileError as error:  # only a warning, because a server in a container needs no clients
         yield warned("clients", *parts(error))
         return
     if not here:
@@ -85,14 +88,16 @@ async def _check(location: Location) -> Check:
             fix = problem.fix or f"{install}{option}"
             return Check(name=name, verdict=problem.verdict, found=f'"{key}": {problem.found}', fix=fix)
     if others:
-        text = f'"{others[0]}" starts another project whose package is called memoryos-mcp'
+        text = f'"{others[0]}" starts a different project, which is also called memoryos-mcp'
         return warned(name, text, f"remove it from {file}, then run {install}")
     if ours:
-        return passed(name, f"configured in {file}")
+        return passed(name, f"the server is configured in {file}")
     if entries.NAME in listed:
-        text = f'"{entries.NAME}" in {file} is not an entry of this program'
-        return warned(name, text, f"{install} --force replaces it, --name NAME adds another entry")
-    return passed(name, f"not configured in {file}", f"{install} adds the server")
+        text = f'"{entries.NAME}" in {file} was not added by this program'
+        return warned(
+            name, text, f"to replace it, run {install} --force; to add the server under another name, use --name NAME"
+        )
+    return passed(name, f"the server is not configured in {file}", f"to add the server, run {install}")
 
 
 async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem | None:
@@ -103,9 +108,9 @@ async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem |
 
 
 async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> _Problem | None:
-    """Return why a client cannot reach the server of its entry; None if it can.
+    """Return why a client cannot reach the server in an entry of its file, or None if it can.
 
-    The request contains the token of the entry, and is sent only to the address in the same entry.
+    The check sends a request with the token in the entry, and only to the address in the same entry.
     """
     url = str(entry[http.url_key])
     headers, missing = _headers(entry, http, environment)
@@ -114,34 +119,39 @@ async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[s
         async with asyncio.timeout(TIMEOUT_S):
             status, is_mcp = await _greet(url, headers)
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, ValueError):
-        return _Problem("its address is not valid", "correct it with --http URL")
+        return _Problem("its address is not valid", "run install again with a valid --http URL")
     except (TimeoutError, httpx2.HTTPError):
         return _Problem(
-            f"no server answers at {address}",
-            "start it there with memoryos-mcp serve --transport http, or correct the address with --http URL",
+            f"no server replied at {address}",
+            "start the server there with memoryos-mcp serve --transport http, "
+            "or run install again with the correct --http URL",
         )
     if status in {401, 403} and missing:
         # The client may be started with other environment variables.
         return _Problem(
-            f"the server at {address} requires a token, and its variable {missing[0]} is not set here",
-            f"set {missing[0]} where the client is started",
+            f"the server at {address} requires a token, and the variable {missing[0]} with the token is not set here",
+            f"set {missing[0]} in the client's environment",
             Verdict.WARN,
         )
     if status in {401, 403}:
         return _Problem(
             f"the server at {address} does not accept the entry's token (HTTP {status})",
-            "make one with memoryos-mcp token add USER where the server runs, and install with --http URL --token -",
+            "make a token with memoryos-mcp token add USER where the server runs, "
+            "and run install again with --http URL --token -",
         )
     if status != httpx2.codes.OK or not is_mcp:
         return _Problem(
             f"the server at {address} is not an MCP server (HTTP {status})",
-            "correct the address with --http URL; the usual path is /mcp",
+            "run install again with the correct --http URL; the usual path is /mcp",
         )
     return None
 
 
 def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the entry's headers with the values of variables, and the names of variables that are not set."""
+    """Return the headers in an entry, and the names of variables that are not set.
+
+    Variables in the headers are replaced by their values. Headers with a variable that is not set are left out.
+    """
     written = entry.get(http.headers_key)
     headers = {str(key): str(value) for key, value in written.items()} if isinstance(written, Mapping) else {}
     if http.variable_key is not None and isinstance(variable := entry.get(http.variable_key), str):
@@ -157,9 +167,9 @@ def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str
 
 
 async def _greet(url: str, headers: Mapping[str, str]) -> tuple[int, bool]:
-    """Return the HTTP status of a server's reply, and whether it is the reply of an MCP server."""
+    """Send a first MCP request to a server. Return the HTTP status, and whether the server is an MCP server."""
     parts = urlsplit(url)
-    # An address on this machine is not requested through a proxy.
+    # Requests to an address on this machine do not use a proxy.
     is_remote = parts.hostname not in LOOPBACK
     async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S, trust_env=is_remote) as client:
         if parts.path.rstrip("/").endswith("/sse"):

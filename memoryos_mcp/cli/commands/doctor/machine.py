@@ -14,7 +14,7 @@ from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.stores import make_stores
 
-# Versions for which the dependencies have wheels.
+# The oldest and the newest version for which all dependencies have wheels.
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
 BITS = 64 if sys.maxsize > 2**32 else 32
 
@@ -25,7 +25,7 @@ def check_python() -> Check:
     if BITS == 64 and OLDEST_PYTHON <= sys.version_info[:2] <= NEWEST_PYTHON:
         return passed("python", found)
     oldest, newest = (".".join(map(str, version)) for version in (OLDEST_PYTHON, NEWEST_PYTHON))
-    fix = f"install a 64-bit Python from {oldest} to {newest}, and install the server with it"
+    fix = f"install a 64-bit Python, version {oldest} to {newest}, and reinstall the server with it"
     return (failed if BITS == 32 else warned)("python", found, fix)
 
 
@@ -47,15 +47,14 @@ async def check_memory(settings: Settings) -> Check:
         except StorageError as error:
             return failed_by(name, error)
     if memory is None:
-        return passed(name, f"{stores.engine}; {settings.user_id} has no memory yet, the first page creates it")
+        return passed(name, f"{stores.engine}; {settings.user_id} has no memory yet; the first page will create it")
     if memory.damaged:
-        found = (
-            f"{memory.place} has {memory.pages:,} pages; {damage_message(memory.damaged)}, and their text is withheld"
-        )
+        damage = damage_message(memory.damaged)
+        found = f"{memory.place} has {memory.pages:,} pages; {damage}, and damaged text is not shown"
         return failed(name, found, DAMAGE_FIX)
     found = f"{stores.engine}; {memory.user_id}: {memory.pages:,} pages in {memory.place}, no damage"
     if settings.retention_days is not None and memory.retention_waits_until is not None:
         until = memory.retention_waits_until.astimezone(settings.zone).isoformat(timespec="minutes")
-        found += f"; pages older than retention_days will be forgotten from {until} on"
-        return warned(name, found, "to keep them, correct the clock or raise retention_days")
+        found += f"; pages older than retention_days will be forgotten after {until}"
+        return warned(name, found, "to keep these pages, correct the clock or raise retention_days")
     return passed(name, found)

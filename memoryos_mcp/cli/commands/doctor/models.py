@@ -1,6 +1,6 @@
-"""Checks of the configured models with a small request, and hints about the cause of a failure.
+"""Checks that send a small request to the configured models, and hints about the cause of a failure.
 
-The request is a fixed text, without anything from a memory.
+The request is a fixed text. It contains nothing from a memory.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, ReplyFormat
 from memoryos_mcp.llm.replies import json_object
 
-# Time limits in seconds; a person waits for the result.
+# Time limits in seconds. They are short, because a person is waiting for the result.
 LONGEST_WAIT_S = 30.0
 LONGEST_PAUSE_S = 1.0
 PROBE_TIMEOUT_S = 5.0
@@ -68,14 +68,14 @@ _EMBEDDINGS_STARTED_WITH: Mapping[LlmProvider, str] = {
     "llama.cpp": "llama-server -m MODEL.gguf --embeddings",
 }
 _FORMS = {
-    ReplyFormat.JSON_SCHEMA: "the request demands the JSON schema (json_schema)",
-    ReplyFormat.JSON_OBJECT: "the request demands JSON (json_object)",
-    ReplyFormat.PROMPT: "only the prompt demands JSON",
+    ReplyFormat.JSON_SCHEMA: "the request requires the JSON schema (json_schema)",
+    ReplyFormat.JSON_OBJECT: "the request requires JSON (json_object)",
+    ReplyFormat.PROMPT: "only the prompt asks for JSON",
 }
 
 
 def configured(settings: Settings, endpoint: Endpoint | None) -> str:
-    """Return a description of the configured LLM and of its key's source."""
+    """Return a description of the configured LLM, including where its API key comes from."""
     if settings.llm_replay_file is not None:
         return "the LLM's replies come from a file (llm_replay_file)"
     if endpoint is None:
@@ -88,23 +88,26 @@ def configured(settings: Settings, endpoint: Endpoint | None) -> str:
 
 
 def how_to_use_one(environment: Mapping[str, str]) -> str:
-    """Return which settings to set for an LLM, considering the keys in the environment."""
+    """Return a text that says how to configure an LLM.
+
+    If the environment contains a provider's API key, the text is about this provider.
+    """
     for provider, preset in PRESETS.items():
         for variable in preset.key_variables:
             if environment.get(variable, "").strip():
                 return f"set llm_provider to {provider}, and set llm_model; {variable} alone does not enable an LLM"
     return (
-        f"set llm_provider ({', '.join(PRESETS)}) and llm_model, and the key if it needs one; "
-        "or openai_base_url and llm_model for any other server"
+        f"set llm_provider ({', '.join(PRESETS)}) and llm_model, and the key if the provider needs one; "
+        "for any other server, set openai_base_url and llm_model"
     )
 
 
 async def check_embedder(settings: Settings) -> Check:
-    """Check the embedding model, which runs in this process or behind an API."""
+    """Check whether the embedding model works, in this process or through an API."""
     name = "embedding_model"
     model = configured_model(settings)
     if model is None:
-        return passed(name, "none is configured: search uses only keywords")
+        return passed(name, "no embedding model is configured, so search uses only keywords")
     try:
         tried = await try_model(model, settings)
     except ModelError as error:
@@ -114,23 +117,23 @@ async def check_embedder(settings: Settings) -> Check:
         return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
     where = "on this machine" if model.base_url is None else f"at the embeddings API {model.base_url}"
     took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
-    return passed(name, f"{model.name} {where} works, {tried.dimension:,} dimensions{took}")
+    return passed(name, f"{model.name} {where} works, its vectors have {tried.dimension:,} dimensions{took}")
 
 
 def check_replay(path: Path) -> Check:
-    """Check whether the file with the LLM's replies exists."""
-    found = f"no LLM is called: replies are read from {path}"
+    """Check whether the file with the recorded replies of the LLM exists."""
+    found = f"no LLM is called, because replies are read from {path}"
     if path.exists():
         return passed("llm", found)
-    fix = "until it exists, each request is written to a file of missing replies beside it"
+    fix = "until this file exists, each request is written to a file of missing replies in the same folder"
     return warned("llm", f"{found}, which does not exist yet", fix)
 
 
 async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
-    """Send one request to the LLM; check the connection and the form of the reply."""
+    """Send one request to the LLM. Return a check of the connection and, if it works, a check of the reply."""
     if sys.stderr.isatty():
-        click.echo(f"asking the LLM at {endpoint.api.address} ...", err=True)
-    with suppress(ImportError):  # the chat reports the error; the import here is not part of the measured time
+        click.echo(f"sending a request to the LLM at {endpoint.api.address} ...", err=True)
+    with suppress(ImportError):  # imported here so that the import is not measured; the chat reports an ImportError
         await anyio.to_thread.run_sync(importlib.import_module, "openai")
     chat = OpenAIChat(endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=1, pause=_pause_briefly)
     began = time.perf_counter()
@@ -146,7 +149,7 @@ async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
     finally:
         await chat.aclose()
     took_ms = (time.perf_counter() - began) * 1000
-    tokens = f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,} tokens"
+    tokens = f"{reply.usage.prompt_tokens:,} prompt tokens, {reply.usage.completion_tokens:,} reply tokens"
     return [passed("llm", f"replied in {took_ms:,.0f} ms, {tokens}"), _check_reply(reply, chat.reply_format)]
 
 
@@ -157,15 +160,15 @@ async def _pause_briefly(seconds: float) -> None:
 def _check_reply(reply: ChatReply, reply_format: ReplyFormat) -> Check:
     name, form = "llm_reply", _FORMS[reply_format]
     fix = (
-        "after such a reply, pages are organised without the LLM: choose a larger model, "
-        "or a server that enforces a JSON schema"
+        "choose a larger model, or a server that enforces a JSON schema; "
+        "after a reply like this, pages are organised without the LLM"
     )
     try:
         is_valid = json_object(reply).get("ok") is True
     except ReplyFormatError as error:
         return failed(name, f"{parts(error)[0]}; {form}", fix)
     if is_valid:
-        return passed(name, f"the requested JSON; {form}")
+        return passed(name, f"the reply is the requested JSON; {form}")
     return warned(name, f"the reply is JSON, but not the requested object; {form}", fix)
 
 
@@ -177,16 +180,19 @@ async def _failed_call(
     provider: LlmProvider | None,
     started_with: Mapping[LlmProvider, str],
 ) -> Check:
-    """Return a failed check with hints: how to start a local server, which models it has, or its correct address."""
+    """Return a failed check with hints about the cause.
+
+    The hints say how to start a local server, which models the server has, or what its correct address is.
+    """
     found, fix = parts(error)
-    hints = [fix or f"try again; if it persists, see the log of {api.wording.name}'s server"]
+    hints = [fix or f"try again; if the problem persists, see the log of {api.wording.name}'s server"]
     if api.is_on_this_machine and not await _is_listening(api):
         provider = provider or _provider_at_port(api, started_with)
         if provider is not None and provider in started_with:
             hints.append(f"start {provider} with: {started_with[provider]}")
     elif names := await _model_names(api):
         if model not in names:
-            hints.append(f"models of the server: {_nearest(names, model)}")
+            hints.append(f"the server has these models: {_nearest(names, model)}")
     elif not _VERSIONED.search(api.address):
         versioned = replace(api, base_url=_with_version(api.base_url))
         if await _model_names(versioned):
@@ -195,7 +201,7 @@ async def _failed_call(
 
 
 def _nearest(names: Sequence[str], model: str) -> str:
-    """Return a few names, the names most similar to the model's first."""
+    """Return a text with up to `MODELS_SHOWN` of the names, beginning with those most similar to ``model``."""
     nearest = sorted(names, key=lambda name: -SequenceMatcher(None, name, model).ratio())
     more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
     return ", ".join(nearest[:MODELS_SHOWN]) + more
@@ -207,7 +213,7 @@ def _with_version(url: str) -> str:
 
 
 async def _is_listening(api: Api) -> bool:
-    """Return whether the port of an API on this machine accepts connections."""
+    """Return whether a server on this machine accepts connections at the port of an API."""
     parts = urlsplit(api.base_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
@@ -220,7 +226,7 @@ async def _is_listening(api: Api) -> bool:
 
 
 def _provider_at_port(api: Api, providers: Iterable[LlmProvider]) -> LlmProvider | None:
-    """Return the provider whose default port is the API's; None if there is none."""
+    """Return the provider whose default port is the port of the API, or None if there is no such provider."""
     port = urlsplit(api.base_url).port
     return next((name for name in providers if urlsplit(PRESETS[name].base_url).port == port), None)
 
@@ -234,7 +240,7 @@ class _Models(BaseModel):
 
 
 async def _model_names(api: Api) -> list[str]:
-    """Return the models that an API lists; empty if it cannot list models."""
+    """Return the names of the models that an API offers. The list is empty if the API cannot list its models."""
     try:
         import openai
     except ImportError:
@@ -243,7 +249,7 @@ async def _model_names(api: Api) -> list[str]:
     http_client = openai.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not api.is_on_this_machine)
     try:
         client = openai.AsyncOpenAI(api_key=key, base_url=api.base_url, max_retries=0, http_client=http_client)
-        client.organization = client.project = None  # those in the environment may belong to another account
+        client.organization = client.project = None  # in the environment, they may belong to another account
         async with asyncio.timeout(PROBE_TIMEOUT_S), client:
             reply = await client.models.with_raw_response.list()
             models = _Models.model_validate_json(reply.content)
@@ -253,5 +259,8 @@ async def _model_names(api: Api) -> list[str]:
 
 
 def _is_showable(name: str, key: str) -> bool:
-    """Return whether a name from a server can be shown: it is short and printable, and does not contain the key."""
+    """Return whether a name from a server may be shown.
+
+    It must be short and printable, and must not contain the key.
+    """
     return 0 < len(name) <= MODEL_NAME_MAX_CHARS and name.isprintable() and key not in name

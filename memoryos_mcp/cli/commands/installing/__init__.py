@@ -1,4 +1,4 @@
-"""The commands ``memoryos-mcp install`` and ``uninstall``: add the server to files of MCP clients, or remove it."""
+"""The commands ``memoryos-mcp install`` and ``uninstall``: add the server to clients' files, or remove it from them."""
 
 import os
 import re
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
-    """Return the server of this installation, with the settings in its command line."""
+    """Return a server that clients start from this installation, with these settings in its command line."""
     settings = load_settings(config_file, {"user_id": user_id, "data_storage_path": data_folder})
     args = ["serve"]
     if config_file is not None:
@@ -41,9 +41,9 @@ def local_server(config_file: Path | None, user_id: str | None, data_folder: str
 
 
 def remote_server(url: str, token: str | None, token_variable: str | None) -> Remote:
-    """Return a server at an address; `MCP_PATH` is added to an address without a path.
+    """Return the server at an address. If the address has no path, `MCP_PATH` is added.
 
-    ``token_variable`` is the name of an environment variable with the token, instead of ``token``.
+    ``token_variable`` is the name of an environment variable that contains the token. It is used instead of ``token``.
     """
     try:
         parts = urlsplit(url)
@@ -52,18 +52,21 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
         is_usable = False
     if not is_usable or re.search(r"[\s\x00-\x1f\"'\\]", url):
         raise ArgumentError(
-            argument="--http", problem="is not a valid address; give one like http://127.0.0.1:8000/mcp"
+            argument="--http", problem="is not a valid address; use an address like http://127.0.0.1:8000/mcp"
         )
     if parts.username or parts.password:
-        raise ArgumentError(argument="--http", problem="contains a user name; remove it and give --token")
+        raise ArgumentError(argument="--http", problem="contains a user name or a password; remove it and use --token")
     if token is not None and token_variable is not None:
-        raise ArgumentError(argument="--token-variable", problem="cannot be combined with --token; give one of them")
+        raise ArgumentError(
+            argument="--token-variable", problem="cannot be combined with --token; use only one of them"
+        )
     if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
         raise ArgumentError(
-            argument="--token", problem="is blank or contains spaces; give the output of memoryos-mcp token add"
+            argument="--token",
+            problem="is blank or contains invalid characters; use the output of memoryos-mcp token add",
         )
     if token_variable is not None and not re.fullmatch(r"[A-Za-z_]\w*", token_variable, re.ASCII):
-        problem = "is not a valid name of an environment variable; give one like MEMORY_TOKEN"
+        problem = "is not a valid name of an environment variable; use a name like MEMORY_TOKEN"
         raise ArgumentError(argument="--token-variable", problem=problem)
     path = parts.path if parts.path.strip("/") else MCP_PATH
     return Remote(urlunsplit(parts._replace(path=path)), token, token_variable)
@@ -77,53 +80,63 @@ def server_of(
     user_id: str | None,
     data_folder: str | None,
 ) -> Local | Remote:
-    """Return the server at an address; without an address, the server of this installation."""
+    """Return the server at ``url``, or the server of this installation if ``url`` is None."""
     if url is not None:
         if config_file or user_id or data_folder:
-            problem = "cannot be combined with settings, because the server has its own; leave them out"
+            problem = "cannot be combined with settings, because a running server has its own; omit the settings"
             raise ArgumentError(argument="--http", problem=problem)
         return remote_server(url, _token(token), token_variable)
     if token is not None or token_variable is not None:
-        problem = "is only for a server at an address; give --http URL too, or leave it out"
+        problem = "can only be used with --http; add --http URL, or omit this option"
         raise ArgumentError(argument="--token" if token is not None else "--token-variable", problem=problem)
     return local_server(config_file, user_id, data_folder)
 
 
 def _token(given: str | None) -> str | None:
-    """Return the token; ``-`` means the first line of stdin, or a hidden prompt on a terminal."""
+    """Return the token. For ``-``, read it from a hidden prompt on a terminal, or else from the first line of stdin."""
     if given is None:
         return None
     if given == "-":
         if sys.stdin.isatty():
             return str(click.prompt("Token", hide_input=True, err=True)).strip()
         return sys.stdin.readline().strip()
-    note("other accounts on this machine can read a token on a command line; --token - prompts for it instead")
+    note(
+        "other accounts on this machine can read a token on a command line; "
+        "use --token - to enter the token at a prompt"
+    )
     return given
 
 
 def change_clients(request: Request, server: Local | Remote | None) -> bool:
-    """Add a server to clients' files, or remove the entry if it is None; return whether all changes succeeded."""
+    """Change clients' files, print the outcomes, and return whether all changes succeeded.
+
+    The server is added to the files. If ``server`` is None, its entry is removed.
+    """
     check_name(request.name)
     outcomes = list(_outcomes(request, server, Machine.this()))
     return print_outcomes(request, outcomes, [] if server is None else list(_cautions(request, server)))
 
 
 def list_clients(command: str, *, as_json: bool) -> None:
-    """Print the clients on this machine, whether their files contain the server, and the command to run."""
+    """Print the clients on this machine, whether their files contain the server, and how to change a client."""
     states = [(each, _state(each)) for each in clients_here(Machine.this())]
     clients = [{"client": each.client.name, "file": str(each.file), "state": state} for each, state in states]
     lines = [f"{each.client.name:<15}  {state:<15}  {each.file}" for each, state in states]
     lines += [] if states else ["No MCP client was found on this machine."]
     if states and command == "install" and all(state == "added" for _, state in states):
-        lines.append("All of them have the server; memoryos-mcp doctor checks whether they can start it.")
+        lines.append(
+            "The server is in all of these files. To check whether it can be started, run memoryos-mcp doctor."
+        )
     else:
-        lines.append(f"To change one: memoryos-mcp {command} --client NAME, or --client all for all listed here.")
+        lines.append(
+            f"To change a client, run memoryos-mcp {command} --client NAME, or --client all for all of these clients."
+        )
     lines.append(f"Supported clients: {', '.join(CLIENTS)}.")
     print_report({"clients": clients, "known": list(CLIENTS)}, lines, as_json=as_json)
 
 
 def clients_here(machine: Machine) -> list[Location]:
-    """Return the user's files of the clients on this machine."""
+    """Return the locations of the user's files for the clients on this machine."""
     return [
         location
         for client in CLIENTS.values()
@@ -143,21 +156,21 @@ def _state(location: Location) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raise `ArgumentError` unless every client accepts the name of an entry."""
+    """Check the name of an entry. Raise `ArgumentError` if any client could reject it."""
     if not _NAME.fullmatch(name):
-        problem = "must have at most 32 letters, digits, - and _, and begin with a letter; give another name"
+        problem = "must consist of at most 32 letters, digits, - and _, and begin with a letter; choose another name"
         raise ArgumentError(argument="--name", problem=problem)
 
 
 def _outcomes(request: Request, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
-    """Yield the outcome for each file; an error in one does not stop the others."""
+    """Change each file, and yield the outcome. After an error in one file, the other files are changed too."""
     names = list(dict.fromkeys(request.clients))
     if ALL in names:
         names = list(dict.fromkeys(location.client.name for location in clients_here(machine)))
         if request.scope == "project":
             names = [name for name in names if CLIENTS[name].project is not None]
         if not names:
-            problem = f"no client was found on this machine; name one of {', '.join(CLIENTS)}"
+            problem = f"no client was found on this machine; choose one of {', '.join(CLIENTS)}"
             raise ArgumentError(argument="--client all", problem=problem)
     for name in names:
         client = CLIENTS[name]
@@ -188,7 +201,7 @@ def _changed(location: Location, request: Request, server: Local | Remote | None
 
 
 def _through_its_command(location: Location, request: Request, server: Local | Remote | None) -> Outcome:
-    """Change a client's file through the client's own command; without a server, remove the entry."""
+    """Change a client's file with the client's own command. If ``server`` is None, remove the entry."""
     client = location.client
     present = planning.entries_of(client, files.read(location.file)).get(request.name)
     if present is not None and not request.is_forced:
@@ -207,15 +220,15 @@ def _through_its_command(location: Location, request: Request, server: Local | R
 
 
 def _cautions(request: Request, server: Local | Remote) -> Iterator[str]:
-    """Yield warnings about an installation."""
+    """Yield warnings about environment variables, paths and tokens that may cause problems."""
     if isinstance(server, Local):
         names = sorted(
             name for name in os.environ if name.startswith("MEMORYOS_") and name[9:].lower() in Settings.model_fields
         )
         if names:
             yield (
-                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but not when a client starts the "
-                "server; put these settings in a file, and give it with --config"
+                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but may not be set when a client "
+                "starts the server; put these settings in a file, and pass it with --config"
             )
         if re.search(r"[/\\]uv[/\\](?:cache[/\\])?archive-v\d", server.command):
             yield (
@@ -224,6 +237,6 @@ def _cautions(request: Request, server: Local | Remote) -> Iterator[str]:
             )
     elif server.token is not None:
         if request.scope == "project":
-            yield "the token is in a file of the project; do not commit it, or give --token-variable NAME"
+            yield "the project's file contains the token; do not commit this file, or use --token-variable NAME instead"
         if server.url.startswith("http://") and urlsplit(server.url).hostname not in LOOPBACK:
-            yield "the token is sent unencrypted, so others on the network can read it; give an https:// address"
+            yield "the token is sent unencrypted, so others on the network can read it; use an https:// address"

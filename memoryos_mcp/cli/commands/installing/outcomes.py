@@ -1,4 +1,4 @@
-"""Arguments of install and uninstall, and the output of their results."""
+"""The arguments of the commands install and uninstall, and functions that print their results."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ ALL = "all"
 LONG_LINE_CHARS = 400
 MANY_LINES = 10_000
 _TOKEN = re.compile(r"((?i:bearer) )(?!\$)(?:\\.|[^\"\\\s])+")
-# Values that are probably secrets of other servers, by their names; references to variables are not secrets.
+# Values whose names suggest that they are secrets of other servers. References to variables are not secrets.
 _SECRET = re.compile(
     r"""((?i:token|key|secret|passw(?:or)?d|passphrase|pat|authorization|cookie|credentials?)["']?\s*[:=]\s*)
         (?:"(?!(?i:bearer)\ |\$)(?:\\.|[^"\\])+"|'(?!(?i:bearer)\ |\$)[^'\n]+')""",
@@ -35,7 +35,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The arguments of install and uninstall; a scope of None means the user's."""
+    """The arguments of install and uninstall. If ``scope`` is None, the user's file is changed."""
 
     clients: Sequence[str]
     scope: Scope | None = None
@@ -47,9 +47,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for one file; ``action`` is None after an error.
+    """The result for one file. ``action`` is None after an error.
 
-    ``change`` is a diff, or the command that makes the change; without tokens.
+    ``change`` is a diff, or the command that makes the change. Tokens in it are masked.
     """
 
     client: Client
@@ -62,7 +62,7 @@ class Outcome:
 
     @property
     def then(self) -> str | None:
-        """What the user has to do so that the client loads the change; None without a change."""
+        """What the user has to do after the change, so that the client loads it. None if nothing changed."""
         if self.action in (None, Action.NOTHING):
             return None
         if self.action is Action.REMOVE:
@@ -71,8 +71,11 @@ class Outcome:
 
 
 def shown_change(file: Path, before: str, after: str) -> str:
-    """Return the diff of two texts without tokens and keys; of very long texts, only the part that differs."""
-    # The texts are masked first, because the diff of two tokens would reveal their ends.
+    """Return the diff of two texts, with tokens and keys masked.
+
+    For very long texts, return only the part that differs.
+    """
+    # The texts are masked first. Otherwise the part that differs could begin inside a token and show the rest of it.
     before, after = masked(before), masked(after)
     lines = [*before.splitlines(), *after.splitlines()]
     if max(map(len, lines), default=0) <= LONG_LINE_CHARS and len(lines) <= MANY_LINES:
@@ -90,12 +93,12 @@ def _common_prefix(one: str, other: str) -> int:
 
 
 def masked(text: str) -> str:
-    """Return a text in which tokens and probable keys are masked."""
+    """Return the text with all tokens and probable keys masked."""
     return redact(_SECRET.sub(r'\1"********"', _TOKEN.sub(r"\1********", text))).text
 
 
 def print_outcomes(request: Request, outcomes: Sequence[Outcome], cautions: Sequence[str]) -> bool:
-    """Print the outcomes, with errors and warnings on stderr, and return whether none failed."""
+    """Print the outcomes, and return whether all changes succeeded. Errors and warnings are printed to stderr."""
     is_ok = all(outcome.problem is None for outcome in outcomes)
     changes = [_json(outcome, request) for outcome in outcomes]
     print_report({"changes": changes, "cautions": list(cautions), "ok": is_ok}, [], as_json=request.as_json)
@@ -123,9 +126,11 @@ def _print(outcome: Outcome, request: Request) -> None:
         else f"{client.title}: {done}, {outcome.file} is up to date"
     )
     if not outcome.is_client_there and outcome.action is not Action.NOTHING:
-        click.echo(f"  {client.title} was not found on this machine; the file is in the place where it would look")
+        click.echo(
+            f"  {client.title} was not found on this machine; the file is where {client.title} would look for it"
+        )
     if outcome.backup is not None:
-        click.echo(f"  a backup of the file is in {outcome.backup}")
+        click.echo(f"  a backup of the previous file is in {outcome.backup}")
     if outcome.then is not None and not request.is_dry_run:
         click.echo(f"  {outcome.then}")
 
