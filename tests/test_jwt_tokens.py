@@ -294,7 +294,7 @@ async def test_an_issuer_whose_url_ends_with_a_slash_works(issuer: Issuer) -> No
         (
             OPENID,
             {"issuer": "https://other.example.com", "jwks_uri": "https://x.example.com"},
-            "names another",
+            "contains a different issuer",
         ),
         (OPENID, None, "HTTPStatusError"),
         (JWKS, None, "HTTPStatusError"),
@@ -303,7 +303,7 @@ async def test_an_issuer_whose_url_ends_with_a_slash_works(issuer: Issuer) -> No
         (JWKS, ["keys"], "ValueError"),
         (JWKS, {}, "PyJWKSetError"),
         (JWKS, {"keys": "x"}, "PyJWKSetError"),
-        (JWKS, {"keys": [{"kty": "oct", "k": "AAAA"}]}, "has no key"),
+        (JWKS, {"keys": [{"kty": "oct", "k": "AAAA"}]}, "has no signing key"),
     ],
 )
 async def test_a_wrong_answer_of_the_issuer_is_an_issuer_error(
