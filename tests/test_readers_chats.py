@@ -305,7 +305,7 @@ def test_a_damaged_or_unusual_archive_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ImportFormatError):
         read(chatgpt, archive)
     write_archive(archive, {"conversations.json": data}, method=zipfile.ZIP_LZMA)
-    with pytest.raises(ImportFormatError, match="compressed by an unusual method"):
+    with pytest.raises(ImportFormatError, match="compressed with an unsupported method"):
         read(chatgpt, archive)
     locked = bytearray(whole)
     locked[6] |= 1

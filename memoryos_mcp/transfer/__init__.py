@@ -1,1 +1,1 @@
-"""Transfer: export and import of a memory, and the importers of other systems' formats."""
+"""Exports and imports a memory. `importers` read the formats of other systems."""

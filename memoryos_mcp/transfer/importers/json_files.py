@@ -1,4 +1,4 @@
-"""JSON files of other systems: recognition of their format, and reading of their entries."""
+"""Reads the JSON files of other systems, and the keys by which importers recognise their format."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,10 @@ JSON_FILES = re.compile(r".*\.jsonl?")
 
 
 def outlines(path: Path, wanted: re.Pattern[str] = JSON_FILES) -> list[Outline]:
-    """Return the outline of a file, or of each wanted file in a folder or archive; empty if it cannot be read."""
+    """Return the outline of a file, or of each file in a folder or archive whose name matches ``wanted``.
+
+    The list is empty if a file cannot be read.
+    """
     try:
         return [outline(stream) for stream in streams(path, wanted, lambda _: None)]
     except ImportFormatError:
