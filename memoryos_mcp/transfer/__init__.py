@@ -1,1 +1,1 @@
-"""Exports and imports a memory. `importers` read the formats of other systems."""
+"""Transfer: export and import of a memory, and the importers for the formats of other systems."""
