@@ -29,12 +29,12 @@ _SUBJECT = re.compile(r"\b(?:the (?:user|assistant)(?:['’]s)?|i(?:['’](?:m|v
 
 
 def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[CorrectedFact]:
-    """Return the corrections that were made after the page ``seq`` was stored."""
+    """Return the corrections that were made after the page with the number ``seq`` was stored."""
     return [fact for fact in corrected if fact.until_seq >= seq]
 
 
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
-    """Return the lessons without the facts that contradict a correction, unless their evidence is newer than it.
+    """Return the lessons without facts that contradict a correction. Facts with newer evidence are kept.
 
     A fact contradicts a correction if it supersedes the user's replacement, if it has another value for the corrected
     attribute, or if it repeats the corrected fact in other words. Facts are compared by their vectors, or by their

@@ -45,7 +45,7 @@ class Embedding:
         return bool(left.facts or left.segments)
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed one batch of pages, or of facts, or else one segment.
+        """Embed a batch of pages. If no page is left, embed a batch of facts, or else one segment.
 
         Raises:
             ModelError: The model failed. Nothing was written.
@@ -84,7 +84,7 @@ class Embedding:
 
 
 def _bounded(pages: Sequence[Page]) -> list[Page]:
-    """Return as many of the first pages as have `CHARS_PER_STEP` characters together, but at least one page."""
+    """Return the first pages with at most `CHARS_PER_STEP` characters in total, but at least one page."""
     kept: list[Page] = []
     chars = 0
     for page in pages:

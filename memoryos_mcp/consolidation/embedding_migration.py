@@ -53,7 +53,7 @@ class VectorSpaces:
     """One user's vector spaces. The current space is the one that queries use.
 
     Attributes:
-        retrieving: Answers queries with the current space. Until a space is loaded, it only finds keywords.
+        retrieving: Answers queries with the current space. Until a space is loaded, it searches by keywords only.
         query_priority: Interrupts the loading of vectors while queries are running.
         filing: A lock that must be held while pages are filed by their vectors. It prevents a change of the current
             space.

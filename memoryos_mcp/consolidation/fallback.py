@@ -1,4 +1,7 @@
-"""The fallback policy: when the fallback does the work of a failing analyst, and when its results become final."""
+"""The fallback policy: when the fallback does the work of a failing analyst, and when its results become final.
+
+The fallback is the analyst that works without an LLM.
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -28,5 +31,5 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
 
 
 async def becomes_final(failure: BaseException, count: Count) -> bool:
-    """Return whether the fallback's result becomes final. It does after five unusable answers of the analyst."""
+    """Return whether the fallback's result becomes final. It does after five unusable answers from the analyst."""
     return isinstance(failure, ReplyFormatError) and await count() >= ATTEMPTS_BEFORE_FALLBACK

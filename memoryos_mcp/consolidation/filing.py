@@ -36,16 +36,17 @@ class _Draft:
     topics: list[Topic] = field(default_factory=list)
 
     def takes(self, topic: Topic) -> bool:
-        """Return whether the segment has room for a topic's pages. It may have `SEGMENT_PAGES_MAX` pages."""
+        """Return whether the segment has room for a topic's pages. It may have at most `SEGMENT_PAGES_MAX` pages."""
         pages = sum(len(each.pages) for each in self.topics) + len(topic.pages)
         return (self.known.page_count if self.known else 0) + pages <= SEGMENT_PAGES_MAX
 
 
 class FilingPlanner:
-    """Plans the chains and segments of the pages of one batch.
+    """Plans to which chains and segments the pages of a batch are assigned.
 
     Args:
-        analyst: The analyst that gave the answer.
+        store: The user's memory.
+        analyst: The analyst that analysed the batch.
         fallback: Name of the fallback. Its summaries never replace the summaries of another analyst.
         threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
     """
@@ -75,7 +76,10 @@ class FilingPlanner:
         )
 
     async def _chains(self, views: dict[int, Page], organised: Organised) -> list[ChainPlan]:
-        """Return a chain for each run of pages. The first run may continue the chain of the page before the batch."""
+        """Return a chain for each run of consecutive pages in the analyst's answer.
+
+        The first run may continue the chain of the page before the batch.
+        """
         first, *others = organised.runs
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
         before: list[Page] = []
@@ -155,7 +159,7 @@ class FilingPlanner:
 
 
 def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], threshold: float) -> list[Segment]:
-    """Return the segments that best match any page of a batch, best match first.
+    """Return the segments that best match the pages of a batch, best match first.
 
     Full segments are left out. At most `NEAREST_SEGMENTS` segments are returned. Each has a match of at least
     `NEAR_SHARE` times ``threshold``.
@@ -189,7 +193,7 @@ def _newest(earlier: Sequence[Page], new: Sequence[Page]) -> list[Page]:
 
 
 def _joined_vector(known: Segment | None, pages: Sequence[Page], new: Sequence[Page]) -> Vector | None:
-    """Return the unit-length mean of all page vectors of a segment. The existing mean is weighted by its page count."""
+    """Return the unit-length mean of a segment's page vectors. An existing mean is weighted by its number of pages."""
     vectors = [view.vector for view in new if view.vector is not None]
     if not vectors:
         return None

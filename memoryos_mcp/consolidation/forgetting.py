@@ -45,7 +45,7 @@ _BEGINNING = SummaryCursor()
 class Selection:
     """The memories that a user wants to forget.
 
-    They are selected in one of three ways: by ids, by query and time, or as everything.
+    They are selected in one of three ways: by ids, by a query or time limits, or all at once.
 
     Attributes:
         ids: Ids of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
@@ -97,7 +97,7 @@ class Forgetting:
         fallback: Writes new summaries of chains and segments that lost pages.
         log: Path of the user's LLM log, which contains dialogue.
         retention: Pages older than this are forgotten. None keeps all pages.
-        zone: The time zone of times that have none. None means the local time zone.
+        zone: The time zone of times that do not contain one. None means the local time zone.
         clock: Returns the current time.
     """
 

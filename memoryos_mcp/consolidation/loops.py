@@ -36,7 +36,7 @@ class BackgroundLoop:
         step: Does some work, and returns whether there is more.
         poll_s: Maximum pause while there is no work, in seconds.
         clock: Returns the current time, which determines when a failed step is retried.
-        save_health: Stores the health after each failure, and after the first success that follows a failure.
+        save_health: Stores the loop's health after each failure, and after the first success that follows a failure.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class BackgroundLoop:
         return pause_s
 
     async def _store_health(self) -> None:
-        """Store the health. Errors are ignored, because the store itself may have failed."""
+        """Store the loop's health. Errors are ignored, because the store itself may have failed."""
         if self._save_health is not None:
             with suppress(MemoryOSError):
                 await self._save_health(self.health)

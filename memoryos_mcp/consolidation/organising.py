@@ -1,4 +1,4 @@
-"""Organising: files the pages of the backlog, which means that it assigns them to chains and segments.
+"""Organising: assigns the pages of the backlog to chains and segments, which is called filing.
 
 If the fallback had to file pages, the analyst files them again later.
 """
@@ -46,7 +46,7 @@ class BatchRule:
 
 
 class Organising:
-    """Files pages in batches, in the order in which they were added.
+    """Assigns pages to chains and segments (files them) in batches, in the order in which the pages were added.
 
     Args:
         fallback: Files a batch if the analyst has failed too often. It never fails.
@@ -102,7 +102,7 @@ class Organising:
         return newest if is_due else newest + self._rule.silence(len(batches[0]))
 
     async def step(self, lease: Lease, *, needs_vectors: bool, is_hurried: bool = False) -> bool:
-        """File the due batches, and return whether there may be more.
+        """File the due batches, which means that their pages are assigned to chains and segments.
 
         The analyst gets the batches in parallel, but they are filed in page order. If the analyst has failed too often
         or the budget is spent, the fallback files a batch and marks it as degraded.
@@ -111,6 +111,9 @@ class Organising:
             lease: The lease, which allows this process to write.
             needs_vectors: Whether pages must be embedded before they are filed.
             is_hurried: Whether all pages of the backlog are due.
+
+        Returns:
+            Whether there may be more due batches.
 
         Raises:
             ModelError: The analyst failed on a batch. This batch and all later batches stay in the backlog.
@@ -146,13 +149,16 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst file batches again that the fallback has filed. Return whether there may be more.
+        """Let the analyst assign pages again that the fallback has assigned to chains and segments.
 
-        The analyst gets the batches in parallel. If it repeatedly gives unusable answers to a batch, the fallback's
-        filing becomes final.
+        The analyst gets batches of these pages in parallel. If it repeatedly gives unusable answers to a batch, the
+        fallback's result becomes final.
+
+        Returns:
+            Whether there may be more such pages.
 
         Raises:
-            ModelError: The analyst failed. No batch was filed again.
+            ModelError: The analyst failed. No page was assigned again.
         """
         pages = await self._degraded(self._redone_up_to)
         if not pages and self._redone_up_to:

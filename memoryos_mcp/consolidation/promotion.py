@@ -28,13 +28,13 @@ class _Portion:
 
 
 class Promotion:
-    """Reads hot and due segments for the profile, then archives the coldest segments beyond the capacity.
+    """Extracts traits from hot and due segments, then archives the coldest segments beyond the capacity.
 
-    A segment is due if the fallback has read it and the analyst should read it again.
+    A segment is due if the fallback has read its pages and the analyst should read them again.
 
     Args:
-        fallback: Reads a segment if the analyst has failed too often. It never fails.
-        heat_threshold: Segments with at least this heat are read.
+        fallback: Reads a segment's pages if the analyst has failed too often. It never fails.
+        heat_threshold: A segment is hot if it has at least this heat.
         capacity_segments: Maximum number of segments in mid-term memory.
     """
 
@@ -74,15 +74,15 @@ class Promotion:
         )
 
     async def step(self, lease: Lease, *, ignores_heat: bool = False) -> bool:
-        """Read all hot and due segments, and archive the coldest segments beyond the capacity.
+        """Extract traits from all hot and due segments, and archive the coldest segments beyond the capacity.
 
-        A segment is read before it is archived. With ``ignores_heat``, all segments with unread pages are read.
+        The pages of a segment are read before it is archived. With ``ignores_heat``, all segments count as hot.
 
         Returns:
             Whether there may be more segments to read.
 
         Raises:
-            ModelError: The analyst failed on a segment. It will be read in a later step.
+            ModelError: The analyst failed on a segment. A later step will try this segment again.
         """
         async with self._stepping:
             segments = await self._store.segments()
@@ -109,10 +109,13 @@ class Promotion:
             return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst read pages again that the fallback has read. Return whether there may be more.
+        """Let the analyst extract facts and traits again from pages that the fallback has read.
 
         Pages that the fallback has also filed are left to `Organising.redo`. If the analyst repeatedly gives unusable
         answers, the facts and traits that the fallback extracted become final.
+
+        Returns:
+            Whether there may be more such pages.
 
         Raises:
             ModelError: The analyst failed. Profile and knowledge were not changed.
@@ -195,5 +198,5 @@ class Promotion:
             self._unshared.difference_update(portion.segments)
 
     async def _count_attempt(self, lease: Lease, segments: Sequence[int]) -> int:
-        """Count a failed attempt for each segment. Return the highest count."""
+        """Count a failed attempt for each segment. Return the highest number of failed attempts."""
         return max([await self._store.count_attempt(lease, segment=segment) for segment in segments])

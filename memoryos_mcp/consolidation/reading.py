@@ -33,10 +33,10 @@ COMMITS_TRIED = 5
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """The lessons from some pages, and the state of the memory in which they were extracted.
+    """The lessons (facts and traits) from some pages, and the state of the memory in which they were extracted.
 
     Attributes:
-        lessons: The extracted facts and traits.
+        lessons: The lessons that were extracted.
         traits: The profile at the time when the pages were read.
         corrected: The user's corrections that the reader was shown.
     """
@@ -55,7 +55,7 @@ class _ReadPages:
         pages: The pages, in order of arrival.
         reader: The analyst or the fallback, which read the pages.
         is_reading: Whether facts were extracted. If it is False, only traits were extracted.
-        learned: The lessons.
+        learned: The lessons from the pages.
     """
 
     segments: Sequence[int]
@@ -66,7 +66,7 @@ class _ReadPages:
 
 
 class Reading:
-    """Extracts lessons from pages, reconciles them with the current state of the memory, and commits them.
+    """Extracts facts and traits (lessons) from pages, reconciles them with the current memory, and commits them.
 
     Args:
         store: The user's memory.
@@ -114,15 +114,15 @@ class Reading:
     def portion(self, pages: Sequence[Page]) -> list[Page]:
         """Return as many of the first pages as fit into one call of the analyst.
 
-        Either all or none of them had their facts extracted by the analyst before.
+        The analyst has already extracted the facts of all these pages, or of none of them.
         """
         alike = list(takewhile(lambda page: self._has_facts(page) == self._has_facts(pages[0]), pages))
         return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
 
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
-        """Return what the analyst must know to read pages.
+        """Return the context in which the analyst reads pages.
 
-        This includes the names of the speakers, the corrections, and the facts that were known at the last page.
+        It contains the names of the speakers, the corrections, and the facts that were known at the last page.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
@@ -133,7 +133,7 @@ class Reading:
         )
 
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
-        """Extract lessons from pages and commit them.
+        """Extract facts and traits (lessons) from pages, and commit them.
 
         The lessons are reconciled with everything that was committed since the pages were read. Fetched pages and pages
         with instructions say nothing about the user. They are marked as read without being shown to the reader.

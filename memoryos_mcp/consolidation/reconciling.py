@@ -35,7 +35,7 @@ def reconcile(
         traits_then: The profile that the reader was shown.
         traits_now: The current profile.
         facts_now: The current facts.
-        said: For each page's ``seq``, the time when the page was said.
+        said: The time of each page, by the page's ``seq``.
     """
     then = {trait.dimension: trait for trait in traits_then}
     now = {trait.dimension: trait for trait in traits_now}
@@ -51,7 +51,7 @@ def reconcile(
 def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
     """Return a change of a trait that fits the current profile.
 
-    If the trait got the same level meanwhile, it keeps its current reason, and the evidence is added.
+    If the trait got the same level meanwhile, its current reason is kept, and the evidence is added.
     """
     present = now.get(change.dimension)
     if present is None or present == then.get(change.dimension):
@@ -64,7 +64,7 @@ class _Fitting:
 
     Args:
         facts: The current facts.
-        said: For each page's ``seq``, the time when the page was said.
+        said: The time of each page, by the page's ``seq``.
     """
 
     def __init__(self, facts: Sequence[Fact], said: Mapping[int, datetime]) -> None:
@@ -101,7 +101,8 @@ class _Fitting:
     def _said_at(self, change: KnowledgeChange) -> tuple[datetime, int]:
         """Return the time and the ``seq`` of the newest page that is evidence for a change.
 
-        Without such a page, return the fact's ``valid_from``, or the latest possible time for a confirmation, and 0.
+        If there is no such page, the ``seq`` is 0. The time is then the fact's ``valid_from``, or the latest possible
+        time for a confirmation.
         """
         times = [(self._said[seq], seq) for seq in change.evidence if seq in self._said]
         if times:
@@ -131,11 +132,11 @@ class _Fitting:
         return replace(fitted, text=known.text, slot=None, supersedes=others)
 
     def _with_unique_slots(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
-        """Return the changes, some without their slot, so that each slot gets its last value.
+        """Return the changes, with at most one value per slot (attribute of a person) on each page.
 
-        If several values for a slot were said on the same page, only the last value keeps the slot. The same holds for
-        all facts about a relative. A value from a later page needs no change, because it supersedes the earlier value
-        when it is added.
+        If several values for a slot were said on the same page, only the last value keeps the slot. Of all facts about
+        a relative, only the last fact keeps the slot. The other facts are added without a slot. A value from a later
+        page supersedes an earlier value when it is added.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:
@@ -153,7 +154,7 @@ class _Fitting:
 
 
 def _joined(known: KnowledgeChange, change: AddFact) -> KnowledgeChange:
-    """Return the change ``known`` with the evidence, ``supersedes`` and ``ends`` of ``change`` added to its own."""
+    """Return the change ``known``, extended by the evidence, ``supersedes`` and ``ends`` of ``change``."""
     if not isinstance(known, AddFact):
         return known
     return replace(

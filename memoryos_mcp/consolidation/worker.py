@@ -64,7 +64,7 @@ class Worker:
 
     Args:
         store: The user's memory. The worker does not close it.
-        analyst: Files pages, and extracts facts and traits.
+        analyst: Assigns pages to chains and segments, and extracts facts and traits.
         fallback: Does the analyst's work if the analyst fails. Without an LLM, it is the same object as ``analyst``.
         spaces: The user's vector spaces, which the worker fills.
     """
@@ -152,7 +152,7 @@ class Worker:
         try:
             await self._spaces.open_to_read()
         except (ModelError, StorageError) as error:
-            logger.warning("semantic search is not available, only keyword search: %s", error)
+            logger.warning("semantic search is not available; keyword search still works: %s", error)
 
     async def close(self) -> None:
         """Stop all loops, and save the visits that were counted.
@@ -182,7 +182,7 @@ class Worker:
             self._loops["consolidation"].wake()
 
     def visited(self, segments: Iterable[int]) -> None:
-        """Count a visit to each of the segments, which were retrieved. The counts are written later, all at once."""
+        """Count a visit to each of the retrieved segments. The counts are written later, all at once."""
         if self._is_started:
             self._visits.update(segments)
 
@@ -200,7 +200,7 @@ class Worker:
         self._loops["redo"].wake()
 
     async def analyse(self) -> None:
-        """File the whole backlog, and extract traits from all segments, whatever their heat.
+        """Assign the whole backlog to chains and segments, and extract traits from all segments, whatever their heat.
 
         Raises:
             ModelError: The LLM gave no usable answer.
@@ -221,7 +221,7 @@ class Worker:
         self._loops["embedding"].wake()
 
     async def _until_embedded(self) -> None:
-        """Wait until all pages have vectors. Otherwise they would be filed by keywords, and stay filed that way."""
+        """Wait until all pages have vectors. Otherwise they would be assigned to segments by keywords only."""
         while self._is_embedding_well() and (not self._spaces.is_settled or await self._spaces.has_work()):  # noqa: ASYNC110 - another loop's state
             await asyncio.sleep(GATHER_S)
 
@@ -303,7 +303,7 @@ class Worker:
         return False
 
     async def _consolidate(self) -> bool:
-        """File the batches of the backlog that are due."""
+        """Assign the due batches of the backlog to chains and segments."""
         if not await self._organising.due():
             return False
         async with self._lease.hold() as lease:
@@ -347,9 +347,9 @@ class Worker:
         return has_more
 
     async def _promote(self) -> bool:
-        """Extract traits from hot segments, but only after all due pages are filed.
+        """Extract traits from hot segments, after all due pages were assigned to segments.
 
-        In this way, a segment's pages are read in fewer LLM calls.
+        In this order, one LLM call reads more pages of a segment.
         """
         await self._until_quiet(QUIET_WITHIN_S)
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
@@ -370,7 +370,7 @@ class Worker:
             await asyncio.sleep(min(quiet_at, give_up_at) - time.monotonic())
 
     def _is_embedding_well(self) -> bool:
-        """Return whether pages will get vectors. Otherwise they are filed by keywords."""
+        """Return whether pages will get vectors. If not, they are assigned to segments by keywords."""
         return self._spaces.has_model and not self._loops["embedding"].health.failed_attempts
 
     async def _save_health(self, work: str, health: Health) -> None:
@@ -390,7 +390,7 @@ class Worker:
         return False
 
     async def _forget(self) -> bool:
-        """Forget expired pages once a day. Purge from the files what this or another process has forgotten."""
+        """Forget expired pages once a day, and purge the files if this or another process has forgotten something."""
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
         if self._expired_at is None or not timedelta() <= now - self._expired_at < every:

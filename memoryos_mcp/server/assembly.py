@@ -37,7 +37,7 @@ MAX_COMPLETIONS = 100
 
 
 def make_server(service: MemoryService, find_caller: FindCaller) -> Server[dict[str, Any]]:
-    """Return an MCP server for all protocol versions, with and without sessions, that runs on any transport.
+    """Return an MCP server for all protocol versions, with and without sessions. It runs on any transport.
 
     Args:
         service: The service that opens the users' memories. The code that created it must close it.
@@ -107,9 +107,9 @@ class _Surface:
         return types.ReadResourceResult(contents=[contents])
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Return the memory's topics that begin with the typed text, if the argument is a prompt's topic.
+        """Return the memory's topics that begin with the typed text.
 
-        Return no suggestions for any other argument.
+        There are suggestions only for the argument ``topic`` of a prompt.
         """
         ref, typed = params.ref, params.argument.value.casefold()
         fitting: list[str] = []

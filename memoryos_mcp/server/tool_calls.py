@@ -1,4 +1,4 @@
-"""Lists and calls tools. The results have the types of MCP."""
+"""Lists and calls tools. The results are MCP types."""
 
 from typing import Any
 
@@ -32,9 +32,9 @@ async def call(
 
 
 def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
-    """Return the description of a tool that clients receive.
+    """Return a tool as clients see it in the list of tools.
 
-    It has the argument ``user_id`` only for callers who may act as another user.
+    Only callers who may act as another user see the argument ``user_id``.
     """
     schema = input_schema(tool.arguments)
     if may_act_as:

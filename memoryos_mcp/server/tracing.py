@@ -18,7 +18,7 @@ _PARENT = "traceparent"
 
 
 class CallSpans:
-    """Middleware that creates a span for each tool call, in the client's own trace if the client sent its id."""
+    """Middleware that creates a span for each tool call, in the client's own trace if the client sent a trace id."""
 
     def __init__(self, tracer: Tracer, transport: Callable[[ServerRequestContext[Any, Any]], str]) -> None:
         self._tracer = tracer
@@ -54,7 +54,7 @@ class CallSpans:
 
 
 def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
-    """Return the context of the client's span, or None if the client sent none.
+    """Return the context of the client's span, or None if the client sent no span.
 
     It is read from the MCP message, or else from the HTTP headers. The field ``tracestate`` is ignored, because it may
     contain any text.

@@ -38,7 +38,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
                 yield cast("BinaryIO", unpacked), raw
     except EOFError as error:
-        msg = f"{path} is cut off: its compressed data is incomplete. Get the whole file"
+        msg = f"{path} is cut off: its compressed data is incomplete. Get the complete file"
         raise ImportFormatError(msg) from error
     except (gzip.BadGzipFile, zlib.error) as error:
         msg = f"{path} is damaged: it cannot be decompressed. Get the file again"
@@ -50,7 +50,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 def lines(path: Path, progress: Progress) -> Iterator[bytes]:
-    """Yield the lines of a file with their line ends. The last line may have none.
+    """Yield the lines of a file with their line ends. The last line may have no line end.
 
     Raises:
         ImportFormatError: The file cannot be read, is cut off, or exceeds a limit.

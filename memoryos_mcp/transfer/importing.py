@@ -107,7 +107,11 @@ class Import:
             spool.close()
 
     async def _import_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
-        """Import a batch. Return the stored page's id for each page of the batch that was already in the memory."""
+        """Import a batch of pages.
+
+        Return a mapping for the pages that were in the memory already, from their ids in the file to their ids in the
+        memory.
+        """
         if store is None or self._is_dry_run:
             await self._count_new(store, [(page.page_id, page.idempotency_key) for page in batch.pages])
             return {}

@@ -52,7 +52,7 @@ Progress = Callable[[int], None]
 
 
 class Reader(Protocol):
-    """A module that imports one format of another system."""
+    """An importer, which is a module that reads one file format of another system."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module

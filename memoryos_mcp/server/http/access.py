@@ -1,4 +1,4 @@
-"""Identifies HTTP callers by their bearer tokens, which are static tokens or JWTs."""
+"""Identifies HTTP callers by their bearer tokens, which are JWTs or static tokens created by the operator."""
 
 from collections.abc import Iterable
 
@@ -50,7 +50,7 @@ class BearerVerifier:
         return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
     async def is_needed(self) -> bool:
-        """Return whether callers need a token. They do once any static token has been created.
+        """Return whether callers need a token. They need one as soon as any static token was created.
 
         Raises:
             StorageError: The static tokens could not be read.

@@ -1,4 +1,4 @@
-"""Checks that every request must pass before it reaches its route.
+"""The checks that every request must pass before it reaches its route.
 
 Each check is a separate ASGI middleware. `HostGuard` checks the host and the origin, `BodyGuard` the size and speed of
 the body, and `RateGuard` the caller's request rate.
@@ -267,7 +267,7 @@ class RateGuard:
 
 @contextmanager
 def _counted(counts: Counter[str], key: str) -> Iterator[None]:
-    """Increase the count of a key until the block ends."""
+    """Add 1 to the count of a key until the block ends."""
     counts[key] += 1
     try:
         yield

@@ -254,7 +254,7 @@ async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return those of the token's scopes that this server knows, or ``read`` if there are none."""
+    """Return the token's scopes, without scopes that this server does not know. If none is left, return ``read``."""
     named: set[str] = set()
     for value in (claims.get("scope"), claims.get("scp")):
         if isinstance(value, str):
@@ -273,7 +273,7 @@ def _none_for(why: str) -> AccessToken | None:
 
 
 def _is_safe(url: str) -> bool:
-    """Return whether a URL uses https, or http on this machine. Over any other URL, answers could be forged."""
+    """Return whether a URL uses https, or http on this machine. Answers from any other URL could be forged."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -54,7 +54,10 @@ class Metrics:
         return result
 
     async def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format. It takes a few seconds at most, even if a memory fails."""
+        """Return all metrics in Prometheus' text format.
+
+        This takes a few seconds at most, even if a memory cannot be read.
+        """
         backlog = await self._service.backlog()
         self._open_users.set(self._service.open_users)
         self._unread_users.set(backlog.unread_users)

@@ -294,7 +294,7 @@ class UnreadReplies:
 
 @dataclass(slots=True)
 class _Unread:
-    """Counts of a stream's data that the client has not read yet.
+    """Tracks the data of one stream that the client has not read yet.
 
     Attributes:
         calls: Ids of the calls that have no reply yet.
@@ -348,7 +348,10 @@ async def _refuse_id(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _needs_no_session(scope: Scope) -> bool:
-    """Return whether a request uses a newer protocol version, without sessions. The SDK applies the same test."""
+    """Return whether a request uses a newer protocol version, which has no sessions.
+
+    The SDK applies the same test.
+    """
     version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
     return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
 

@@ -59,7 +59,7 @@ class PatientProtocol(H11Protocol):
         super().resume_writing()
 
     def _is_incomplete(self) -> bool:
-        """Return whether request headers, or the body of a request that was already answered, are incomplete.
+        """Return whether request headers are incomplete, or the body of a request that was already answered.
 
         `BodyGuard` limits all other bodies. Between requests, the keep-alive limit applies until data arrives.
         """

@@ -66,7 +66,8 @@ def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Ite
 def _pairs(turns: list[Mapping[str, Any]], first: object) -> list[dict[bool, Mapping[str, Any]]]:
     """Return the pages of a session: each turn of the first speaker with the other speaker's turn that follows it.
 
-    A page has a turn under the key True if the first speaker said it, otherwise under False. It may have one turn only.
+    A page maps True to the turn of the first speaker, and False to the turn of the other speaker. One of the turns may
+    be missing.
     """
     pages: list[dict[bool, Mapping[str, Any]]] = []
     for turn in turns:

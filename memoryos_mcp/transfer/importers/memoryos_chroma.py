@@ -64,7 +64,7 @@ def recognises(path: Path) -> bool:
 def read(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield one user's pages in order, without duplicates, then the facts.
 
-    ``path`` is the folder with the database. If it has several users, ``path`` must be one user's metadata file.
+    ``path`` is the folder with the database. If there are several users, ``path`` must be one user's metadata file.
     """
     gathering = Gathering()
     store = _store(path)
@@ -92,7 +92,7 @@ def _store(path: Path) -> _Store:
     places = [place for place in (folder, folder / _FOLDER) if place.is_dir()]
     database = next((place / _DATABASE for place in places if (place / _DATABASE).is_file()), None)
     if database is None:
-        message = f"There is no {_DATABASE} in the folder or in its {_FOLDER}."
+        message = f"There is no {_DATABASE} in the folder or in its subfolder {_FOLDER}."
         raise ImportFormatError(message)
     beside = sorted(file for place in places for file in listing(place) if _METADATA.fullmatch(file.name))
     metadata = path if path.is_file() else next(iter(beside), None)
@@ -104,13 +104,16 @@ def _store(path: Path) -> _Store:
         users = [str(name).removeprefix(_PAGES) for (name,) in rows]
     if metadata is None:
         if len(users) != 1:
-            message = f"{_DATABASE} contains the memories of {len(users)} users, but no file metadata_….json."
+            message = (
+                f"{_DATABASE} contains the memories of {len(users)} users; to import one of them, put the user's file "
+                "metadata_….json beside it."
+            )
             raise ImportFormatError(message)
         return _Store(database, None, users[0], None)
     name = metadata.stem.removeprefix("metadata_")
     user = max((user for user in users if name.startswith(f"{user}_")), key=len, default=None)
     if user is None:
-        message = f"{_DATABASE} contains no memory of the user that is named in the file name {metadata.name!r}."
+        message = f"{_DATABASE} contains no memory of the user whose id is in the file name {metadata.name!r}."
         raise ImportFormatError(message)
     return _Store(database, metadata, user, name.removeprefix(f"{user}_") if len(users) == 1 else None)
 

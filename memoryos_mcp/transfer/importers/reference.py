@@ -88,7 +88,7 @@ class Gathering:
         self._pages[copy.page_id] = _joined(known, copy) if known else copy
 
     def fact(self, raw: object, about: About, where: str) -> Iterator[Skipped]:
-        """Add one fact, or yield a note that it is skipped."""
+        """Add one fact, or yield a note with the reason why it is skipped."""
         text = raw.get("knowledge", raw.get("text")) if isinstance(raw, Mapping) else raw
         at = raw.get("timestamp") if isinstance(raw, Mapping) else None
         if not isinstance(text, str):
@@ -102,7 +102,7 @@ class Gathering:
             self._facts.append(ImportedFact(about, words, from_iso(at), key(SYSTEM, "fact", about, digest(words))))
 
     def profile(self, raw: object, where: str) -> Iterator[Skipped]:
-        """Add the text of a profile, or yield a note that it is skipped.
+        """Add the text of a profile, or yield a note with the reason why it is skipped.
 
         The text is imported as a document, because a trait needs pages as evidence.
         """
