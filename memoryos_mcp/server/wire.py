@@ -5,7 +5,7 @@ They handle four cases in which the SDK alone would fail:
 - A message contains a lone surrogate: the SDK's parser would refuse it.
 - A line is not a message: the SDK would not answer it.
 - The input ends while requests are under way: the SDK would cancel them.
-- The client has left: the SDK would raise an error.
+- The client no longer reads stdout: the SDK would raise an error.
 """
 
 import io
@@ -68,7 +68,10 @@ class Replies:
         self._is_gone = False
 
     def write(self, text: str) -> int:
-        """Write a line, or drop it if the client has left. In that case, the server stops when its input ends."""
+        """Write a line, or drop it if the client no longer reads stdout.
+
+        The server continues until its input ends.
+        """
         with self._lock:
             try:
                 self._write(text.encode())

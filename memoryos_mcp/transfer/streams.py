@@ -51,7 +51,7 @@ class Stream:
         return self._got(lambda: self._stream.read(size))
 
     def lines(self, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number and the bytes of each line. Numbers start at 1. Lines of ``max_bytes`` or more are None.
+        """Yield the number of each line, from 1, and its bytes. Yield None for a line of ``max_bytes`` bytes or more.
 
         Raises:
             ImportFormatError: The lines could not be read.

@@ -175,7 +175,7 @@ class _IssuerKeys:
         return key
 
     def _cached(self, key_id: str | None, age_s: float) -> jwt.PyJWK | None:
-        """Return the cached key, or None if it is not cached or the keys are at least ``age_s`` seconds old."""
+        """Return the key with this id from the cache, or None if the cache lacks it or is ``age_s`` seconds old."""
         if self._fetched_at is None or self._monotonic() - self._fetched_at >= age_s:
             return None
         if key_id is None:

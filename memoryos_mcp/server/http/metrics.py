@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. They contain no user ids, no conversation text and no keys."""
+"""Metrics for Prometheus. They contain no user ids, no conversation text and no API keys."""
 
 import time
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ class Metrics:
 
 
 class _LlmCounts(Collector):
-    """Reports the LLM calls and tokens that the service has counted. The service does not depend on Prometheus."""
+    """Reports the service's counts of LLM calls and tokens to Prometheus."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service

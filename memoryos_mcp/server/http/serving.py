@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Maximum idle time of a connection between two requests. Proxies reuse a connection for up to a minute.
+# Maximum idle time of a connection between two requests. It is longer than the minute for which proxies reuse a
+# connection.
 KEEP_ALIVE_S = 75
 BACKLOG = 2048
 # This logger quotes invalid messages, which may contain dialogue. The client gets the error anyway.
 _TALKATIVE = "mcp.server.sse"
-# These loggers are limited, because they write a line for some requests, so that callers could fill the log.
+# Loggers that write a line for some requests. Their lines are limited, because callers could otherwise fill the log.
 _SELDOM = (
     "memoryos_mcp.server.http.callers",
     "memoryos_mcp.server.http.jwt_tokens",

@@ -215,7 +215,7 @@ class UnreadReplies:
 
     def __init__(self, caller: Callable[[Scope], str]) -> None:
         self._caller = caller
-        # By caller and stream.
+        # The unread data of each stream, by the keys of caller and stream.
         self._unread: dict[tuple[str, str], _Unread] = {}
 
     async def stream(self, scope: Scope, send: Send, serve: Callable[[Send], Awaitable[None]]) -> None:

@@ -106,7 +106,7 @@ def _store(path: Path) -> _Store:
         if len(users) != 1:
             message = (
                 f"{_DATABASE} contains the memories of {len(users)} users; to import one of them, put the user's file "
-                "metadata_….json beside it."
+                "metadata_….json beside the database."
             )
             raise ImportFormatError(message)
         return _Store(database, None, users[0], None)
