@@ -211,7 +211,7 @@ class _Window:
         return found
 
     def _pieces(self, first: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield the bytes of the value that begins here, in pieces. With each piece, yield the deepest level of nesting so far."""
+        """Yield the bytes of the value that begins here, in pieces, each with the maximum nesting depth so far."""
         if first in b'[{"':
             yield from self._bracketed()
             return
