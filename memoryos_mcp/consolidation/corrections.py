@@ -1,7 +1,7 @@
 """Corrections: rejects facts from older pages that contradict a correction by the user.
 
-The store rejects a corrected fact if it is learned again in the same words. This module also rejects it in other words,
-and rejects other values of an attribute that the user has corrected.
+The store rejects a corrected fact that is learned again in the same words. This module also rejects the fact in other
+words, and other values of an attribute that the user has corrected.
 """
 
 import re

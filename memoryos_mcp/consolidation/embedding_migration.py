@@ -194,7 +194,7 @@ class VectorSpaces:
         await self.retrieving.cache.index.settle()
 
     async def tidy(self, lease: Lease) -> bool:
-        """Delete some vectors of models that were not used for `KEPT_UNUSED`. Return whether more remain."""
+        """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether more of them remain."""
         if self._target is None or self._previous is not None:
             return False
         keep = [self._target.identity]

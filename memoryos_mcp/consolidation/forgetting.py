@@ -51,9 +51,9 @@ class Selection:
         ids: Ids of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
         query: Selects the pages that keyword or semantic search finds, if it is not empty.
         max_results: Maximum number of pages that ``query`` selects.
-        after: Selects pages that were said at this time (ISO 8601) or later. If there is a query, a page must match
-            both.
-        before: Selects pages that were said before this time. If there is a query, a page must match both.
+        after: Selects pages that were said at this time (ISO 8601) or later. If there is a query, it searches only
+            these pages.
+        before: Selects pages that were said before this time. If there is a query, it searches only these pages.
         everything: Selects the whole memory.
     """
 
@@ -141,7 +141,9 @@ class Forgetting:
         return DryRun(handle, expires_at, counts, samples, kept_copies=copies, is_all=plan.is_all)
 
     async def confirm(self, handle: str) -> ForgetReceipt:
-        """Delete the memories that a dry run selected, and purge the files unless another process is reading them.
+        """Delete the memories that a dry run selected.
+
+        Deleted content is also overwritten in the files, unless another process is reading them.
 
         Raises:
             ArgumentError: The handle is not from a recent dry run. Nothing was deleted.
@@ -184,7 +186,10 @@ class Forgetting:
         return forgotten is not None
 
     async def tidy(self) -> None:
-        """Purge the files, unless another process is reading them, and write all missing summaries."""
+        """Overwrite deleted content in the files, and write all missing summaries.
+
+        The files are not overwritten while another process is reading them.
+        """
         await self._purge()
         await self._resummarise()
 

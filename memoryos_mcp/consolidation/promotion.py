@@ -111,7 +111,7 @@ class Promotion:
     async def redo(self, lease: Lease) -> bool:
         """Let the analyst extract facts and traits again from pages that the fallback has read.
 
-        Pages that the fallback has also filed are left to `Organising.redo`. If the analyst repeatedly gives unusable
+        Pages that the fallback has also assigned to segments are left to `Organising.redo`. If the analyst repeatedly gives unusable
         answers, the facts and traits that the fallback extracted become final.
 
         Returns:
@@ -164,8 +164,8 @@ class Promotion:
     async def _portions(self, segments: Sequence[int], due: Set[int]) -> list[_Portion]:
         """Return the unread pages of the segments, grouped into portions for one LLM call each.
 
-        Due segments and other segments are never in the same call. After a failed call, each of its segments gets a
-        call of its own.
+        Due segments and other segments are never in the same call. If a call has failed, each
+        of its segments then gets a call of its own.
         """
         groups: dict[tuple[bool, int], list[Page]] = {}
         for segment in segments:

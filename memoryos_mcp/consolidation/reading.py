@@ -99,7 +99,7 @@ class Reading:
         """Return the fallback's lessons from the pages.
 
         If the fallback fails on a page, return its lessons from some of the pages before it. If it fails on the first
-        page, return no lessons from this page.
+        page, log the failure and return no lessons.
         """
         try:
             return await self._extract(lease, (), pages, self._fallback)
@@ -155,7 +155,7 @@ class Reading:
         """Commit the facts that the analyst extracted while it filed the pages.
 
         Raises:
-            ModelError: Profile and knowledge changed during every attempt to commit.
+            ModelError: The analyst gave no answer, or profile and knowledge changed during every attempt to commit.
         """
         learned = _Learned(Lessons((), tuple(knowledge)), ())
         async with self._committing:

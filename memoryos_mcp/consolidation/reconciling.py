@@ -49,7 +49,7 @@ def reconcile(
 
 
 def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
-    """Return a change of a trait that fits the current profile.
+    """Return a trait change that fits the current profile.
 
     If the trait got the same level meanwhile, its current reason is kept, and the evidence is added.
     """

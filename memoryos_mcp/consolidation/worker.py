@@ -390,7 +390,7 @@ class Worker:
         return False
 
     async def _forget(self) -> bool:
-        """Forget expired pages once a day, and purge the files if this or another process has forgotten something."""
+        """Forget expired pages once a day, and overwrite in the files what this or another process has forgotten."""
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
         if self._expired_at is None or not timedelta() <= now - self._expired_at < every:
@@ -408,7 +408,7 @@ class Worker:
         await self._loading_ended.wait()
         damaged = await self._store.verify()
         if damaged:
-            logger.warning("%s; run memoryos-mcp doctor for the next steps", damage_message(damaged))
+            logger.warning("%s; run `memoryos-mcp doctor` to see the next steps", damage_message(damaged))
         self._damaged_pages = len(damaged)
         async with self._lease.hold() as lease:
             while lease is not None and await self._spaces.tidy(lease):  # noqa: ASYNC110 - a pause

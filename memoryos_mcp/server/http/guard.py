@@ -97,7 +97,7 @@ class HostGuard:
 
 
 def _host_name(authority: str) -> str | None:
-    """Return the name in ``name[:port]`` in lower case and without brackets. Return None for any other form."""
+    """Return the host name of ``name[:port]``, in lower case and without brackets. Return None for any other form."""
     found = _AUTHORITY.fullmatch(authority)
     return found and (found[1] or found[2]).lower()
 

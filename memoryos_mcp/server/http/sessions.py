@@ -164,7 +164,7 @@ class SessionGuard:
     async def _make_room(self, key: str, scope: Scope, free: int = 1) -> None:
         """End sessions of a caller until the caller may open ``free`` more.
 
-        Idle sessions are ended first, and among them the least recently used.
+        Idle sessions are ended before busy sessions, and the least recently used session is ended first.
         """
         sessions = self._in_use.get(key, OrderedDict())
         while len(sessions) > self._max_per_caller - free:

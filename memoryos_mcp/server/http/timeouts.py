@@ -59,9 +59,10 @@ class PatientProtocol(H11Protocol):
         super().resume_writing()
 
     def _is_incomplete(self) -> bool:
-        """Return whether request headers are incomplete, or the body of a request that was already answered.
+        """Return whether the client still has to send data that has a time limit here.
 
-        `BodyGuard` limits all other bodies. Between requests, the keep-alive limit applies until data arrives.
+        This data is the headers of a request, or the remaining body of a request that was already answered. `BodyGuard`
+        limits all other bodies. Between requests, the keep-alive limit applies until data arrives.
         """
         import h11
 

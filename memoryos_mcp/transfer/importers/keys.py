@@ -6,7 +6,7 @@ MAX_CHARS = 200  # leaves room for the suffix that each part of a split page get
 
 
 def key(system: str, *names: str) -> str:
-    """Return the system and the names, joined by colons. If this would be too long, the names are hashed."""
+    """Return a key: the system and the names, joined by colons. Names that are too long are replaced by their hash."""
     joined = ":".join((system, *names))
     return joined if len(joined) <= MAX_CHARS else f"{system}:{digest(*names)}"
 
