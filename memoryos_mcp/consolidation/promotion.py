@@ -111,8 +111,8 @@ class Promotion:
     async def redo(self, lease: Lease) -> bool:
         """Let the analyst extract facts and traits again from pages that the fallback has read.
 
-        Pages that the fallback has also assigned to segments are left to `Organising.redo`. If the analyst repeatedly gives unusable
-        answers, the facts and traits that the fallback extracted become final.
+        Pages that the fallback has also assigned to segments are left to `Organising.redo`. If the analyst repeatedly
+        gives unusable answers, the facts and traits that the fallback extracted become final.
 
         Returns:
             Whether there may be more such pages.
