@@ -95,7 +95,7 @@ def test_a_folder_of_several_users_is_not_imported(tmp_path: Path, data: Path) -
     for user in ("ada", "bob"):
         write_reference(tmp_path, make_reference(pages=6), user=user)
     done = run_on(data, "import", tmp_path, code=1)
-    assert "import one folder of users/" in done.stderr
+    assert "import one folder in users/" in done.stderr
     assert not (data / "users").exists()
 
 

@@ -163,7 +163,7 @@ def test_several_users_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
     users = write_reference(tmp_path, make_reference(seed=8), user="bob")
     assert recognise(tmp_path) is memoryos
     with pytest.raises(
-        ImportFormatError, match=r"2 users' memories, such as 'ada', 'bob'; import one folder of users/"
+        ImportFormatError, match=r"2 users' memories, such as 'ada', 'bob'; import one folder in users/"
     ):
         read(memoryos, tmp_path)
     assert turns(read(memoryos, users)[0]) == make_reference(seed=8).turns
@@ -172,7 +172,7 @@ def test_several_users_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
 def test_a_folder_without_a_memory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "users" / "ada").mkdir(parents=True)
     assert recognise(tmp_path) is None
-    with pytest.raises(ImportFormatError, match=r"no user's memory"):
+    with pytest.raises(ImportFormatError, match=r"contains no memory"):
         read(memoryos, tmp_path)
 
 

@@ -193,7 +193,7 @@ async def check_prompts(client: Client) -> None:
     assert recall.text.endswith("pottery")
     with pytest.raises(MCPError, match=r"^topic: "):
         await client.get_prompt("recall")
-    with pytest.raises(MCPError, match="no such prompt"):
+    with pytest.raises(MCPError, match="is not a known prompt"):
         await client.get_prompt("nothing")
 
 

@@ -1,4 +1,4 @@
-"""LLM usage, stored in the user's own file, so that it survives restarts and is shared by processes."""
+"""Stores LLM usage in the user's own file, so that it survives restarts and all processes share it."""
 
 from collections.abc import Callable
 from datetime import datetime, tzinfo
@@ -9,7 +9,10 @@ from memoryos_mcp.storage.interface import Store
 
 
 class StoredAccount:
-    """Implements ``user_chat.Account`` on a store; days are those of ``zone``, or of the local zone if it is None."""
+    """Implements ``user_chat.Account`` with a store.
+
+    A day begins at midnight in the time zone ``zone``, or in the local time zone if it is None.
+    """
 
     def __init__(self, store: Store, *, zone: tzinfo | None, clock: Callable[[], datetime]) -> None:
         self._store = store
@@ -18,19 +21,19 @@ class StoredAccount:
 
     @property
     def today(self) -> str:
-        """The date, ``YYYY-MM-DD``."""
+        """The current date, as ``YYYY-MM-DD``."""
         return self._clock().astimezone(self._zone).date().isoformat()
 
     async def spent_today(self) -> int:
-        """Return the tokens of today's calls: prompts and replies."""
+        """Return the number of tokens in today's prompts and replies."""
         return sum(entry.prompt_tokens + entry.completion_tokens for entry in await self._store.usage(self.today))
 
     async def forget_epoch(self) -> int:
-        """Return the forget epoch: the number of deletions so far."""
+        """Return the forget epoch, which is the number of deletions so far."""
         return (await self._store.snapshot()).forget_epoch
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Record a call; a call without usage counts as failed."""
+        """Record a call. A call whose usage is None counts as failed."""
         entry = UsageEntry(
             day=self.today,
             purpose=purpose,

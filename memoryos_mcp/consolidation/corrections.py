@@ -1,7 +1,7 @@
 """Corrections: rejects facts from older pages that contradict a correction by the user.
 
-The store rejects a fact with the same words. This module also recognises the fact in other words, and other values of
-an attribute that the user has corrected.
+The store rejects a corrected fact that is learned again in the same words. This module also rejects the fact in other
+words, and other values of an attribute that the user has corrected.
 """
 
 import re
@@ -16,7 +16,7 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.knowledge import AddFact, CorrectedFact, KnowledgeChange, Lessons
 from memoryos_mcp.text.terms import stems
 
-# Returns one unit-length row per text; None while there is no model.
+# Returns one unit-length row per text, or None while no embedding model is loaded.
 Embed = Callable[[Sequence[str]], Awaitable[NDArray[np.float32] | None]]
 
 SAME_COSINE = 0.55
@@ -24,20 +24,21 @@ SAME_COSINE = 0.55
 nine corrected facts. It also rejects 3 of 42 different facts, such as another favourite colour. The text of a rejected
 fact is still found on its page."""
 
-# Removed before facts are compared: both are about the same subject, but "I" and "the user" have different vectors.
+# Words that are removed before facts are compared. "I" and "the user" are the same subject, but have different vectors.
 _SUBJECT = re.compile(r"\b(?:the (?:user|assistant)(?:['’]s)?|i(?:['’](?:m|ve))?|my|me)\b\s*", re.IGNORECASE)
 
 
 def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[CorrectedFact]:
-    """Return the corrections that are newer than a page."""
+    """Return the corrections that were made after the page with the number ``seq`` was stored."""
     return [fact for fact in corrected if fact.until_seq >= seq]
 
 
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
-    """Return the lessons without the facts that contradict a correction and have no newer evidence.
+    """Return the lessons without facts that contradict a correction. Facts with newer evidence are kept.
 
-    Such a fact supersedes the user's replacement, has another value for the corrected attribute, or repeats the
-    corrected fact in other words. Without ``embed``, or if it fails, words are compared instead of vectors.
+    A fact contradicts a correction if it supersedes the user's replacement, if it has another value for the corrected
+    attribute, or if it repeats the corrected fact in other words. Facts are compared by their vectors, or by their
+    words if ``embed`` is None or fails.
     """
     kept: list[KnowledgeChange] = []
     for change in lessons.knowledge:
@@ -54,12 +55,12 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
 
 
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
-    """Whether a fact supersedes the user's replacement, or has another value for the corrected attribute."""
+    """Return whether a fact supersedes the user's replacement, or has another value for the corrected attribute."""
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 
 
 async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFact], embed: Embed | None) -> bool:
-    """Whether a fact means the same as a corrected one, and is not closer to the user's replacement."""
+    """Return whether a fact means the same as a corrected fact, and is not closer to the user's replacement."""
     if not corrected:
         return False
     rights = [fact.right or "" for fact in corrected]
@@ -78,6 +79,6 @@ async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFa
 
 
 def _has_all_words(text: str, corrected: CorrectedFact) -> bool:
-    """Whether a text contains every word of the wrong fact that is not in the user's replacement."""
+    """Return whether a text contains all words of the wrong fact that are not in the user's replacement."""
     said, wrong, right = (set(stems(_SUBJECT.sub("", each))) for each in (text, corrected.text, corrected.right or ""))
     return bool(wrong - right) and wrong - right <= said

@@ -1,4 +1,4 @@
-"""Embedding: computes a vector for every page, fact and segment."""
+"""Embedding: computes the vectors of all pages, facts and segments."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -10,7 +10,8 @@ from memoryos_mcp.model.segments import Segment, mean_vector
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease, PageQuery, Vectors
 
-# Limits of one transaction: large enough for efficient batches, small enough that a kill loses little work.
+# Limits of one transaction. It is large enough for efficient batches, and small enough that a killed process loses
+# little work.
 PAGES_PER_STEP = 16
 CHARS_PER_STEP = 100_000
 ROWS_PER_STEP = 32
@@ -18,7 +19,10 @@ SEGMENT_SAMPLE_PAGES = 200
 
 
 class Remaining(Enum):
-    """Whether rows without a vector remain after a step; UNKNOWN if new pages may have arrived during it."""
+    """Whether pages, facts or segments without vectors remain after a step.
+
+    UNKNOWN means that new pages may have arrived during the step.
+    """
 
     SOME = "some"
     UNKNOWN = "unknown"
@@ -26,14 +30,14 @@ class Remaining(Enum):
 
 
 class Embedding:
-    """Embeds the pages, facts and segments of one vector space that have no vector."""
+    """Embeds the pages, facts and segments that have no vector in one vector space."""
 
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
 
     async def has_work(self) -> bool:
-        """Return whether a page, fact or segment has no vector."""
+        """Return whether any page, fact or segment has no vector."""
         store = self._store
         if await store.pages(PageQuery(is_unembedded=True, limit=1)):
             return True
@@ -41,7 +45,11 @@ class Embedding:
         return bool(left.facts or left.segments)
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed one batch; raise ModelError, and write nothing, if the model fails."""
+        """Embed a batch of pages. If no page is left, embed a batch of facts, or else one segment.
+
+        Raises:
+            ModelError: The model failed. Nothing was written.
+        """
         unembedded = await self._store.pages(PageQuery(is_unembedded=True, limit=PAGES_PER_STEP))
         if unembedded:
             pages = _bounded(unembedded)
@@ -61,7 +69,10 @@ class Embedding:
         return Remaining.SOME if await self._embed_segment(lease, left.segments) else Remaining.NONE
 
     async def _embed_segment(self, lease: Lease, segments: Sequence[Segment]) -> bool:
-        """Store the mean of the page vectors as the vector of one segment; return whether there was such a segment."""
+        """Embed the first segment that has embedded pages, or return False if there is none.
+
+        The segment's vector is the mean of the vectors of its newest pages.
+        """
         for segment in segments:
             newest = PageQuery(segment=segment.segment, is_newest=True, limit=SEGMENT_SAMPLE_PAGES)
             pages = await self._store.pages(newest)
@@ -73,7 +84,7 @@ class Embedding:
 
 
 def _bounded(pages: Sequence[Page]) -> list[Page]:
-    """Return the first pages up to `CHARS_PER_STEP` characters, but at least one."""
+    """Return the first pages with at most `CHARS_PER_STEP` characters in total, but at least one page."""
     kept: list[Page] = []
     chars = 0
     for page in pages:

@@ -1,9 +1,9 @@
 """The vector spaces of a memory, and the migration to another embedding model.
 
-A vector space contains the vectors of one model; vectors of two models are never compared. After a change of the
-configured model, queries use the previous space while the new one is filled; meanwhile new pages are embedded in both.
-Once the new space is complete, queries use it. If the previous model can no longer be loaded, queries use the
-incomplete new space, and the remaining pages are found by keywords.
+A vector space contains the vectors of one model. Vectors of different models are never compared. When the configured
+model has changed, all pages are embedded again in a new space. Until the new space is complete, queries use the
+previous space, and new pages are embedded in both spaces. If the previous model can no longer be loaded, queries use
+the incomplete new space, and pages that are not in it yet are found by keywords.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from memoryos_mcp.storage.values import Lease, Pending, Space
 
 logger = logging.getLogger(__name__)
 
-# The vectors of an unused model are not deleted before this time, in case it is configured again.
+# The vectors of an unused model are kept for this time, in case the model is configured again.
 KEPT_UNUSED = timedelta(days=7)
 
 
@@ -50,17 +50,19 @@ class _OpenSpace:
 
 
 class VectorSpaces:
-    """One user's vector spaces.
+    """One user's vector spaces. The current space is the one that queries use.
 
     Attributes:
-        retrieving: Answers queries with the current space; by keywords only until a space is loaded.
-        query_priority: Makes the loading of vectors give way to queries.
-        filing: Lock that is held while pages are filed by their vectors, so that the current space does not change.
+        retrieving: Answers queries with the current space. Until a space is loaded, it searches by keywords only.
+        query_priority: Interrupts the loading of vectors while queries are running.
+        filing: A lock that must be held while pages are filed by their vectors. It prevents a change of the current
+            space.
 
     Args:
-        store: The user's memory. It reads the vectors of the current space.
-        embedders: The configured model, and the models of existing spaces.
-        retrieving: Returns a `Retrieving` for a store, its cache, and an embedder or None.
+        store: The user's memory. This object sets the vector space that the store reads.
+        embedders: The embedders of the configured model and of the models of existing spaces.
+        retrieving: Returns a `Retrieving` for a store, the store's cache, and an embedder or None.
+        clock: Returns the current time.
     """
 
     def __init__(
@@ -86,10 +88,12 @@ class VectorSpaces:
         return self._embedders.configured is not None
 
     async def open(self) -> None:
-        """Load the configured model once, and use its space for queries, or the previous one if that is more complete.
+        """Load the configured model, and choose the space that queries use. A second call does nothing.
+
+        Queries use the space of the configured model, unless a previous space is more complete.
 
         Raises:
-            ModelError: The model could not be loaded; the previous one is used if possible.
+            ModelError: The configured model could not be loaded. Queries use a previous model if possible.
             StorageError: The store could not be read.
         """
         configured = self._embedders.configured
@@ -104,17 +108,17 @@ class VectorSpaces:
         target = _OpenSpace.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
         missing = (await target.store.pending()).unembedded
         if missing and await self._use_previous(identity, missing):
-            logger.info("the embedding model has changed: %d pages are embedded again in the background", missing)
+            logger.info("the embedding model has changed: %d pages are being embedded again in the background", missing)
         else:
             await self._use(target)
             self._previous = None
         self._target = target
 
     async def open_to_read(self) -> None:
-        """Use the same space for queries as `open`, but write and embed nothing.
+        """Choose the space that queries use, as `open` does, but write and embed nothing.
 
         Raises:
-            ModelError: The model could not be loaded; the previous one is used if possible.
+            ModelError: The configured model could not be loaded. Queries use a previous model if possible.
             StorageError: The store could not be read.
         """
         configured = self._embedders.configured
@@ -132,24 +136,28 @@ class VectorSpaces:
             await self._use(_OpenSpace.of(identity, await self._store.in_space(identity), configured))
 
     async def has_work(self) -> bool:
-        """Return whether the model must be loaded, a vector is missing, or queries must change to the new space."""
+        """Return whether the model is not loaded, vectors are missing, or queries do not use the new space yet."""
         if self._target is None:
             return self.has_model
         return self._previous is not None or await self._target.embedding.has_work()
 
     async def is_filled(self) -> bool:
-        """Return whether the current space is complete; the space that is being filled does not matter."""
+        """Return whether the current space is complete. It does not matter whether a new space is being filled."""
         if self._target is None:
             return not self.has_model
         return not await (self._previous or self._target).embedding.has_work()
 
     async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return one row per text in the current space, None without one; raise ModelError if the model fails."""
+        """Return the vectors of texts in the current space, one row per text, or None if no space is loaded.
+
+        Raises:
+            ModelError: The model failed.
+        """
         embedder = self.retrieving.embedder
         return None if embedder is None else await embedder.embed(texts)
 
     async def pending(self) -> Pending:
-        """Return the pending background work; until the model is loaded, all pages count as unembedded."""
+        """Return the pending background work. Until the model is loaded, all pages count as unembedded."""
         if self._target is not None:
             return await self._target.store.pending()
         pending = await self._store.pending()
@@ -157,15 +165,19 @@ class VectorSpaces:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the index needs no further optimisation."""
+        """Whether the index of the current space needs no further optimisation."""
         return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed one batch, first for the current space; raise ModelError, and write nothing, if the model fails."""
+        """Embed one batch, for the current space if it is incomplete, otherwise for the new space.
+
+        Raises:
+            ModelError: The configured model failed. Nothing was written.
+        """
         if self._previous is not None:
             try:
                 remaining = await self._previous.embedding.step(lease)
-            except ModelError as error:  # this must not delay the new space
+            except ModelError as error:  # this failure must not delay the new space
                 logger.warning("the previous embedding model failed; new pages are found by keywords only: %s", error)
             else:
                 if remaining is not Remaining.NONE:
@@ -178,24 +190,32 @@ class VectorSpaces:
         if self._previous is not None and target is not None and not await target.embedding.has_work():
             await self._use(target)
             self._previous = None
-            logger.info("all pages have vectors of the new embedding model, which is used for search from now on")
+            logger.info("all pages have been embedded with the new embedding model; search uses it from now on")
         await self.retrieving.cache.index.settle()
 
     async def tidy(self, lease: Lease) -> bool:
-        """Delete some vectors of models unused for `KEPT_UNUSED`; return whether more remain."""
+        """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether more of them remain."""
         if self._target is None or self._previous is not None:
             return False
         keep = [self._target.identity]
         return await self._store.drop_spaces(lease, keep, self._clock() - KEPT_UNUSED)
 
     async def move(self) -> Move | None:
-        """Return the progress of the migration; None if no migration is in progress."""
+        """Return the progress of the migration, or None if no migration is in progress."""
         if self._previous is None or self._target is None:
             return None
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
     async def _use_previous(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
-        """Use the most complete loadable space except ``target`` for queries; return whether one was found."""
+        """Use a previous space for queries: the most complete space whose model can be loaded.
+
+        Args:
+            target: A space that must not be used.
+            fewer_left_than: The space must have fewer unembedded pages than this number.
+
+        Returns:
+            Whether there is such a space.
+        """
         if self._previous is not None:
             return True
         others = [
@@ -213,17 +233,17 @@ class VectorSpaces:
         return False
 
     async def _loaded(self, space: Space) -> Embedder | None:
-        """Return the embedder of a space; None if its model cannot be loaded or has changed."""
+        """Return the embedder of a space, or None if its model cannot be loaded or has changed."""
         try:
             embedder = self._embedders.of(EmbeddingModel.from_json(space.model))
             await embedder.load()
         except (ModelError, ValueError) as error:
-            logger.warning("the previous embedding model cannot be loaded; search uses keywords meanwhile: %s", error)
+            logger.warning("a previous embedding model cannot be loaded; search may use keywords only: %s", error)
             return None
         return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
 
     async def _use(self, filled: _OpenSpace) -> None:
-        """Load the vectors of a space into RAM, then use it for queries."""
+        """Load the vectors of a space into RAM, then use the space for queries."""
         cache = MemoryCache(filled.store, PageIndex(filled.store, filled.embedder.dimension))
         await cache.load_index(self.query_priority.pauses())
         # Without an embedder, pages are filed by keywords, so filing does not depend on the space.

@@ -1,4 +1,7 @@
-"""The fallback policy: when the fallback replaces a failing analyst, and when its results become final."""
+"""The fallback policy: when the fallback does the work of a failing analyst, and when its results become final.
+
+The fallback is the analyst that works without an LLM.
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,17 +9,21 @@ from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 
 ATTEMPTS_BEFORE_FALLBACK = 5
 
-# Counts a failed attempt at a piece of work, and returns the number of attempts so far.
+# Counts a failed attempt at a piece of work, and returns the number of failed attempts so far.
 Count = Callable[[], Awaitable[int]]
 
 
 async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: int = 0) -> bool:
-    """Return whether the fallback does the work now: at once if the budget is spent, otherwise after five failures.
+    """Return whether the fallback must do the work now.
+
+    It must if the LLM budget is spent, or if the analyst has failed five times.
 
     Args:
-        failure: Error of the analyst.
-        count: Counts the failed attempt; not called if the budget is spent.
-        failed_steps: Number of consecutive steps in which the analyst answered nothing; five are enough too.
+        failure: The error that the analyst raised.
+        count: Counts this attempt as failed, and returns the number of failed attempts. It is not called if the budget
+            is spent.
+        failed_steps: Number of consecutive steps in which the analyst answered nothing. Five such steps count as five
+            failures.
     """
     if isinstance(failure, BudgetSpentError):
         return True
@@ -24,5 +31,5 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
 
 
 async def becomes_final(failure: BaseException, count: Count) -> bool:
-    """Return whether the fallback's result becomes final: the analyst has given five unusable answers."""
+    """Return whether the fallback's result becomes final. It does after five unusable answers from the analyst."""
     return isinstance(failure, ReplyFormatError) and await count() >= ATTEMPTS_BEFORE_FALLBACK

@@ -1,4 +1,7 @@
-"""Filing: turns an analyst's answer into a `Filing`, the plan of one transaction."""
+"""Filing: plans how the pages of a batch are assigned to chains and segments.
+
+The plan is a `Filing`, which is committed in one transaction.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,19 +16,19 @@ from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan
 from memoryos_mcp.text.terms import stem, stems
 
-# Number of pages, the newest ones, from which the summary of a chain or segment is made.
+# A chain or segment is summarised from this many of its newest pages.
 DIGEST_PAGES = 60
-# Maximum number of pages in a segment, unless one batch has more pages on a topic. The mean vector and the summary of a
-# larger segment become unspecific, so that it matches every new page.
+# Maximum number of pages in a segment, unless one batch has more pages on a topic. A larger segment would have an
+# unspecific mean vector and summary, and would match every new page.
 SEGMENT_PAGES_MAX = 24
-# Maximum number of segments in an analyst's prompt, and their minimum match as a share of the threshold.
+# Maximum number of segments in an analyst's prompt, and their minimum match as a fraction of the threshold.
 NEAREST_SEGMENTS = 5
 NEAR_SHARE = 0.5
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A segment, existing or new, with the topics of a batch that join it."""
+    """An existing or new segment, and the topics of a batch that join it."""
 
     known: Segment | None
     keywords: frozenset[str]
@@ -33,18 +36,19 @@ class _Draft:
     topics: list[Topic] = field(default_factory=list)
 
     def takes(self, topic: Topic) -> bool:
-        """Return whether a topic fits into the segment within `SEGMENT_PAGES_MAX`."""
+        """Return whether the segment has room for a topic's pages. It may have at most `SEGMENT_PAGES_MAX` pages."""
         pages = sum(len(each.pages) for each in self.topics) + len(topic.pages)
         return (self.known.page_count if self.known else 0) + pages <= SEGMENT_PAGES_MAX
 
 
 class FilingPlanner:
-    """Plans the chains and segments of the pages of one batch.
+    """Plans to which chains and segments the pages of a batch are assigned.
 
     Args:
-        analyst: The analyst that gave the answer.
-        fallback: Name of the fallback, whose summaries never replace those of another analyst.
-        threshold: Minimum match of a topic with the segment that it joins, 0 to 2.
+        store: The user's memory.
+        analyst: The analyst that analysed the batch.
+        fallback: Name of the fallback. Its summaries never replace the summaries of another analyst.
+        threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
     """
 
     def __init__(self, store: Store, analyst: Analyst, fallback: str, threshold: float) -> None:
@@ -54,13 +58,13 @@ class FilingPlanner:
         self._threshold = threshold
 
     async def plan(self, batch: Sequence[Page], organised: Organised, *, is_degraded: bool, is_redo: bool) -> Filing:
-        """Return the plan that files a batch.
+        """Return a plan that assigns the pages of a batch to chains and segments.
 
         Args:
             batch: The pages, in order of arrival.
-            organised: The analyst's answer; it contains every page exactly once.
+            organised: The analyst's answer, which contains every page exactly once.
             is_degraded: Whether the fallback answered because the analyst failed.
-            is_redo: Whether the pages are already filed.
+            is_redo: Whether the pages were already assigned to chains and segments.
         """
         views = {view.seq: view for view in batch}
         return Filing(
@@ -72,7 +76,10 @@ class FilingPlanner:
         )
 
     async def _chains(self, views: dict[int, Page], organised: Organised) -> list[ChainPlan]:
-        """Return a chain for each run of pages; the first may continue the chain of the previous page."""
+        """Return a chain for each run of consecutive pages in the analyst's answer.
+
+        The first run may continue the chain of the page before the batch.
+        """
         first, *others = organised.runs
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
         before: list[Page] = []
@@ -90,7 +97,10 @@ class FilingPlanner:
         return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
 
     async def _segments(self, views: dict[int, Page], topics: Sequence[Topic]) -> list[SegmentPlan]:
-        """Return the segments that the topics join: the one that a topic names or matches best, or a new one."""
+        """Return the segments that the topics join.
+
+        A topic joins the segment that the analyst chose, or else the segment that matches best, or else a new segment.
+        """
         drafts = [
             _Draft(known=segment, keywords=_stems(segment.keywords), vector=segment.vector)
             for segment in await self._store.segments()
@@ -149,9 +159,10 @@ class FilingPlanner:
 
 
 def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], threshold: float) -> list[Segment]:
-    """Return the segments that have room for pages and best match any page of a batch, best first.
+    """Return the segments that best match the pages of a batch, best match first.
 
-    The result has at most `NEAREST_SEGMENTS`, which match by at least `NEAR_SHARE` of ``threshold``.
+    Full segments are left out. At most `NEAREST_SEGMENTS` segments are returned. Each has a match of at least
+    `NEAR_SHARE` times ``threshold``.
     """
     # Words are compared only for pages without a vector.
     words = [frozenset(stems(view.text) if view.vector is None else ()) for view in batch]
@@ -168,7 +179,7 @@ def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], thresho
 
 
 def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
-    """Return the draft of the segment that a topic names; None if it names none, or one that is gone or full."""
+    """Return the draft of the segment that the analyst chose for a topic, or None if there is none or it is full."""
     if topic.segment is None:
         return None
     number = topic.segment.segment
@@ -182,7 +193,7 @@ def _newest(earlier: Sequence[Page], new: Sequence[Page]) -> list[Page]:
 
 
 def _joined_vector(known: Segment | None, pages: Sequence[Page], new: Sequence[Page]) -> Vector | None:
-    """Return the unit-length mean of all vectors; the existing mean is weighted by its number of pages."""
+    """Return the unit-length mean of a segment's page vectors. An existing mean is weighted by its number of pages."""
     vectors = [view.vector for view in new if view.vector is not None]
     if not vectors:
         return None

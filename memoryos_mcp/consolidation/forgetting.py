@@ -1,7 +1,8 @@
-"""Forgetting: a dry run shows what would be deleted, one transaction deletes it, and the files are purged afterwards.
+"""Forgetting: a dry run shows what would be deleted, one transaction deletes it, and then the files are purged.
 
-After the transaction, no process returns the deleted memories. Then the remaining chains and segments get new
-summaries, and the deleted bytes are overwritten. If the process ends before that, the next one continues.
+After the transaction, no process returns the deleted memories. Then chains and segments that lost pages get new
+summaries, and the deleted bytes are overwritten in the files. If the process ends before this is done, the next process
+that opens the memory does it.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ logger = logging.getLogger(__name__)
 CONFIRM_WITHIN = timedelta(minutes=15)
 IDS_AT_MOST = 1_000
 RETAINED_AT_ONCE = 500
-# The planned time of a delayed expiry is logged again if it has changed by more than this.
+# If expiry is delayed, its planned time is logged again only if the time has changed by more than this.
 RETENTION_LOGGED_WITHIN = timedelta(hours=1)
-# Number of new summaries per step, which takes about a second. A call that forgets waits for one step only.
+# Number of summaries written in one step, which takes about a second. `confirm` waits for one step only.
 SUMMARIES_AT_ONCE = 10
 _HANDLE_BYTES = 12
 _BEGINNING = SummaryCursor()
@@ -42,13 +43,18 @@ _BEGINNING = SummaryCursor()
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The memories that a user wants to forget: by ids, by a query, by time, or everything.
+    """The memories that a user wants to forget.
+
+    They are selected in one of three ways: by ids, by a query or time limits, or all at once.
 
     Attributes:
         ids: Ids of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
-        query: Selects the pages that keyword or semantic search finds, at most ``max_results``.
-        after: Selects pages said at this time or later, ISO 8601; with a query, limits the pages that it finds.
-        before: Selects pages said before this time, in the same way.
+        query: Selects the pages that keyword or semantic search finds, if it is not empty.
+        max_results: Maximum number of pages that ``query`` selects.
+        after: Selects pages that were said at this time (ISO 8601) or later. If there is a query, it searches only
+            these pages.
+        before: Selects pages that were said before this time. If there is a query, it searches only these pages.
+        everything: Selects the whole memory.
     """
 
     ids: Sequence[str] = ()
@@ -61,13 +67,14 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The result of a dry run; nothing was changed.
+    """The result of a dry run, which changes nothing.
 
     Attributes:
-        handle: Confirms the deletion, until ``expires_at``.
+        handle: To delete the selected memories, pass this to `Forgetting.confirm` before ``expires_at``.
+        counts: The number of selected memories of each kind.
         samples: The beginnings of some selected memories.
-        kept_copies: Names of the files in which a restore kept an earlier state of the memory.
-        is_all: Whether everything is selected; then these files are removed too.
+        kept_copies: File names of the backup copies made by restores. They contain earlier states of the memory.
+        is_all: Whether everything is selected. In this case, the backup copies are deleted too.
     """
 
     handle: str
@@ -78,7 +85,7 @@ class DryRun:
     is_all: bool
 
     def __bool__(self) -> bool:
-        """Whether there is anything to forget."""
+        """Return whether there is anything to forget."""
         return bool(self.counts) or (self.is_all and bool(self.kept_copies))
 
 
@@ -86,10 +93,12 @@ class Forgetting:
     """Deletes memories of one user, on request or because of their age.
 
     Args:
+        store: The user's memory.
         fallback: Writes new summaries of chains and segments that lost pages.
-        log: The user's LLM log, which quotes prompts.
-        retention: Age from which pages are forgotten; None keeps all pages.
-        zone: The time zone of times without one; None means the local zone.
+        log: Path of the user's LLM log, which contains dialogue.
+        retention: Pages older than this are forgotten. None keeps all pages.
+        zone: The time zone of times that do not contain one. None means the local time zone.
+        clock: Returns the current time.
     """
 
     def __init__(
@@ -109,7 +118,7 @@ class Forgetting:
         self._retention = retention
         self._zone = zone
         self._clock = clock
-        # Two tasks at once would do the same work.
+        # Without this lock, two tasks would do the same work.
         self._tidying = asyncio.Lock()
         # The time from which pages expire, if expiry is delayed because the clock may be wrong.
         self.waits_until: datetime | None = None
@@ -117,7 +126,7 @@ class Forgetting:
         self._summarised_epoch = 0
 
     async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
-        """Store a plan of the deletion, and change nothing else; see `MemoryEngine.plan_forgetting`."""
+        """Plan a deletion without changing the memory, and store the plan. See `MemoryEngine.plan_forgetting`."""
         _check(selection)
         if selection.everything:
             plan = await self._user_data.plan(None)
@@ -132,22 +141,24 @@ class Forgetting:
         return DryRun(handle, expires_at, counts, samples, kept_copies=copies, is_all=plan.is_all)
 
     async def confirm(self, handle: str) -> ForgetReceipt:
-        """Forget what a dry run selected, and purge the files unless another process reads them.
+        """Delete the memories that a dry run selected.
+
+        Deleted content is also overwritten in the files, unless another process is reading them.
 
         Raises:
-            ArgumentError: The handle does not belong to a recent dry run; nothing was forgotten.
-            StorageError: The store failed; either everything selected was forgotten or nothing. Call again with the
+            ArgumentError: The handle is not from a recent dry run. Nothing was deleted.
+            StorageError: The store failed. Either all selected memories were deleted, or none. Call this again with the
                 same handle.
         """
         plan = await self._user_data.stored_plan(handle)
-        if plan is not None and plan.is_all:  # before the deletion, because it cannot be repeated afterwards
+        if plan is not None and plan.is_all:  # first, because a retry after the deletion would skip this
             await self._user_data.remove_kept_copies()
         receipt = await self._user_data.forget(handle)
         if receipt is None:
             minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))
             problem = (
                 f"is not the handle of a dry run of the last {minutes} minutes; nothing was forgotten. Make another "
-                "dry run and give its handle, unchanged"
+                "dry run and pass its handle unchanged"
             )
             raise ArgumentError(argument="confirm", problem=problem)
         logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)
@@ -156,7 +167,7 @@ class Forgetting:
         return replace(receipt, is_scrubbed=handle not in await self._user_data.unpurged())
 
     async def expire(self, lease: Lease) -> bool:
-        """Forget some of the pages that are older than the retention time; return whether there may be more."""
+        """Forget some of the pages that are older than the retention time. Return whether there may be more."""
         if self._retention is None:
             return False
         receipt = f"r_{secrets.token_hex(_HANDLE_BYTES)}"
@@ -165,8 +176,8 @@ class Forgetting:
         if isinstance(forgotten, datetime):
             if logged is None or abs(forgotten - logged) > RETENTION_LOGGED_WITHIN:
                 logger.warning(
-                    "pages are older than retention_days, but the clock may be wrong; they are forgotten from %s on. "
-                    "To keep them, set the clock right or raise retention_days",
+                    "pages are older than retention_days, but the clock may be wrong; they will be forgotten from %s "
+                    "on. To keep them, set the clock right or increase retention_days",
                     forgotten.astimezone(self._zone).isoformat(timespec="minutes"),
                 )
             return False
@@ -175,19 +186,22 @@ class Forgetting:
         return forgotten is not None
 
     async def tidy(self) -> None:
-        """Purge the files and write missing summaries, as far as other processes allow it now."""
+        """Overwrite deleted content in the files, and write all missing summaries.
+
+        The files are not overwritten while another process is reading them.
+        """
         await self._purge()
         await self._resummarise()
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
-        """Return a plan with the pages that match the query, the times, or both."""
+        """Return a plan to delete the pages that match the query, the time limits, or both."""
         now = self._clock()
         after, before = (
             _moment(name, value, self._zone, now)
             for name, value in (("after", selection.after), ("before", selection.before))
         )
         if after is not None and before is not None and before <= after:
-            raise ArgumentError(argument="before", problem="is not later than after; give a later time")
+            raise ArgumentError(argument="before", problem="must be later than 'after'")
         seqs = await self._user_data.pages_between(after, before)
         if selection.query.strip():
             found = await retrieving.about(storable(selection.query), set(seqs), selection.max_results)
@@ -195,20 +209,22 @@ class Forgetting:
         return ForgetPlan(runs=runs(seqs))
 
     async def _purge(self) -> None:
-        """Overwrite deleted content in the files, unless another process reads them."""
+        """Delete the LLM log, and overwrite deleted content in the files unless another process is reading them."""
         async with self._tidying:
             if not await self._user_data.unpurged():
                 return
             try:
                 await anyio.to_thread.run_sync(remove_log, self._log)
             except OSError as error:
-                logger.warning("%s cannot be removed (%s); it is tried again", self._log, error.strerror)
+                logger.warning("%s cannot be removed (%s); another attempt will follow", self._log, error.strerror)
                 return
             if not await self._user_data.purge():
-                logger.info("another process reads the memory; deleted content is overwritten in its file later")
+                logger.info(
+                    "another process is reading the memory; deleted content will be overwritten in the file later"
+                )
 
     async def _resummarise(self) -> None:
-        """Write all missing summaries with the fallback."""
+        """Write all missing summaries of chains and segments."""
         epoch = (await self._store.snapshot()).forget_epoch
         if epoch == self._summarised_epoch:
             return
@@ -218,7 +234,7 @@ class Forgetting:
         self._summarised_epoch = epoch
 
     async def _resummarise_some(self, place: SummaryCursor) -> SummaryCursor | None:
-        """Write some missing summaries from the remaining pages; return where to continue, None at the end."""
+        """Write some of the missing summaries. Return where to continue, or None if no summary is missing."""
         async with self._tidying:
             found = await self._user_data.missing_summaries(place, SUMMARIES_AT_ONCE)
             if not found.chains and not found.segments:
@@ -250,10 +266,13 @@ def _check(selection: Selection) -> None:
     has_pages = bool(selection.query.strip()) or selection.after is not None or selection.before is not None
     ways = [bool(selection.ids), has_pages, selection.everything]
     if sum(ways) == 0:
-        problem = "nothing is selected; give ids, a query, after or before, or everything"
+        problem = "nothing is selected; pass 'ids', 'query', 'after', 'before' or 'everything'"
         raise ArgumentError(argument="ids", problem=problem)
     if sum(ways) > 1:
-        problem = "cannot be combined with others; give ids alone, everything alone, or a query with after and before"
+        problem = (
+            "cannot be combined with other arguments; pass 'ids' alone, 'everything' alone, or 'query' with 'after' "
+            "and 'before'"
+        )
         raise ArgumentError(argument="everything" if selection.everything else "ids", problem=problem)
 
 

@@ -26,16 +26,17 @@ LONGEST_BACKOFF_S = 300.0
 
 
 class BackgroundLoop:
-    """Repeats a step: immediately while it returns True, otherwise after a pause or when woken.
+    """Repeats a step in a background task.
 
-    A failed step is retried after a growing pause; a failure never ends the loop.
+    If a step returns True, the next step follows at once. Otherwise it follows after a pause, which `wake` ends early.
+    A failed step is retried after a pause that grows with each failure. A failure never ends the loop.
 
     Args:
-        name: Name in logs and stats.
+        name: The loop's name in logs and statistics.
         step: Does some work, and returns whether there is more.
-        poll_s: Maximum pause while there is no work.
-        clock: Returns the current time; it determines when a failed step is retried.
-        save_health: Stores the health after each failure, and after the first success that follows a failure.
+        poll_s: Maximum pause while there is no work, in seconds.
+        clock: Returns the current time, which determines when a failed step is retried.
+        save_health: Stores the loop's health after each failure, and after the first success that follows a failure.
     """
 
     def __init__(
@@ -68,14 +69,14 @@ class BackgroundLoop:
         self._awake.set()
 
     async def close(self) -> None:
-        """Cancel the loop and wait until it has ended; a transaction in progress is finished first."""
-        # A step that fails while it is cancelled swallows the cancellation; this flag ends the loop even then.
+        """Cancel the loop and wait until it has ended. A transaction in progress is finished first."""
+        # If a step fails while it is being cancelled, the cancellation is lost. This flag ends the loop even then.
         self._is_closing = True
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        # Break the reference cycle with the step's owner, so that a closed memory is released at once.
+        # Break the reference cycle between the loop and the step's owner, so that a closed memory is freed at once.
         self._step = _nothing
         self._save_health = None
 
@@ -92,7 +93,7 @@ class BackgroundLoop:
                 await self._wait(pause_s)
 
     async def _wait(self, pause_s: float) -> None:
-        """Wait until woken or until the pause is over."""
+        """Wait until `wake` is called or the pause is over."""
         # Not asyncio.wait_for: before Python 3.12 it may swallow a cancellation that coincides with the wake-up.
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
@@ -100,7 +101,7 @@ class BackgroundLoop:
         self._awake.clear()
 
     async def _try_step(self) -> float:
-        """Do one step and return the pause until the next, in seconds."""
+        """Run one step. Return the pause until the next step, in seconds."""
         self._awake.clear()
         try:
             has_more = await self._step()
@@ -122,12 +123,12 @@ class BackgroundLoop:
         self.health = Health(attempts, text, self._clock())
         pause_s = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempts - 1, 20))
         self._retry_at = self._clock() + timedelta(seconds=pause_s)
-        logger.warning("%s failed (attempt %d), next try in %.0f s: %s", self.name, attempts, pause_s, text)
+        logger.warning("%s failed (attempt %d), next attempt in %.0f s: %s", self.name, attempts, pause_s, text)
         await self._store_health()
         return pause_s
 
     async def _store_health(self) -> None:
-        """Store the health. Errors are ignored, because the store itself may have failed."""
+        """Store the loop's health. Errors are ignored, because the store itself may have failed."""
         if self._save_health is not None:
             with suppress(MemoryOSError):
                 await self._save_health(self.health)
@@ -138,7 +139,10 @@ async def _nothing() -> bool:
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine; if cancelled, wait for its end before raising CancelledError."""
+    """Run a coroutine to its end, even if the caller is cancelled, and return its result.
+
+    If the caller is cancelled, CancelledError is raised when the coroutine has ended.
+    """
     task = asyncio.create_task(work)  # noqa: TID251 - the owner
     try:
         return await asyncio.shield(task)
@@ -153,13 +157,16 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 class BackgroundTasks:
-    """Tasks that continue when their caller is cancelled; the owner calls `wait` or `cancel` at the end."""
+    """Tasks that continue when their caller is cancelled. Their owner must finally call `wait` or `cancel`."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Start a task and return it; await it with `asyncio.shield`, so that a cancelled caller does not cancel it."""
+        """Start a task and return it.
+
+        Await it with `asyncio.shield`. Otherwise, cancelling the caller would also cancel the task.
+        """
         # A separate context: the data of a request, such as its token, must not outlive the request.
         task = asyncio.create_task(work, context=contextvars.Context())  # noqa: TID251 - the owner
         self._tasks.add(task)
@@ -167,7 +174,7 @@ class BackgroundTasks:
         return task
 
     async def wait(self) -> None:
-        """Wait for all tasks, including those started meanwhile."""
+        """Wait for all tasks, including tasks that are started while waiting."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -184,9 +191,9 @@ class BackgroundTasks:
 
 
 class LeaseKeeper:
-    """Shares one user's lease among the loops of this process.
+    """Shares one user's lease among the background loops of this process.
 
-    The first holder takes the lease, and the last one releases it. Meanwhile a background task renews it.
+    The first loop that needs the lease takes it, and the last one releases it. Meanwhile a task renews the lease.
     """
 
     def __init__(self, store: "Store", ttl_s: float) -> None:
@@ -199,7 +206,7 @@ class LeaseKeeper:
 
     @asynccontextmanager
     async def hold(self) -> "AsyncIterator[Lease | None]":
-        """Yield the lease, or None while another process holds it."""
+        """Yield the lease, or None if another process holds it."""
         async with self._lock:
             lease = self._lease = await self._store.take_lease(self._ttl_s)
             self._holders += 1
@@ -211,7 +218,7 @@ class LeaseKeeper:
             await self._give_back()
 
     async def close(self) -> None:
-        """Release the lease that a cancelled holder left behind; call this after every holder has ended."""
+        """Release a lease that a cancelled loop has not released. Call this after all loops have ended."""
         heartbeat, self._heartbeat, self._lease = self._heartbeat, None, None
         if heartbeat is not None:
             heartbeat.cancel()
@@ -235,7 +242,7 @@ class LeaseKeeper:
         while True:
             await asyncio.sleep(self._ttl_s / 3)
             try:
-                # If the lease was lost meanwhile, this takes a new one, which is released like the first.
+                # If the lease was lost meanwhile, this takes a new lease, which is released like the first.
                 self._lease = await self._store.take_lease(self._ttl_s) or self._lease
             except StorageError as error:
                 logger.warning("the lease could not be renewed: %s", type(error).__name__)

@@ -1,4 +1,7 @@
-"""Organising: files the pages of the backlog under chains and segments, and redoes the fallback's filing."""
+"""Organising: assigns the pages of the backlog to chains and segments, which is called filing.
+
+If the fallback had to file pages, the analyst files them again later.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,14 +24,15 @@ BATCHES_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class BatchRule:
-    """When a batch of the backlog is due.
+    """The rule by which a batch of the backlog becomes due.
 
     Attributes:
-        pages: Number of pages in a full batch, which is due at once.
+        pages: Number of pages in a full batch. A full batch is due at once.
         idle: Time without new pages after which an incomplete batch is due.
-        is_thrifty: Whether smaller batches wait longer. Each batch costs an LLM call, and in a slow conversation each
-            page would otherwise be its own batch.
-        at_once: Maximum number of batches that the analyst gets in parallel; it sees none of the other answers.
+        is_thrifty: Whether this time is longer for smaller batches. Each batch costs an LLM call, and each page of a
+            slow conversation would otherwise be a batch of its own.
+        at_once: Maximum number of batches that the analyst gets in parallel. For each batch, it does not see the
+            answers to the others.
     """
 
     pages: int
@@ -37,17 +41,17 @@ class BatchRule:
     at_once: int = BATCHES_AT_ONCE
 
     def silence(self, pending: int) -> timedelta:
-        """Return the time without new pages after which this many pending pages are due."""
+        """Return the time without new pages after which an incomplete batch of ``pending`` pages is due."""
         return self.idle * (self.pages / pending) if self.is_thrifty else self.idle
 
 
 class Organising:
-    """Files pages in batches, in the order in which they were added.
+    """Assigns pages to chains and segments (files them) in batches, in the order in which the pages were added.
 
     Args:
-        fallback: Files a batch if the analyst has failed too often; never fails.
-        similarity_threshold: Minimum match of a topic with the segment that it joins, 0 to 2.
-        reading: Stores the facts in an answer.
+        fallback: Files a batch if the analyst has failed too often. It never fails.
+        similarity_threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
+        reading: Stores the facts that an answer contains.
     """
 
     def __init__(
@@ -68,7 +72,7 @@ class Organising:
         self._rule = rule
         self._threshold = similarity_threshold
         self._clock = clock
-        # A plan depends on the current segments, so it is committed before the next one is made.
+        # A plan depends on the current segments, so it must be committed before the next plan is made.
         self._planning = asyncio.Lock()
         # The analyst's answers to batches that are not filed yet because an earlier batch failed; the key is ``_seqs``.
         self._answers: dict[tuple[int, ...], Organised] = {}
@@ -77,7 +81,10 @@ class Organising:
         self._redone_up_to = 0
 
     async def due(self, *, is_hurried: bool = False) -> list[list[Page]]:
-        """Return the batches that are due, oldest first, at most `BatchRule.at_once`; if hurried, all are due."""
+        """Return the batches that are due, oldest first, but at most `BatchRule.at_once`.
+
+        If ``is_hurried`` is true, all batches are due.
+        """
         batches = self._batches(await self._backlog())
         if is_hurried:
             return batches
@@ -86,7 +93,7 @@ class Organising:
         return batches
 
     async def due_at(self) -> datetime | None:
-        """Return when the next batch becomes or became due; None if the backlog is empty."""
+        """Return the time when the next batch becomes due, or became due. Return None if the backlog is empty."""
         batches = self._batches(await self._backlog())
         if not batches:
             return None
@@ -95,21 +102,24 @@ class Organising:
         return newest if is_due else newest + self._rule.silence(len(batches[0]))
 
     async def step(self, lease: Lease, *, needs_vectors: bool, is_hurried: bool = False) -> bool:
-        """Organise the due batches, and return whether there may be more.
+        """File the due batches, which means that their pages are assigned to chains and segments.
 
-        The analyst gets them in parallel; they are filed in page order. The fallback files a batch, marked as degraded,
-        if the analyst has failed too often or the budget is spent.
+        The analyst gets the batches in parallel, but they are filed in page order. If the analyst has failed too often
+        or the budget is spent, the fallback files a batch and marks it as degraded.
 
         Args:
-            lease: The right to write.
+            lease: The lease, which allows this process to write.
             needs_vectors: Whether pages must be embedded before they are filed.
             is_hurried: Whether all pages of the backlog are due.
 
+        Returns:
+            Whether there may be more due batches.
+
         Raises:
-            ModelError: The analyst failed on a batch; this batch and all later ones stay in the backlog.
+            ModelError: The analyst failed on a batch. This batch and all later batches stay in the backlog.
         """
         if (epoch := (await self._store.snapshot()).forget_epoch) != self._forget_epoch:
-            # A stored answer may quote the page before its batch, which may have been forgotten since.
+            # A stored answer may contain text of the page before its batch. That page may have been forgotten since.
             self._forget_epoch = epoch
             self._answers.clear()
         batches = [await with_vectors(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
@@ -123,7 +133,7 @@ class Organising:
         failure: BaseException | None = None
         for batch, answer in zip(batches, answers, strict=True):
             if not isinstance(answer, BaseException):
-                # Batches are filed in order, so that chains continue; the answers to later ones are stored.
+                # Batches are filed in order, so that chains continue. The answers to later batches are stored.
                 self._answers[_seqs(batch)] = answer
                 is_filed = failure is None and await self._file(lease, batch, answer, self._analyst)
             elif isinstance(answer, ModelError) and await self._is_given_up(lease, batch, answer):
@@ -139,12 +149,16 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst file the fallback's batches again, in parallel; return whether there may be more.
+        """Let the analyst assign pages again that the fallback has assigned to chains and segments.
 
-        If the analyst never gives a usable answer to a batch, the fallback's filing becomes final.
+        The analyst gets batches of these pages in parallel. If it repeatedly gives unusable answers to a batch, the
+        fallback's result becomes final.
+
+        Returns:
+            Whether there may be more such pages.
 
         Raises:
-            ModelError: The analyst gave no answer; nothing was changed.
+            ModelError: The analyst failed. No page was assigned again.
         """
         pages = await self._degraded(self._redone_up_to)
         if not pages and self._redone_up_to:
@@ -161,7 +175,7 @@ class Organising:
             if await becomes_final(answer, partial(self._store.count_attempt, lease, pages=_seqs(batch))):
                 await self._store.commit(lease, Accepted(_seqs(batch)))
         if failure is not None and not has_filed:
-            # The next attempt starts after this batch, so that one that always fails does not block later ones.
+            # The next attempt starts after this batch, so that a batch that always fails does not block later batches.
             self._redone_up_to = batches[0][-1].seq
             raise failure
         self._redone_up_to = 0
@@ -189,8 +203,8 @@ class Organising:
     ) -> list[Organised | BaseException]:
         """Return the analyst's answer to each batch, or the exception that it raised.
 
-        With ``probes_first``, the first batch shows whether the analyst can be reached. If not, the other batches are
-        not sent: each of them gets its stored answer, or else the exception of the first.
+        With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If it
+        cannot, the other batches are not sent. Their results are their stored answers, or else the first exception.
         """
         ask = partial(self._ask, lease)
         if not probes_first or not batches:
@@ -252,7 +266,7 @@ def _check(batch: Sequence[Page], organised: Organised) -> None:
 
 
 def _up_to_unembedded(batches: list[list[Page]]) -> list[list[Page]]:
-    """Return the batches before the first one with an unembedded page."""
+    """Return the batches before the first batch that contains an unembedded page."""
     for place, batch in enumerate(batches):
         if any(view.vector is None for view in batch):
             return batches[:place]

@@ -1,4 +1,4 @@
-"""One vector per page, for analysts: the mean of the vectors of its windows."""
+"""Gives each page one vector, which analysts use: the mean of the vectors of the page's windows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from memoryos_mcp.storage.interface import Store
 
 
 async def with_vectors(store: Store, pages: Sequence[Page]) -> list[Page]:
-    """Return the pages in the same order, each with its vector, or None if it is not embedded yet."""
+    """Return the pages with their vectors, in the same order. The vector of an unembedded page is None."""
     block = await store.page_vectors([page.seq for page in pages])
     windows: dict[int, list[Vector]] = {}
     for seq, vector in zip(block.seqs.tolist(), block.vectors, strict=True):

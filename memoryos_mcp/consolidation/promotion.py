@@ -21,20 +21,20 @@ PORTIONS_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class _Portion:
-    """Pages that are read in one LLM call, in order of arrival, and their segments."""
+    """The pages that are read in one LLM call, in order of arrival, and the segments to which they belong."""
 
     pages: Sequence[Page]
     segments: tuple[int, ...]
 
 
 class Promotion:
-    """Reads hot and due segments, then archives the coldest segments beyond the capacity.
+    """Extracts traits from hot and due segments, then archives the coldest segments beyond the capacity.
 
-    A segment is due if the analyst should read pages again that the fallback has read.
+    A segment is due if the fallback has read its pages and the analyst should read them again.
 
     Args:
-        fallback: Reads a segment if the analyst has failed too often; never fails.
-        heat_threshold: Minimum heat of a segment that is read.
+        fallback: Reads a segment's pages if the analyst has failed too often. It never fails.
+        heat_threshold: A segment is hot if it has at least this heat.
         capacity_segments: Maximum number of segments in mid-term memory.
     """
 
@@ -61,11 +61,11 @@ class Promotion:
         self._redone_up_to = 0
         # Segments of a call that failed. Each gets a call of its own, because any of them may have caused the failure.
         self._unshared: set[int] = set()
-        # Two steps at once would read the same segments.
+        # Without this lock, two parallel steps would read the same segments.
         self._stepping = asyncio.Lock()
 
     async def has_work(self) -> bool:
-        """Return whether a segment is hot or due, or the number of segments exceeds the capacity."""
+        """Return whether a segment is hot or due, or whether there are more segments than the capacity."""
         segments = await self._store.segments()
         return (
             bool(self._hot(segments, self._threshold))
@@ -74,12 +74,15 @@ class Promotion:
         )
 
     async def step(self, lease: Lease, *, ignores_heat: bool = False) -> bool:
-        """Read all hot segments, and archive the coldest beyond the capacity; return whether there may be more.
+        """Extract traits from all hot and due segments, and archive the coldest segments beyond the capacity.
 
-        A segment is read before it is archived. With ``ignores_heat``, segments are read whatever their heat.
+        The pages of a segment are read before it is archived. With ``ignores_heat``, all segments count as hot.
+
+        Returns:
+            Whether there may be more segments to read.
 
         Raises:
-            ModelError: The analyst failed on a segment, which stays hot.
+            ModelError: The analyst failed on a segment. A later step will try this segment again.
         """
         async with self._stepping:
             segments = await self._store.segments()
@@ -91,7 +94,7 @@ class Promotion:
             due = frozenset(due_in_order)
             to_read = list(dict.fromkeys([*hot, *unread, *due_in_order]))
             slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
-            # The fallback has already read the due segments, so it would learn nothing new from them.
+            # The fallback has already read the due segments, so it would extract nothing new from them.
             readings = [
                 self._promote(lease, portion, slots, may_fall_back=due.isdisjoint(portion.segments))
                 for portion in await self._portions(to_read, due)
@@ -106,13 +109,16 @@ class Promotion:
             return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst read pages again that the fallback read; return whether there may be more.
+        """Let the analyst extract facts and traits again from pages that the fallback has read.
 
-        Pages that the fallback also filed are left to `Organising.redo`. If the analyst never gives a usable answer,
-        the fallback's lessons become final.
+        Pages that the fallback has also assigned to segments are left to `Organising.redo`. If the analyst repeatedly
+        gives unusable answers, the facts and traits that the fallback extracted become final.
+
+        Returns:
+            Whether there may be more such pages.
 
         Raises:
-            ModelError: The analyst gave no answer; nothing was changed.
+            ModelError: The analyst failed. Profile and knowledge were not changed.
         """
         pages = await self._degraded(self._redone_up_to)
         if not pages and self._redone_up_to:
@@ -141,14 +147,14 @@ class Promotion:
         return await self._store.pages(query)
 
     def _hot(self, segments: Sequence[Segment], threshold: float) -> list[Segment]:
-        """Return the segments with unread pages whose heat reaches the threshold, hottest first."""
+        """Return the segments that have unread pages and a heat of at least ``threshold``, hottest first."""
         now = self._clock()
         heats = [(segment.heat(now, self._weights), segment) for segment in segments if segment.unanalysed_count]
         hot = [(heat, segment) for heat, segment in heats if heat >= threshold]
         return [segment for _, segment in sorted(hot, key=lambda pair: -pair[0])]
 
     def _surplus(self, segments: Sequence[Segment]) -> list[Segment]:
-        """Return the coldest segments beyond the capacity, never including the newest segment."""
+        """Return the coldest segments beyond the capacity. The newest segment is never among them."""
         count = len(segments) - self._capacity
         if count <= 0:
             return []
@@ -156,9 +162,10 @@ class Promotion:
         return sorted(segments[:-1], key=lambda segment: segment.heat(now, self._weights))[:count]
 
     async def _portions(self, segments: Sequence[int], due: Set[int]) -> list[_Portion]:
-        """Return the unread pages of segments, grouped into calls.
+        """Return the unread pages of the segments, grouped into portions for one LLM call each.
 
-        Due segments do not share a call with others; a segment of a failed call does not share a call at all.
+        Due segments and other segments are never in the same call. If a call has failed, each
+        of its segments then gets a call of its own.
         """
         groups: dict[tuple[bool, int], list[Page]] = {}
         for segment in segments:
@@ -191,5 +198,5 @@ class Promotion:
             self._unshared.difference_update(portion.segments)
 
     async def _count_attempt(self, lease: Lease, segments: Sequence[int]) -> int:
-        """Count a failed attempt on each segment; return the highest count among them."""
+        """Count a failed attempt for each segment. Return the highest number of failed attempts."""
         return max([await self._store.count_attempt(lease, segment=segment) for segment in segments])

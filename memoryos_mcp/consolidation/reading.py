@@ -1,7 +1,8 @@
-"""Reading: extracts facts and traits from pages, and adds them to knowledge and profile.
+"""Reading: extracts facts and traits (lessons) from pages, and adds them to knowledge and profile.
 
-The fallback extracts facts from each new page at once, in milliseconds. An LLM extracts facts in the call that files
-the page, and its facts replace the fallback's. Traits are extracted later, from hot segments (`promotion`).
+The fallback extracts facts from each new page within milliseconds. Later, an LLM extracts facts in the same call in
+which it files the page. The LLM's facts replace the fallback's. Traits are extracted last, from hot segments (see
+`promotion`).
 """
 
 import asyncio
@@ -32,10 +33,11 @@ COMMITS_TRIED = 5
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """The lessons of some pages, with the state of the memory that they are based on.
+    """The lessons (facts and traits) from some pages, and the state of the memory in which they were extracted.
 
     Attributes:
-        traits: The profile when the pages were read.
+        lessons: The lessons that were extracted.
+        traits: The profile at the time when the pages were read.
         corrected: The user's corrections that the reader was shown.
     """
 
@@ -46,12 +48,14 @@ class _Learned:
 
 @dataclass(frozen=True, slots=True)
 class _ReadPages:
-    """Pages that were read, with their lessons.
+    """Pages that were read, with the lessons from them.
 
     Attributes:
-        segments: The segments of the pages; empty if only facts were extracted.
-        pages: In order of arrival.
-        is_reading: Whether facts were extracted.
+        segments: The segments of the pages, or empty if only facts were extracted.
+        pages: The pages, in order of arrival.
+        reader: The analyst or the fallback, which read the pages.
+        is_reading: Whether facts were extracted. If it is False, only traits were extracted.
+        learned: The lessons from the pages.
     """
 
     segments: Sequence[int]
@@ -62,11 +66,13 @@ class _ReadPages:
 
 
 class Reading:
-    """Reads pages, and reconciles their lessons with the memory's state when they are committed.
+    """Extracts facts and traits (lessons) from pages, reconciles them with the current memory, and commits them.
 
     Args:
-        fallback: Reads each page first; never fails.
-        embed: Used to compare facts by meaning; None compares their words.
+        store: The user's memory.
+        analyst: The LLM, or the fallback if there is no LLM.
+        fallback: Extracts facts from each page before the analyst does.
+        embed: Returns the vectors by which facts are compared. If it is None, facts are compared by their words.
     """
 
     def __init__(self, store: Store, analyst: Analyst, fallback: Analyst, embed: Embed | None = None) -> None:
@@ -74,15 +80,15 @@ class Reading:
         self._analyst = analyst
         self._fallback = fallback
         self._embed = embed
-        # Readings run in parallel, and each commit changes the state with which the next one is reconciled.
+        # Pages are read in parallel, and each commit changes the state with which the next lessons are reconciled.
         self._committing = asyncio.Lock()
 
     async def has_work(self) -> bool:
-        """Return whether any page is unread."""
+        """Return whether there are pages from which no facts were extracted yet."""
         return bool(await self._store.pages(PageQuery(is_unread=True, limit=1)))
 
     async def step(self, lease: Lease) -> bool:
-        """Extract facts from the oldest unread pages; return whether there may be more."""
+        """Extract facts from the oldest unread pages. Return whether there may be more."""
         async with self._committing:  # otherwise two steps could read the same page
             pages = await self._store.pages(PageQuery(is_unread=True, limit=PAGES_AT_ONCE))
             if pages:
@@ -90,7 +96,11 @@ class Reading:
         return bool(pages)
 
     async def _extract_first(self, lease: Lease, pages: Sequence[Page]) -> _ReadPages:
-        """Return the fallback's lessons from the pages, or from the first of them if it fails on a later one."""
+        """Return the fallback's lessons from the pages.
+
+        If the fallback fails on a page, return its lessons from some of the pages before it. If it fails on the first
+        page, log the failure and return no lessons.
+        """
         try:
             return await self._extract(lease, (), pages, self._fallback)
         except MemoryOSError:
@@ -102,12 +112,18 @@ class Reading:
             return _ReadPages((), pages, self._fallback, is_reading=True, learned=_Learned(Lessons((), ()), ()))
 
     def portion(self, pages: Sequence[Page]) -> list[Page]:
-        """Return the first pages, as many as fit into one call; either all have facts from the analyst, or none."""
+        """Return as many of the first pages as fit into one call of the analyst.
+
+        The analyst has already extracted the facts of all these pages, or of none of them.
+        """
         alike = list(takewhile(lambda page: self._has_facts(page) == self._has_facts(pages[0]), pages))
         return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
 
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
-        """Return the analyst's context: names, corrections, and facts that began no later than the last page."""
+        """Return the context in which the analyst reads pages.
+
+        It contains the names of the speakers, the corrections, and the facts that were known at the last page.
+        """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
             facts=[fact for fact in facts if fact.valid_from <= pages[-1].occurred_at],
@@ -117,15 +133,15 @@ class Reading:
         )
 
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
-        """Read pages and commit their lessons, reconciled with everything that was written meanwhile.
+        """Extract facts and traits (lessons) from pages, and commit them.
 
-        Fetched pages and pages with instructions teach nothing about the user. They are marked as read without being
-        shown to the reader.
+        The lessons are reconciled with everything that was committed since the pages were read. Fetched pages and pages
+        with instructions say nothing about the user. They are marked as read without being shown to the reader.
 
         Args:
-            lease: The right to write.
-            segments: The segments of the pages, to extract traits as well; empty to extract facts only.
-            pages: At least one; for segments, the result of `portion`.
+            lease: The lease, which allows this process to write.
+            segments: The segments of the pages, if traits are extracted. If it is empty, only facts are extracted.
+            pages: The pages, at least one. If there are segments, this is a result of `portion`.
             reader: The analyst or the fallback.
 
         Raises:
@@ -136,7 +152,11 @@ class Reading:
             await self._commit(lease, read)
 
     async def keep(self, lease: Lease, pages: Sequence[Page], knowledge: Sequence[KnowledgeChange]) -> None:
-        """Commit the facts that the analyst extracted while filing pages; raise ModelError as `read` does."""
+        """Commit the facts that the analyst extracted while it filed the pages.
+
+        Raises:
+            ModelError: The analyst gave no answer, or profile and knowledge changed during every attempt to commit.
+        """
         learned = _Learned(Lessons((), tuple(knowledge)), ())
         async with self._committing:
             await self._commit(lease, _ReadPages((), pages, self._analyst, is_reading=True, learned=learned))
@@ -149,7 +169,7 @@ class Reading:
         return _ReadPages(segments, pages, reader, is_reading, learned)
 
     async def _commit(self, lease: Lease, read: _ReadPages) -> None:
-        """Commit the lessons; the caller must hold the lock ``_committing``."""
+        """Commit the lessons. The caller must hold the lock ``_committing``."""
         learned, reader = read.learned, read.reader
         for _ in range(COMMITS_TRIED):
             traits = await self._store.traits()
@@ -176,7 +196,7 @@ class Reading:
             )
             if await self._store.commit(lease, learning):
                 return
-        msg = "profile and knowledge changed during every attempt to update them; it is tried again later"
+        msg = "profile and knowledge changed during every attempt to update them; another attempt will follow"
         raise ModelError(msg)
 
     async def _learned(self, lease: Lease, pages: Sequence[Page], reader: Analyst, *, is_reading: bool) -> _Learned:
@@ -191,18 +211,24 @@ class Reading:
         return _Learned(await reader.learn(views, around), traits, around.corrected)
 
     async def _speakers(self) -> Speakers:
-        """Return the names of user and assistant: stated by themselves, otherwise the ones they call each other."""
+        """Return the names of the user and the assistant.
+
+        These are the names that they have stated, or else the names by which they call each other.
+        """
         slots = {slot for _, slot in NAME_SLOTS}
         stated = speakers_of(await self._store.facts(FactQuery(slots=slots)))
         stats = (await self._store.search_words((), (), 0)).stats
         return Speakers(user=stated.user or stats.user_called, agent=stated.agent or stats.agent_called)
 
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
-        """Return the known facts; for an analyst, without those that the fallback extracted from the same pages."""
+        """Return the known facts.
+
+        For an analyst, facts that the fallback extracted from these or later pages are left out.
+        """
         if reader is self._fallback:
             return await self._store.facts(FactQuery())
         return await self._store.facts(FactQuery(without=(self._fallback.name, pages[0].seq)))
 
     def _has_facts(self, page: Page) -> bool:
-        """Whether the analyst has extracted the facts of a page already."""
+        """Return whether the analyst has already extracted the facts of a page."""
         return page.read_by is not None and (page.read_by != self._fallback.name or self._analyst is self._fallback)

@@ -1,6 +1,7 @@
-"""Reconciling: adapts lessons to changes that were committed after their pages were read, without another LLM call.
+"""Reconciling: adapts extracted facts and traits (lessons) to changes that were committed after the pages were read.
 
-Segments are read in parallel, so the lessons of two of them may contain the same fact or trait. They are merged here.
+No further LLM call is needed. Segments are read in parallel, so the same fact or trait may be extracted from two of
+them. Such duplicates are merged here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from memoryos_mcp.model.knowledge import FAMILY, About, AddFact, ConfirmFact, Fa
 from memoryos_mcp.model.profile import Trait, TraitChange
 from memoryos_mcp.text.terms import stem, words
 
-# Words that do not change the meaning. Negations, directions and tenses do, so they are not in the list.
+# Words that do not change the meaning. Negations, directions and tenses change it, so they are not in the list.
 _FILLER_WORDS = frozenset("a an the is are has s also that currently user".split())
 
 
@@ -23,17 +24,18 @@ def reconcile(
     facts_now: Sequence[Fact],
     said: Mapping[int, datetime],
 ) -> Lessons | None:
-    """Return the lessons adapted to the current memory; None if a trait's level changed, so the pages are read again.
+    """Return the lessons adapted to the current memory, or None if the pages must be read again.
 
-    Facts are in the order in which they were said. A known fact is confirmed instead of added. A fact that is no longer
-    current is neither confirmed nor superseded.
+    They must be read again if the level of a trait has changed meanwhile. In the result, facts are in the order in
+    which they were said. A known fact is confirmed instead of added. A fact that is no longer current is neither
+    confirmed nor superseded.
 
     Args:
-        lessons: The lessons as the reader returned them.
+        lessons: The lessons that the reader returned.
         traits_then: The profile that the reader was shown.
         traits_now: The current profile.
         facts_now: The current facts.
-        said: The time of each page, by its ``seq``.
+        said: The time of each page, by the page's ``seq``.
     """
     then = {trait.dimension: trait for trait in traits_then}
     now = {trait.dimension: trait for trait in traits_now}
@@ -47,7 +49,10 @@ def reconcile(
 
 
 def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
-    """Return the change; if the trait got the same level meanwhile, keep the present reason and add the evidence."""
+    """Return a trait change that fits the current profile.
+
+    If the trait got the same level meanwhile, its current reason is kept, and the evidence is added.
+    """
     present = now.get(change.dimension)
     if present is None or present == then.get(change.dimension):
         return change
@@ -55,7 +60,12 @@ def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[
 
 
 class _Fitting:
-    """Adapts changes to the current facts; ``said`` has the time of each page, by its ``seq``."""
+    """Adapts changes of knowledge to the current facts.
+
+    Args:
+        facts: The current facts.
+        said: The time of each page, by the page's ``seq``.
+    """
 
     def __init__(self, facts: Sequence[Fact], said: Mapping[int, datetime]) -> None:
         self._said = said
@@ -67,7 +77,7 @@ class _Fitting:
             self._by_slot.setdefault((fact.about, fact.slot), []).append(fact)
 
     def fit(self, changes: Sequence[KnowledgeChange]) -> tuple[KnowledgeChange, ...]:
-        """Return the changes in the order in which they were said, with duplicates merged."""
+        """Return the adapted changes in the order in which they were said. Duplicates are merged."""
         kept: list[KnowledgeChange] = []
         added: dict[tuple[About, tuple[str, ...]], int] = {}
         for change in sorted(changes, key=self._said_at):
@@ -89,7 +99,11 @@ class _Fitting:
         return tuple(self._with_unique_slots(kept))
 
     def _said_at(self, change: KnowledgeChange) -> tuple[datetime, int]:
-        """Return the time and ``seq`` of a change's newest page; without pages, the fact's ``valid_from`` and 0."""
+        """Return the time and the ``seq`` of the newest page that is evidence for a change.
+
+        If there is no such page, the ``seq`` is 0. The time is then the fact's ``valid_from``, or the latest possible
+        time for a confirmation.
+        """
         times = [(self._said[seq], seq) for seq in change.evidence if seq in self._said]
         if times:
             return max(times)
@@ -118,9 +132,11 @@ class _Fitting:
         return replace(fitted, text=known.text, slot=None, supersedes=others)
 
     def _with_unique_slots(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
-        """Return the changes; of values said on the same page, and of facts about a relative, only the last has a slot.
+        """Return the changes, with at most one value per slot (attribute of a person) on each page.
 
-        The others are added without a slot. A value from a later page supersedes an earlier one when it is added.
+        If several values for a slot were said on the same page, only the last value keeps the slot. Of all facts about
+        a relative, only the last fact keeps the slot. The other facts are added without a slot. A value from a later
+        page supersedes an earlier value when it is added.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:
@@ -138,7 +154,7 @@ class _Fitting:
 
 
 def _joined(known: KnowledgeChange, change: AddFact) -> KnowledgeChange:
-    """Return a change with the evidence, ``supersedes`` and ``ends`` of another one for the same fact."""
+    """Return the change ``known``, extended by the evidence, ``supersedes`` and ``ends`` of ``change``."""
     if not isinstance(known, AddFact):
         return known
     return replace(
@@ -150,7 +166,7 @@ def _joined(known: KnowledgeChange, change: AddFact) -> KnowledgeChange:
 
 
 def is_same_fact(left: str, right: str) -> bool:
-    """Return whether two sentences have the same stems in the same order, ignoring words without a meaning."""
+    """Return whether two sentences have the same word stems in the same order, apart from filler words."""
     return _content_words(left) == _content_words(right)
 
 

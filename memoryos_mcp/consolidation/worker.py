@@ -1,6 +1,7 @@
-"""The background worker that turns one user's pages into segments, profile and knowledge.
+"""The background worker, which turns one user's pages into segments, profile and knowledge.
 
-Each kind of work has its own loop, so that slow work does not delay the rest. A lease limits the work to one process.
+Each kind of work has its own loop, so that slow work does not delay other work. A lease ensures that only one process
+does the work.
 """
 
 import asyncio
@@ -42,28 +43,29 @@ QUIET_S = 0.25
 KNOWN_WITHIN_S = 1.5
 BURST_PAGES = 20
 QUIET_WITHIN_S = 30.0
-# After a memory was opened, queries wait for the model and the vectors, until this long after the first query.
+# In a memory that was just opened, queries wait for the model and the vectors, at most this long after the first query.
 LOAD_WAIT_S = 1.5
-# The vectors of a memory with more pages are not loaded within LOAD_WAIT_S.
+# Queries of a memory with more pages do not wait, because its vectors cannot be loaded within LOAD_WAIT_S.
 QUICKLY_LOADED_PAGES = 25_000
-# Delay after which visits of retrieved segments are written together.
+# Delay after which the visits to retrieved segments are written, all at once.
 VISIT_POLL_S = 1.0
 DAILY_POLL_S = 86_400.0
 # How often purging is retried while another process reads the file.
 PURGE_POLL_S = 10.0
 RETENTION_EVERY = timedelta(days=1)
-# Interval while expiry is delayed, because the clock may be wrong.
+# How often expired pages are checked while expiry is delayed because the clock may be wrong.
 WAITING_RETENTION_EVERY = timedelta(minutes=5)
 # Pause between two parts of a deletion, so that other writers are not blocked.
 TIDY_PAUSE_S = 0.05
 
 
 class Worker:
-    """The background work of one user's memory, from `start` to `close`.
+    """Does the background work for one user's memory, from `start` to `close`.
 
     Args:
-        store: The user's memory; the worker does not close it.
-        fallback: Replaces a failing analyst. Without an LLM, pass the same object as ``analyst``.
+        store: The user's memory. The worker does not close it.
+        analyst: Assigns pages to chains and segments, and extracts facts and traits.
+        fallback: Does the analyst's work if the analyst fails. Without an LLM, it is the same object as ``analyst``.
         spaces: The user's vector spaces, which the worker fills.
     """
 
@@ -119,7 +121,7 @@ class Worker:
         self._tasks = BackgroundTasks()
         self._loading_ended = asyncio.Event()
         self._load_deadline: float | None = None
-        # The end of a conversation must be polled; every other event wakes its loop.
+        # The end of a conversation must be polled. Every other event wakes the loop that handles it.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._batch_pages = settings.batch_pages(has_llm=self._has_llm)
         self._loops = {
@@ -143,17 +145,21 @@ class Worker:
             loop.start()
 
     def start_to_read(self) -> None:
-        """Load the vectors of a memory that cannot be written now; start no loop."""
+        """Load the vectors of a memory that cannot be written at the moment. No loop is started."""
         self._tasks.start(self._open_to_read())
 
     async def _open_to_read(self) -> None:
         try:
             await self._spaces.open_to_read()
         except (ModelError, StorageError) as error:
-            logger.warning("only keyword search works: %s", error)
+            logger.warning("semantic search is not available; keyword search still works: %s", error)
 
     async def close(self) -> None:
-        """Stop all loops and save the visits; raise StorageError if the visits could not be written."""
+        """Stop all loops, and save the visits that were counted.
+
+        Raises:
+            StorageError: The visits could not be written.
+        """
         await self._tasks.wait()
         await asyncio.gather(*(loop.close() for loop in self._loops.values()))
         try:
@@ -163,11 +169,11 @@ class Worker:
 
     @property
     def health(self) -> Mapping[str, Health]:
-        """The health of each loop, by name."""
+        """The health of each loop, by the loop's name."""
         return {name: loop.health for name, loop in self._loops.items()}
 
     def page_added(self, backlog_pages: int) -> None:
-        """Wake the loops for a new page; ``backlog_pages`` is the number of pages in the backlog."""
+        """Wake the loops for a new page. ``backlog_pages`` is the current number of pages in the backlog."""
         self._last_added = time.monotonic()
         self._unread_pages += 1
         for name in ("embedding", "reading"):
@@ -176,16 +182,16 @@ class Worker:
             self._loops["consolidation"].wake()
 
     def visited(self, segments: Iterable[int]) -> None:
-        """Count a visit of each retrieved segment; the visits are written later, together."""
+        """Count a visit to each of the retrieved segments. The counts are written later, all at once."""
         if self._is_started:
             self._visits.update(segments)
 
     def knowledge_changed(self) -> None:
-        """Wake the embedding loop for a fact that the user added by a correction."""
+        """Wake the embedding loop, because a correction by the user has added a fact."""
         self._loops["embedding"].wake()
 
     def forgot(self) -> None:
-        """Wake the loops after a deletion: remaining pages and segments may need to be read and embedded again."""
+        """Wake the loops after a deletion, because the remaining pages may have to be read and embedded again."""
         for name in ("embedding", "reading", "promotion", "forgetting"):
             self._loops[name].wake()
 
@@ -194,16 +200,16 @@ class Worker:
         self._loops["redo"].wake()
 
     async def analyse(self) -> None:
-        """Organise the whole backlog, and read all segments for the profile, whatever their heat.
+        """Assign the whole backlog to chains and segments, and extract traits from all segments, whatever their heat.
 
         Raises:
             ModelError: The LLM gave no usable answer.
-            StorageError: Another process does the background work now, or the store failed.
+            StorageError: Another process is doing the background work, or the store failed.
         """
         await self._until_embedded()
         async with self._lease.hold() as lease:
             if lease is None:
-                msg = "another process does the background work of this memory; run the analysis there"
+                msg = "another process is doing the background work of this memory; run the analysis there"
                 raise StorageError(msg)
             while await self._reading.step(lease):
                 pass
@@ -215,12 +221,15 @@ class Worker:
         self._loops["embedding"].wake()
 
     async def _until_embedded(self) -> None:
-        """Wait until all pages have vectors: pages that are filed by keywords are not filed again later."""
+        """Wait until all pages have vectors. Otherwise they would be assigned to segments by keywords only."""
         while self._is_embedding_well() and (not self._spaces.is_settled or await self._spaces.has_work()):  # noqa: ASYNC110 - another loop's state
             await asyncio.sleep(GATHER_S)
 
     async def until_loaded(self) -> None:
-        """Wait until a small memory has loaded its vectors, at most until `LOAD_WAIT_S` after the first query."""
+        """Wait until the vectors are loaded, but at most until `LOAD_WAIT_S` after the first query.
+
+        Return at once if the memory has too many pages to be loaded in this time.
+        """
         if not self._is_started or self._loading_ended.is_set() or not self._spaces.has_model:
             return
         if self._load_deadline is None:
@@ -231,15 +240,21 @@ class Worker:
                     await self._loading_ended.wait()
 
     async def damaged_pages(self) -> int:
-        """Return the number of damaged pages at the last background check; check now if no background work runs."""
+        """Return the number of damaged pages that the last background check found.
+
+        If no background work is running, check the memory now.
+        """
         return self._damaged_pages if self._is_started else len(await self._store.damaged_pages())
 
     async def is_settled(self) -> bool:
-        """Return whether no work is due now; the backlog may still contain an incomplete batch."""
+        """Return whether no work is due now. The backlog may still contain an incomplete batch."""
         return not self._visits and not await self._is_behind()
 
     async def next_work_at(self) -> datetime | None:
-        """Return when the next work on pages is due, now at the earliest; None if all work is done."""
+        """Return the time when the next work on pages is due, or None if all work is done.
+
+        If work is due already, return the current time.
+        """
         now = self._clock()
         if await self._is_behind():
             return now
@@ -252,7 +267,7 @@ class Worker:
         return not self._spaces.is_settled or await self._spaces.has_work()
 
     async def _embed(self) -> bool:
-        """Load the model and its vectors, then embed all pages, facts and segments without a vector."""
+        """Load the model and its vectors, then embed all pages, facts and segments that have no vector."""
         try:
             await self._spaces.open()
         finally:
@@ -288,7 +303,7 @@ class Worker:
         return False
 
     async def _consolidate(self) -> bool:
-        """Organise the batches of the backlog that are due."""
+        """Assign the due batches of the backlog to chains and segments."""
         if not await self._organising.due():
             return False
         async with self._lease.hold() as lease:
@@ -310,7 +325,7 @@ class Worker:
             return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool:
-        """Have the LLM redo the work that the fallback did while the LLM failed."""
+        """Let the LLM redo the work that the fallback did while the LLM failed."""
         await self._loading_ended.wait()  # filing compares vectors
         if not self._has_llm or not await self._store.pages(PageQuery(is_degraded=True, limit=1)):
             return False
@@ -332,7 +347,10 @@ class Worker:
         return has_more
 
     async def _promote(self) -> bool:
-        """Read hot segments once all due pages are filed: more pages per LLM call cost fewer calls."""
+        """Extract traits from hot segments, after all due pages were assigned to segments.
+
+        In this order, one LLM call reads more pages of a segment.
+        """
         await self._until_quiet(QUIET_WITHIN_S)
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
             return False
@@ -346,13 +364,13 @@ class Worker:
         return has_more
 
     async def _until_quiet(self, limit_s: float) -> None:
-        """Wait until no page has arrived for `QUIET_S`, at most ``limit_s``."""
+        """Wait until no page has arrived for `QUIET_S` seconds, but at most ``limit_s`` seconds."""
         give_up_at = time.monotonic() + limit_s
         while (quiet_at := self._last_added + QUIET_S) > time.monotonic() < give_up_at:  # noqa: ASYNC110 - a pause
             await asyncio.sleep(min(quiet_at, give_up_at) - time.monotonic())
 
     def _is_embedding_well(self) -> bool:
-        """Whether pages will get vectors; otherwise they are organised by keywords."""
+        """Return whether pages will get vectors. If not, they are assigned to segments by keywords."""
         return self._spaces.has_model and not self._loops["embedding"].health.failed_attempts
 
     async def _save_health(self, work: str, health: Health) -> None:
@@ -372,7 +390,7 @@ class Worker:
         return False
 
     async def _forget(self) -> bool:
-        """Forget expired pages once a day; purge the files of content that any process has forgotten."""
+        """Forget expired pages once a day, and overwrite in the files what this or another process has forgotten."""
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
         if self._expired_at is None or not timedelta() <= now - self._expired_at < every:
@@ -386,11 +404,11 @@ class Worker:
         return False
 
     async def _verify(self) -> bool:
-        """Once a day, check the whole file for damage, and delete the vectors of models no longer in use."""
+        """Once a day, check the whole file for damage, and delete the vectors of models that are no longer in use."""
         await self._loading_ended.wait()
         damaged = await self._store.verify()
         if damaged:
-            logger.warning("%s; run memoryos-mcp doctor for the next steps", damage_message(damaged))
+            logger.warning("%s; run `memoryos-mcp doctor` to see the next steps", damage_message(damaged))
         self._damaged_pages = len(damaged)
         async with self._lease.hold() as lease:
             while lease is not None and await self._spaces.tidy(lease):  # noqa: ASYNC110 - a pause

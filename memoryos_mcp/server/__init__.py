@@ -1,5 +1,5 @@
-"""The MCP server: tools, resources and prompts over one service, on stdio and over HTTP.
+"""The MCP server: tools, resources and prompts, on stdio and over HTTP.
 
-`assembly` builds the server, `tool_calls` lists and calls tools, `guides` has the instructions and prompts, and `stdio`
-and `http` are the transports.
+`assembly` builds the server. `tool_calls` lists and calls tools. `guides` contains the instructions and prompts.
+`stdio` and `http` are the transports.
 """

@@ -1,6 +1,6 @@
-"""Builds the MCP server, which dispatches requests to tools, resources and prompts and reports errors.
+"""Builds the MCP server, which passes requests to tools, resources and prompts, and reports their errors.
 
-Tools and resources that a caller may not use are not listed. Requests for them fail like requests for unknown names.
+Tools and resources that a caller may not use are not listed. A request for one of them fails as if it did not exist.
 """
 
 import json
@@ -32,16 +32,16 @@ logger = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 # Returns the caller who sent a request.
 FindCaller = Callable[[Context], Caller]
-# The protocol's limit on the suggestions of one completion.
+# The protocol's limit on the number of suggestions in one completion.
 MAX_COMPLETIONS = 100
 
 
 def make_server(service: MemoryService, find_caller: FindCaller) -> Server[dict[str, Any]]:
-    """Return an MCP server for both protocol eras, ready to run on any transport.
+    """Return an MCP server for all protocol versions, with and without sessions. It runs on any transport.
 
     Args:
-        service: The memories. The code that opened the service must close it.
-        find_caller: Returns the caller of a request. One connection may carry requests of different users.
+        service: The service that opens the users' memories. The code that created it must close it.
+        find_caller: Returns the caller of a request. Requests on the same connection may have different callers.
     """
     surface = _Surface(service, find_caller)
     return Server(
@@ -61,7 +61,7 @@ def make_server(service: MemoryService, find_caller: FindCaller) -> Server[dict[
 
 
 class _Surface:
-    """Handlers for the protocol's requests."""
+    """Handlers for MCP requests."""
 
     def __init__(self, service: MemoryService, find_caller: FindCaller) -> None:
         self._service = service
@@ -107,7 +107,10 @@ class _Surface:
         return types.ReadResourceResult(contents=[contents])
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Suggest topics that begin with the typed text for a prompt's topic, and nothing for other arguments."""
+        """Return the memory's topics that begin with the typed text.
+
+        There are suggestions only for the argument ``topic`` of a prompt.
+        """
         ref, typed = params.ref, params.argument.value.casefold()
         fitting: list[str] = []
         if isinstance(ref, types.PromptReference) and is_about_a_topic(ref.name, params.argument.name):
@@ -136,7 +139,7 @@ class _Surface:
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """A resource as it is listed, and the function that reads it."""
+    """A resource: its entry in the list of resources, and the function that reads it."""
 
     listing: types.Resource
     read: Callable[[Memories, str], Awaitable[str]]
@@ -202,7 +205,7 @@ def _tools(*, may_write: bool) -> Sequence[ToolDefinition]:
 
 @cache
 def _listings(*, may_write: bool, may_act_as: bool) -> list[types.Tool]:
-    """Return the tools for a kind of caller. They are cached, because building the schemas takes time."""
+    """Return the tools for callers with these rights. The list is cached, because building the schemas takes time."""
     return [listing(tool, may_act_as=may_act_as) for tool in _tools(may_write=may_write)]
 
 

@@ -13,7 +13,7 @@ _TOOL_NAMES = frozenset(tool.name for tool in TOOLS)
 
 
 class Outcome(StrEnum):
-    """How a call ended."""
+    """How a tool call ended."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -21,13 +21,16 @@ class Outcome(StrEnum):
 
 
 def tool_of(context: ServerRequestContext[Any, Any]) -> str:
-    """Return the called tool's name, or `unknown`, because clients could invent any number of names."""
+    """Return the called tool's name, or ``unknown`` if there is no such tool.
+
+    Clients could invent any number of names, and each name would become a metric.
+    """
     name = (context.params or {}).get("name")
     return name if isinstance(name, str) and name in _TOOL_NAMES else "unknown"
 
 
 def outcome_of(result: HandlerResult) -> Outcome:
-    """Return the outcome of a call that returned a result: the SDK's object, or the JSON object that is sent."""
+    """Return the outcome of a call from its result, which is an object of the SDK or the JSON object that is sent."""
     if isinstance(result, types.CallToolResult):
         is_error = bool(result.is_error)
     else:

@@ -1,4 +1,4 @@
-"""The server's instructions and prompts, which explain to an assistant how to use the memory."""
+"""The server's instructions and prompts, which tell an assistant how to use the memory."""
 
 import mcp_types as types
 
@@ -31,12 +31,12 @@ PROMPTS = [_USE_MEMORY, _RECALL]
 
 
 def is_about_a_topic(name: str, argument: str) -> bool:
-    """Return whether an argument of a prompt is a topic that the memory could suggest."""
+    """Return whether a prompt's argument is a topic, so that the memory's topics can be suggested for it."""
     return name == _RECALL.name and argument == "topic"
 
 
 def prompt(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
-    """Return a prompt's message.
+    """Return the prompt with the given name as a user message that contains the arguments.
 
     Raises:
         ArgumentError: The prompt is unknown or its topic is missing.
@@ -49,13 +49,13 @@ def prompt(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
     if name == _RECALL.name:
         topic = disarmed(one_line(arguments.get("topic", "")))
         if not topic:
-            raise ArgumentError(argument="topic", problem="is missing; say what to remember")
+            raise ArgumentError(argument="topic", problem="is missing; pass the topic to recall")
         return _message(
             f"Call retrieve_memory about the following topic and tell me what you remember of it, with dates, "
             f"and say so if you remember nothing: {topic}"
         )
     raise ArgumentError(
-        argument="name", problem=f"no such prompt; the prompts are: {', '.join(p.name for p in PROMPTS)}"
+        argument="name", problem=f"is not a known prompt; the prompts are: {', '.join(p.name for p in PROMPTS)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Serving over stdin and stdout. Models load after the first answer; memories are closed before the process ends."""
+"""Serves MCP over stdin and stdout. Models are loaded after the first answer."""
 
 import logging
 import os
@@ -26,10 +26,11 @@ CLOSE_TIMEOUT_S = 20.0
 
 
 async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> None:
-    """Serve the configured user until stdin ends, or until SIGINT or SIGTERM ends the process.
+    """Serve the configured user until stdin ends or the process receives SIGINT or SIGTERM.
 
-    A signal ends the process here, because the thread that waits for stdin cannot be stopped. All memories and
-    ``tracing`` are closed first. If stdin ends, the caller has to close ``tracing``.
+    After a signal, this function closes all memories and ``tracing``, then ends the process, because the thread that
+    waits for stdin cannot be stopped. If stdin ends, the function closes all memories and returns. The caller must
+    then close ``tracing``.
     """
     with claimed_wire() as (requests, replies):
         tracer = tracing.tracer if tracing is not None else None
@@ -50,13 +51,16 @@ async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> N
 
 
 def local_caller(settings: Settings) -> Caller:
-    """Return the caller over stdio: the configured user, with all rights, and with ``act_as`` only if it is set."""
+    """Return the caller over stdio, which is the configured user.
+
+    The caller has all rights, but may act as other users only if the setting ``act_as`` is on.
+    """
     scopes = {Scope.READ, Scope.WRITE, Scope.ADMIN} | ({Scope.ACT_AS} if settings.act_as else set())
     return Caller(settings.user_id, frozenset(scopes))
 
 
 class _WarmUp:
-    """Middleware that opens the user's memory after the first answer, so that loading the models does not delay it."""
+    """Middleware that opens the memory after the first answer, so that loading models does not delay that answer."""
 
     def __init__(self, service: MemoryService, user_id: str, group: anyio.abc.TaskGroup) -> None:
         self._service = service

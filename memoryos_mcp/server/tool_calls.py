@@ -1,4 +1,4 @@
-"""Lists tools and carries out tool calls, in the protocol's types."""
+"""Lists and calls tools. The results are MCP types."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from memoryos_mcp.model.callers import Caller
 async def call(
     tool: ToolDefinition, service: MemoryService, caller: Caller, given: dict[str, Any]
 ) -> types.CallToolResult:
-    """Check the arguments, call the tool and return the protocol's result.
+    """Check the arguments, call the tool and return its result as an MCP type.
 
     Raises:
         MemoryOSError: The arguments are not valid, or the call failed. The message says what to do.
@@ -32,7 +32,10 @@ async def call(
 
 
 def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
-    """Return a tool as the protocol lists it, with the argument `user_id` for callers who may act as another user."""
+    """Return a tool as clients see it in the list of tools.
+
+    Only callers who may act as another user see the argument ``user_id``.
+    """
     schema = input_schema(tool.arguments)
     if may_act_as:
         schema["properties"] = {**schema["properties"], USER_ID: USER_ID_SCHEMA}
@@ -44,7 +47,7 @@ def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
         output_schema=output_schema(tool.result),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads_only,
-            # By the protocol, this hint applies only to tools that write.
+            # In MCP, this hint applies only to tools that write.
             destructive_hint=None if tool.reads_only else tool.destroys,
             open_world_hint=False,
         ),

@@ -1,7 +1,7 @@
-"""Traces of tool calls: each span has the tool, transport, outcome and duration, but no text from a conversation.
+"""Traces of tool calls. A span contains the tool, transport, outcome and duration of a call, but no conversation text.
 
-The SDK also makes spans if tracing is set up for the whole process. Its spans contain names, ids and error texts from
-clients and libraries. The spans made here contain only names that the server knows.
+The SDK also creates spans if tracing is set up for the whole process. Its spans contain names, ids and error texts from
+clients and libraries. The spans of this module contain only names that are defined by the server.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ _PARENT = "traceparent"
 
 
 class CallSpans:
-    """Middleware that makes a span for each tool call, in the client's own trace if the call names one."""
+    """Middleware that creates a span for each tool call, in the client's own trace if the client sent a trace id."""
 
     def __init__(self, tracer: Tracer, transport: Callable[[ServerRequestContext[Any, Any]], str]) -> None:
         self._tracer = tracer
         self._transport = transport
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Make a span for a tool call."""
+        """Create a span for a tool call."""
         if ctx.method != CALL_METHOD:
             return await call_next(ctx)
         tool, outcome = tool_of(ctx), Outcome.FAILED
@@ -39,7 +39,7 @@ class CallSpans:
                 "gen_ai.tool.name": tool,
                 "memoryos.transport": self._transport(ctx),
             },
-            # The text of an error may quote the client.
+            # The text of an error may contain text from the client.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
@@ -54,9 +54,10 @@ class CallSpans:
 
 
 def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
-    """Return the client's span that the message or else the HTTP request names, or None if neither does.
+    """Return the context of the client's span, or None if the client sent no span.
 
-    `tracestate` is ignored, because it may contain any text.
+    It is read from the MCP message, or else from the HTTP headers. The field ``tracestate`` is ignored, because it may
+    contain any text.
     """
     meta = cast(Mapping[str, object], ctx.meta or {})
     named = meta.get(_PARENT) or (ctx.request and ctx.request.headers.get(_PARENT))

@@ -1,11 +1,11 @@
-"""The files through which the SDK reads stdin and writes stdout.
+"""File objects through which the SDK reads stdin and writes stdout.
 
 They handle four cases in which the SDK alone would fail:
 
 - A message contains a lone surrogate: the SDK's parser would refuse it.
 - A line is not a message: the SDK would not answer it.
 - The input ends while requests are under way: the SDK would cancel them.
-- The client has left: the SDK would raise an error.
+- The client no longer reads stdout: the SDK would raise an error.
 """
 
 import io
@@ -37,7 +37,7 @@ _REPLY_ID = re.compile(r'\{"jsonrpc":"2\.0",' + _ID)
 
 
 class _PendingRequests:
-    """The requests without a reply yet. Safe to use from the reading and the writing thread."""
+    """The ids of requests that have no reply yet. Safe to use from the reading and the writing thread."""
 
     def __init__(self) -> None:
         self._ids: set[int | str] = set()
@@ -55,11 +55,11 @@ class _PendingRequests:
     def wait_for_replies(self, timeout_s: float) -> None:
         with self._changed:
             if not self._changed.wait_for(lambda: not self._ids, timeout_s):
-                logger.warning("the input ended and %d requests were not answered in time", len(self._ids))
+                logger.warning("the input ended, and %d requests were not answered in time", len(self._ids))
 
 
 class Replies:
-    """Stdout for the SDK: writes whole lines, one at a time, from any thread."""
+    """Stdout for the SDK. Writes whole lines, one at a time, and may be used from any thread."""
 
     def __init__(self, descriptor: int, pending: _PendingRequests) -> None:
         self._descriptor = descriptor
@@ -68,13 +68,16 @@ class Replies:
         self._is_gone = False
 
     def write(self, text: str) -> int:
-        """Write a line, or drop it if the client has left. The end of input will then stop the server."""
+        """Write a line, or drop it if the client no longer reads stdout.
+
+        The server continues until its input ends.
+        """
         with self._lock:
             try:
                 self._write(text.encode())
             except OSError:
                 if not self._is_gone:
-                    logger.warning("the client no longer reads replies; its requests are still carried out")
+                    logger.warning("the client no longer reads replies; its requests are still being processed")
                 self._is_gone = True
         if found := _REPLY_ID.match(text):
             self._pending.discard(json.loads(found[1]))
@@ -93,7 +96,10 @@ class Replies:
 
 
 class Requests(io.TextIOWrapper):
-    """Stdin for the SDK: returns only lines that are messages, and ends only after every request was answered."""
+    """Stdin for the SDK. Returns only lines that are valid messages.
+
+    After the last line, it waits for the replies to all requests, but at most `DRAIN_TIMEOUT_S` seconds.
+    """
 
     def __init__(self, buffer: io.BufferedReader, pending: _PendingRequests, replies: Replies) -> None:
         super().__init__(buffer, encoding="utf-8", errors="replace")
@@ -101,7 +107,7 @@ class Requests(io.TextIOWrapper):
         self._replies = replies
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed has no default for text
-        """Return the next line that is a message, or "" at the end of input."""
+        """Return the next line that is a valid message, or "" at the end of input."""
         while line := super().readline(size):
             line = repair(line)
             try:
@@ -116,7 +122,7 @@ class Requests(io.TextIOWrapper):
         return ""
 
     def _refuse(self, line: str) -> None:
-        """Answer an invalid line with an error, with the line's request id if it has one."""
+        """Answer an invalid line with an error. The error contains the line's request id if one can be found."""
         if not line.strip():
             return
         found = _FIRST_ID.search(line)
@@ -127,7 +133,7 @@ class Requests(io.TextIOWrapper):
 
 
 def repair(line: str) -> str:
-    """Return a line of JSON with every lone surrogate escape replaced by the escape of U+FFFD."""
+    """Return a line of JSON in which every escape of a lone surrogate is replaced by the escape of U+FFFD."""
     if "\\ud" not in line and "\\uD" not in line:
         return line
     return _ESCAPE.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], line)
@@ -135,7 +141,7 @@ def repair(line: str) -> str:
 
 @contextmanager
 def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
-    """Yield stdin and stdout for the protocol alone; anything else that this process prints goes to stderr."""
+    """Yield stdin and stdout for MCP messages only. Until the block ends, all other output goes to stderr."""
     sys.stdout.flush()
     wire_in, wire_out = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

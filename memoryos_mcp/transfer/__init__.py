@@ -1,1 +1,1 @@
-"""Transfer: export and import of a memory, and the importers of other systems' formats."""
+"""Transfer: export and import of a memory, and the importers for the formats of other systems."""

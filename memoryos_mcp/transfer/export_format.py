@@ -1,7 +1,7 @@
-"""The export format of this package: a memory as lines of JSON, lossless and deterministic.
+"""The export format of this package: JSON Lines, lossless and deterministic.
 
-Vectors, word index and page counts are not exported, because they can be derived again. The last line has a SHA-256 of
-all earlier lines, so that an incomplete or changed file is detected before anything is imported.
+Vectors, the word index and page counts are not exported, because they can be computed again. The last line contains the
+SHA-256 of all previous lines, so that an incomplete or changed file is detected before anything is imported.
 """
 
 import hashlib
@@ -37,11 +37,11 @@ _ANY_LINE: TypeAdapter[Record | End] = TypeAdapter(Annotated[Record | End, Field
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A summary of an export.
+    """A summary of an export file.
 
     Attributes:
-        sha256: Hash of all lines but the last.
-        counts: Number of lines of each kind.
+        sha256: Hash of all lines except the last.
+        counts: Number of records of each kind.
     """
 
     sha256: str
@@ -49,7 +49,7 @@ class Contents:
 
 
 def write(records: Iterator[Record], put: Callable[[bytes], object]) -> Contents:
-    """Pass an export of the records to ``put`` line by line, and return its summary."""
+    """Write the records in the export format, and return a summary. ``put`` receives the file line by line."""
     digest, counts = hashlib.sha256(), Counter[str]()
 
     def put_line(line: Header | Record | End) -> None:
@@ -67,7 +67,7 @@ def write(records: Iterator[Record], put: Callable[[bytes], object]) -> Contents
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a file begins like an export of this package."""
+    """Return whether a file seems to be an export of this package. Only its beginning is read."""
     if not path.is_file():
         return False
     try:
@@ -79,10 +79,10 @@ def recognises(path: Path) -> bool:
 
 
 def check(path: Path, progress: Progress) -> Contents:
-    """Read a file to its end and return its summary.
+    """Check every line of an export file, and return a summary of the file.
 
     Raises:
-        ImportFormatError: The file is cut off, changed, too new, or not an export of this package.
+        ImportFormatError: The file is cut off, changed, in a newer format, or not an export of this package.
     """
     reading = _Reading(path)
     for _ in reading.records(progress):
@@ -91,16 +91,16 @@ def check(path: Path, progress: Progress) -> Contents:
 
 
 def read(path: Path, progress: Progress) -> Iterator[Record]:
-    """Yield the records of a file.
+    """Yield the records of an export file.
 
     Raises:
-        ImportFormatError: The file is cut off, changed, too new, or not an export of this package.
+        ImportFormatError: The file is cut off, changed, in a newer format, or not an export of this package.
     """
     return _Reading(path).records(progress)
 
 
 class _Reading:
-    """One reading of a file, which checks every line."""
+    """Reads an export file once, and checks every line."""
 
     def __init__(self, path: Path) -> None:
         self.counts = Counter[str]()
@@ -137,8 +137,8 @@ class _Reading:
         version = found.get("version") if isinstance(found, dict) else None
         if isinstance(version, int) and version > FORMAT_VERSION and found.get("format") == FORMAT:
             msg = (
-                f"{self._path} has version {version} of the format; this program reads only up to {FORMAT_VERSION}. "
-                "Upgrade memoryos-mcp-server"
+                f"{self._path} has format version {version}, but this program only reads versions up to "
+                f"{FORMAT_VERSION}. Upgrade memoryos-mcp-server"
             )
             raise ImportFormatError(msg)
         try:
@@ -192,10 +192,10 @@ class _Reading:
         if end is None:
             raise self._cut_off()
         if end.sha256 != self.sha256 or +self.counts != +Counter(end.counts):
-            msg = f"{self._path} was changed or damaged: its contents do not match its checksum. Export again"
+            msg = f"{self._path} was changed or damaged: the checksum does not match. Export the memory again"
             raise ImportFormatError(msg)
         if not self._successors <= self._numbers["fact"]:
-            self._refuse("ends a file in which a fact is superseded by a missing one")
+            self._refuse("is the last line, but a fact is superseded by a fact that the file does not contain")
 
     def _cut_off(self) -> ImportFormatError:
         return ImportFormatError(f"{self._path} is cut off after line {self._line:,}. Get the whole file")
@@ -206,14 +206,14 @@ class _Reading:
 
 
 def _problem(line: bytes, error: ValidationError) -> str:
-    """Return what is wrong with a line, without quoting it."""
+    """Return a description of what is wrong with a line. It contains no text of the line."""
     try:
         line.decode()
     except UnicodeDecodeError:
         return "is not UTF-8 text, so the file is not an export of memoryos-mcp"
     for each in error.errors(include_input=False, include_url=False, include_context=False):
         if each["type"] == "json_invalid":
-            return "is not JSON, or nested too deeply"
+            return "is not JSON, or is nested too deeply"
         if each["type"] == "string_pattern_mismatch":
             return "contains an invalid id or digest; a page's id is p_ and hexadecimal digits"
     return "is not a valid record: a field is missing, unknown or out of range"

@@ -1,4 +1,4 @@
-"""Reads the lines of an export of our own, with limits on their length and on decompression."""
+"""Reads the lines of an export of this package, with limits on their length and on decompression."""
 
 import gzip
 import os
@@ -13,7 +13,7 @@ from memoryos_mcp.transfer.interface import Progress
 
 # Longer than any line of an export: a page has at most ten million characters, each at most six bytes as JSON.
 LINE_MAX_BYTES = 64 * 1024 * 1024
-# Text compresses about tenfold. With a much higher ratio, the file was made to fill disks.
+# Text compresses about tenfold. A file with a much higher ratio was made to fill disks.
 UNPACKED_PER_PACKED = 100
 UNPACKED_FREELY_BYTES = 64 * 1024 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -21,7 +21,9 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield a stream of a file's decompressed data, and the file on disk, which may be the same.
+    """Yield two streams: the decompressed data of a file, and the file on disk.
+
+    They are the same stream if the file is not compressed.
 
     Raises:
         ImportFormatError: The file is cut off, or cannot be read or decompressed.
@@ -36,7 +38,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
                 yield cast("BinaryIO", unpacked), raw
     except EOFError as error:
-        msg = f"{path} is cut off: its compressed data is incomplete. Get the whole file"
+        msg = f"{path} is cut off: its compressed data is incomplete. Get the complete file"
         raise ImportFormatError(msg) from error
     except (gzip.BadGzipFile, zlib.error) as error:
         msg = f"{path} is damaged: it cannot be decompressed. Get the file again"
@@ -48,7 +50,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 def lines(path: Path, progress: Progress) -> Iterator[bytes]:
-    """Yield the lines of a file with their line ends. The last line may have none.
+    """Yield the lines of a file with their line ends. The last line may have no line end.
 
     Raises:
         ImportFormatError: The file cannot be read, is cut off, or exceeds a limit.
@@ -59,12 +61,15 @@ def lines(path: Path, progress: Progress) -> Iterator[bytes]:
         while line := file.readline(LINE_MAX_BYTES + 1):
             number += 1
             if len(line) > LINE_MAX_BYTES:
-                msg = f"{path}, line {number:,} is over {LINE_MAX_BYTES:,} bytes: it is not an export of memoryos-mcp"
+                msg = (
+                    f"{path}, line {number:,} is longer than {LINE_MAX_BYTES:,} bytes, so the file is not an export of "
+                    "memoryos-mcp"
+                )
                 raise ImportFormatError(msg)
             unpacked += len(line)
             if unpacked > UNPACKED_FREELY_BYTES + UNPACKED_PER_PACKED * raw.tell():
                 msg = (
-                    f"{path} would unpack to over {UNPACKED_PER_PACKED} times its size, like a file made to fill "
+                    f"{path} would unpack to more than {UNPACKED_PER_PACKED} times its size, like a file made to fill "
                     "disks. If you trust it, unpack it yourself and import the unpacked file"
                 )
                 raise ImportFormatError(msg)

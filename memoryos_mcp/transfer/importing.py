@@ -1,7 +1,8 @@
-"""Import of an export or of another system's file into a memory, in transactions of a few hundred pages.
+"""Imports an export of this package, or a file of another system, in transactions of a few hundred pages.
 
-The whole file is read and checked before anything is stored. If a transaction fails, the previous ones stay stored. A
-second import of the same file then continues there, because pages that have a known id or key are not stored again.
+The whole file is read and checked before anything is stored. If a transaction fails, the pages of previous transactions
+stay stored. A second import of the same file then continues from there, because a page whose id or key is already in
+the memory is not stored again.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,13 +25,13 @@ from memoryos_mcp.transfer.interface import Reader, Skipped
 from memoryos_mcp.transfer.spool import Spool
 from memoryos_mcp.transfer.tally import Tally
 
-# Size of one transaction. Other writers wait for its end, and each transaction costs a sync of the disk.
+# Maximum size of one transaction. Other writers wait until it ends, and each transaction costs a disk sync.
 PAGES_PER_WRITE = 300
 CHARS_PER_WRITE = 3_000_000
 FACTS_PER_WRITE = 1_000
 
 T = TypeVar("T", Turn, PageRecord)
-# Receives the name of the current step and the number of bytes that are done.
+# Receives the name of the current step and the number of bytes that were processed in it.
 Show = Callable[[str, int], None]
 Prepare = Callable[[Turn], Redaction]
 Opening = Callable[[], AbstractAsyncContextManager[Store | None]]
@@ -40,12 +41,15 @@ class Import:
     """Imports one file into a memory.
 
     Args:
-        opening: Opens the memory after the file was checked, so that an unusable file creates no memory. It yields None
-            if a dry run finds no memory. All items then count as new.
+        opening: Opens the memory. It is called after the file was checked, so that an unusable file creates no memory.
+            In a dry run it yields None if there is no memory. All items then count as new.
         path: The file or folder.
         prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn may not be stored.
-        show: Shows the progress.
-        is_dry_run: Whether items are only counted, and not stored.
+        show: Shows the progress. It receives the name of the current step and the number of bytes processed in it.
+        is_dry_run: Whether items are only counted and not stored.
+
+    Attributes:
+        tally: The counts of imported and skipped items.
     """
 
     def __init__(self, opening: Opening, path: Path, *, prepare: Prepare, show: Show, is_dry_run: bool) -> None:
@@ -61,7 +65,7 @@ class Import:
 
         Raises:
             ImportFormatError: The file cannot be used. Nothing was stored.
-            StorageError: A transaction failed. The previous ones stay stored.
+            StorageError: A transaction failed. The pages of previous transactions stay stored.
         """
         contents = await to_thread.run_sync(export_format.check, self._path, partial(self._show, "checking"))
         steps = self._steps(export_format.read(self._path, partial(self._show, "storing")), contents.sha256)
@@ -79,14 +83,14 @@ class Import:
         """Import a file or folder of another system.
 
         Args:
-            reader: The importer of its format.
-            max_page_chars: Maximum length of both sides of a page together.
-            zone: The user's zone. None means this machine's.
+            reader: The importer for the format of the file.
+            max_page_chars: Maximum length of a page in characters, both sides together. Longer pages are split.
+            zone: The user's time zone. None means the time zone of this machine.
             now: The current time, with a zone.
 
         Raises:
             ImportFormatError: The file cannot be used. Nothing was stored.
-            StorageError: A transaction failed. The previous ones stay stored.
+            StorageError: A transaction failed. The pages of previous transactions stay stored.
         """
         spool = Spool(self._prepare, max_page_chars=max_page_chars, zone=zone, now=now, tally=self.tally)
         try:
@@ -103,7 +107,11 @@ class Import:
             spool.close()
 
     async def _import_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
-        """Return the stored id of each page that was known before."""
+        """Import a batch of pages.
+
+        Return a mapping for the pages that were in the memory already, from their ids in the file to their ids in the
+        memory.
+        """
         if store is None or self._is_dry_run:
             await self._count_new(store, [(page.page_id, page.idempotency_key) for page in batch.pages])
             return {}
@@ -123,7 +131,7 @@ class Import:
         self.tally.new["page"] += len(names) - known
 
     def _steps(self, records: Iterator[Record], file: str) -> Iterator[PageBatch | list[LongTermRecord]]:
-        """Yield the pages in batches with their chains and segments, then all long-term records."""
+        """Yield the pages in batches, with their chains and segments. Finally yield all long-term records."""
         chains: dict[int, ChainRecord] = {}
         segments: dict[int, SegmentRecord] = {}
         long_term: list[LongTermRecord] = []
@@ -151,7 +159,7 @@ class Import:
         yield long_term
 
     def _prepared(self, page: PageRecord) -> Iterator[PageRecord]:
-        """Yield the redacted page, or nothing if the page may not be stored."""
+        """Yield the page with secrets removed. Yield nothing if the page may not be stored."""
         try:
             redaction = self._prepare(page.turn)
         except ArgumentError as error:

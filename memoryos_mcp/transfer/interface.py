@@ -1,6 +1,6 @@
 """The interface of importers, and the items that they yield: turns, facts, and notes about skipped data.
 
-An importer is a module of `memoryos_mcp.transfer.importers` with the interface `Reader`.
+An importer is a module of `memoryos_mcp.transfer.importers` that implements `Reader`.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,11 +15,13 @@ from memoryos_mcp.model.pages import NewTurn
 
 @dataclass(frozen=True, slots=True)
 class ImportedFact:
-    """A fact from another system's memory, which has no pages as evidence.
+    """A fact from another system's memory. It has no pages as evidence.
 
     Attributes:
-        at: When the fact was learned. Without a zone, the user's zone applies. None means now.
-        key: A name for reports only. Facts with the same text are stored once.
+        about: Whom the fact is about.
+        text: The fact as a sentence.
+        at: When the fact was learned. A time without a zone is in the user's time zone. None means now.
+        key: Identifies the fact in reports. It is not stored. Facts with the same text are stored once.
     """
 
     about: About
@@ -33,38 +35,39 @@ class Skipped:
     """A note about data that is not imported.
 
     Attributes:
-        reason: A few words without dialogue text, such as "an image". Equal reasons are counted together.
-        where: The location, such as "conversation 12, message 3".
+        reason: What the data is, such as "an image". It contains no dialogue text. Notes with the same reason are
+            counted together.
+        where: The location of the data in the file, such as "conversation 12, message 3".
     """
 
     reason: str
     where: str
 
 
-# A turn's idempotency key is the same at every import and differs between systems, as in
-# ``chatgpt:<conversation>:<message>``. `importers.keys.key` makes such a key.
+# A turn's idempotency key is the same at every import. It begins with the name of the system, as in
+# ``chatgpt:<conversation>:<message>``. `importers.keys.key` returns such a key.
 Item = NewTurn | ImportedFact | Skipped
 # Receives the number of bytes read so far of the file or folder.
 Progress = Callable[[int], None]
 
 
 class Reader(Protocol):
-    """A module that imports one format of another system."""
+    """An importer, which is a module that reads one file format of another system."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module
-        """Name of the format for ``--format``: lower case, with hyphens."""
+        """Name of the format, in lower case with hyphens. Users pass it as ``--format``."""
         ...
 
     def recognises(self, path: Path) -> bool:
-        """Return whether a file or folder seems to have this format. Reads little of it, and does not raise."""
+        """Return whether a file or folder seems to have this format. Reads only a little data, and never raises."""
         ...
 
     def read(self, path: Path, progress: Progress) -> Iterator[Item]:
-        """Yield the contents, each conversation in order of time. At most one conversation is in memory at a time.
+        """Yield the items of a file or folder. The turns of a conversation are ordered by time.
 
-        Each turn is checked afterwards by `model.pages.checked`. A turn that is refused, for instance because of its
-        time, is left out as a whole and reported with its key.
+        At most one conversation is in RAM at a time. The caller checks each turn with `model.pages.checked`. If a turn
+        is refused, for example because of its time, it is skipped and reported with its key.
 
         Raises:
             ImportFormatError: The file is damaged, has another format, contains several users' memories, or exceeds a

@@ -1,8 +1,8 @@
-"""Reading of JSON documents of any size, one entry at a time: each entry is cut out by its brackets, then parsed.
+"""Reads JSON documents of any size, one entry at a time.
 
-A gigabyte that is parsed at once takes several gigabytes of memory. Here an entry that is too long is skipped without
-being held in memory, and damage inside an entry affects only that entry. Other streaming parsers cannot continue after
-an unpaired surrogate, which exports do contain.
+The brackets of an entry determine where it ends. Then the entry is parsed alone, because parsing a whole gigabyte takes
+several gigabytes of RAM. An entry that is too long is skipped without being loaded into RAM. Damage inside an entry
+affects only that entry. Other streaming parsers stop at an unpaired surrogate, which some exports contain.
 """
 
 import json
@@ -32,10 +32,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Bytes(Protocol):
-    """A source of bytes."""
+    """A stream that bytes can be read from."""
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes, at most ``size``, or empty bytes at the end."""
+        """Return at most ``size`` of the next bytes, or ``b""`` at the end."""
         ...
 
 
@@ -44,10 +44,10 @@ class Entry:
     """One entry of a document.
 
     Attributes:
-        section: The key in the top-level object, or empty if the document is a list.
+        section: The key of the top-level object that contains the entry, or empty if the document is a list.
         number: The position in the section, from 1.
         value: The parsed JSON, or None if there is a problem.
-        problem: Why the entry could not be read, without text of the entry.
+        problem: Why the entry could not be read, or None if it was read. It contains no text of the entry.
     """
 
     section: str
@@ -58,11 +58,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Keys found at the beginning of a document.
+    """The keys at the beginning of a document.
 
     Attributes:
-        top: Keys of the top-level object. There are none if the document is a list.
-        inner: Keys of objects in a list. The list is the document itself or a value of the top-level object.
+        top: Keys of the top-level object, or empty if the document is a list.
+        inner: Keys of the objects in a list. The list is the document itself or a value in the top-level object.
     """
 
     top: frozenset[str]
@@ -70,12 +70,15 @@ class Outline:
 
 
 def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
-    """Yield the entries of a top-level list, or of each list and object in a top-level object.
+    """Yield the entries of a document.
+
+    If the document is a list, its elements are the entries. If it is an object, the entries are the elements of each
+    list and object in it, and its other values.
 
     Args:
-        stream: The document, UTF-8.
+        stream: The document, in UTF-8.
         name: The document's name in error messages.
-        max_bytes: A larger entry has a problem instead of a value.
+        max_bytes: Maximum size of an entry. A larger entry has a problem instead of a value.
 
     Raises:
         ImportFormatError: The document is empty, cut off, or damaged between its entries.
@@ -98,7 +101,7 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
 
 
 def outline(stream: Bytes) -> Outline:
-    """Return the keys at the beginning of a document, which are none if it is not JSON."""
+    """Return the keys at the beginning of a document. There are none if the document is not JSON."""
     head = stream.read(OUTLINE_BYTES)
     top, inner, open_marks = set(), set(), ""
     for match in _OUTLINE_MARK.finditer(head):
@@ -115,7 +118,7 @@ def outline(stream: Bytes) -> Outline:
 
 
 def parse(text: bytes) -> tuple[Any, str | None]:
-    """Return the value of a short JSON text and None, or None and the problem."""
+    """Parse a short JSON text. Return its value and None, or None and a description of the problem."""
     try:
         return json.loads(text.decode("utf-8")), None
     except (ValueError, RecursionError):
@@ -127,7 +130,7 @@ def _parsed(text: bytes | None, problem: str | None) -> tuple[Any, str | None]:
 
 
 class _Window:
-    """A buffer over a part of a document."""
+    """The part of a document that is in RAM, and the current position in it."""
 
     def __init__(self, stream: Bytes, name: str) -> None:
         self._stream = stream
@@ -140,7 +143,7 @@ class _Window:
             self._at = len(_BYTE_ORDER_MARK)
 
     def peek(self) -> bytes:
-        """Return the next byte that is not whitespace, without consuming it, or empty bytes at the end."""
+        """Return the next byte that is not whitespace, or ``b""`` at the end. The byte is not consumed."""
         while True:
             blank = _BLANK.match(self._bytes, self._at)
             self._at = blank.end() if blank else self._at
@@ -150,9 +153,9 @@ class _Window:
                 return b""
 
     def members(self) -> Iterator[str]:
-        """Yield the key of each member of the list or object that begins here, "" in a list.
+        """Yield the key of each member of the object that begins here. For a list, yield "" for each element.
 
-        The caller has to `cut` each member before the next one.
+        Before requesting the next key, the caller must consume the member's value with `cut` or `members`.
         """
         is_object = self._take(b"[{") == b"{"
         closer = b"}" if is_object else b"]"
@@ -165,7 +168,10 @@ class _Window:
         self._take(closer)
 
     def cut(self, max_bytes: int) -> tuple[bytes | None, str | None]:
-        """Consume the value that begins here, and return its bytes and None, or None and the problem."""
+        """Consume the value that begins here.
+
+        Return its bytes and None. If the value is too large or too deeply nested, return None and the problem.
+        """
         first = self.peek()
         if not first or first in b",:]}":
             self.fail("a value is missing" if first else _CUT_OFF)
@@ -181,8 +187,8 @@ class _Window:
         return (b"".join(pieces), None) if size <= max_bytes else (None, TOO_LONG)
 
     def fail(self, problem: str) -> NoReturn:
-        """Raise an error with the position of the damage."""
-        message = f"{self._name} is damaged at byte {self._passed + self._at:,}: {problem}. Get it again"
+        """Raise ImportFormatError with the problem and the current position."""
+        message = f"{self._name} is damaged at byte {self._passed + self._at:,}: {problem}. Get the file again"
         raise ImportFormatError(message)
 
     def _key(self) -> str:
@@ -205,7 +211,7 @@ class _Window:
         return found
 
     def _pieces(self, first: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield a value's bytes in pieces, each with the number of levels of nesting so far."""
+        """Yield the bytes of the value that begins here, in pieces, each with the maximum nesting depth so far."""
         if first in b'[{"':
             yield from self._bracketed()
             return
@@ -235,7 +241,7 @@ class _Window:
             if not depth and not is_in_text and not needs_more:
                 break
             if needs_more:
-                # At most a backslash is left over, and the character that it escapes is in the next chunk.
+                # At most a backslash remains. The character that it escapes is in the next chunk.
                 yield self._bytes[start : self._at], deepest
                 if not self._more():
                     self.fail(_CUT_OFF)
@@ -243,7 +249,7 @@ class _Window:
         yield self._bytes[start : self._at], deepest
 
     def _more(self) -> bool:
-        """Read the next chunk, drop the consumed bytes, and return whether there was a chunk."""
+        """Read the next chunk and drop the consumed bytes. Return False at the end of the document."""
         chunk = self._stream.read(CHUNK_BYTES)
         self._passed += self._at
         self._bytes, self._at = self._bytes[self._at :] + chunk, 0

@@ -1,4 +1,4 @@
-"""Splitting of pages that are longer than the maximum page length."""
+"""Splits pages that are longer than the maximum page length."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,10 +10,10 @@ _ENDS = ("\n\n", "\n", ". ", " ")
 
 
 def split(page: NewTurn, max_chars: int) -> Iterator[NewTurn]:
-    """Yield a page unchanged, or in parts of at most ``max_chars`` characters, both sides together.
+    """Yield a page unchanged if it has at most ``max_chars`` characters, otherwise in parts of at most this length.
 
-    The parts of the user's text come first, and no character is lost. The first part has the page's key, and the others
-    have the key with ``#2``, ``#3`` and so on.
+    A part contains text of one side. The parts of the user's text come first, and no character is lost. The first part
+    has the page's key. The other parts have the key followed by ``#2``, ``#3`` and so on.
     """
     if len(page.user_input) + len(page.agent_response) <= max_chars:
         yield page

@@ -22,14 +22,17 @@ CREATE TABLE turns (
 
 
 class Spool:
-    """Checked turns of an importer in an unnamed temporary file, and its facts in memory. Close it with `close`.
+    """Checks the items of an importer, and stores the turns in an unnamed temporary file and the facts in RAM.
 
     Args:
         prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn may not be stored.
-        max_page_chars: Maximum length of both sides of a page together.
-        zone: The user's zone. None means this machine's.
+        max_page_chars: Maximum length of a page in characters, both sides together. Longer pages are split.
+        zone: The user's time zone. None means the time zone of this machine.
         now: The current time, with a zone.
         tally: Counts the items.
+
+    Attributes:
+        facts: The facts, in the order of the importer.
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class Spool:
         self._file.execute(_TABLE)
 
     def fill(self, found: Iterator[Item]) -> None:
-        """Store the items of an importer.
+        """Check and store all items of an importer.
 
         Raises:
             ImportFormatError: The importer cannot read the file to its end.
@@ -65,16 +68,19 @@ class Spool:
                     self._take(each)
                 self._file.execute("CREATE INDEX by_time ON turns (occurred_at, number)")
         except sqlite3.OperationalError as error:
-            msg = "no space for temporary files; nothing was imported. Free some space, or set TMPDIR to another folder"
+            msg = (
+                "no space is left for temporary files; nothing was imported. Free some space, or set TMPDIR to another "
+                "folder"
+            )
             raise StorageError(msg) from error
 
     def turns(self) -> Iterator[Turn]:
-        """Yield the turns in order of time, those of the same time in the order of the importer."""
+        """Yield the turns, ordered by time. Turns of the same time stay in the order of the importer."""
         for (turn,) in self._file.execute("SELECT turn FROM turns ORDER BY occurred_at, number"):
             yield pickle.loads(turn)  # noqa: S301 - this process has written it to a file without a name
 
     def close(self) -> None:
-        """Remove the temporary file."""
+        """Remove the temporary file. Call this after use."""
         self._file.close()
 
     def _take(self, found: Item) -> None:
@@ -104,7 +110,7 @@ class Spool:
     def _fact(self, fact: ImportedFact) -> AddFact:
         text = " ".join(storable(fact.text).split())
         if not text or len(text) > FACT_MAX_CHARS:
-            raise ArgumentError(argument="fact", problem=f"is empty or over {FACT_MAX_CHARS:,} characters")
+            raise ArgumentError(argument="fact", problem=f"is empty or longer than {FACT_MAX_CHARS:,} characters")
         at = parse_timestamp(fact.at, zone=self._zone, now=self._now)
         # Facts are redacted like turns.
         prepared = self._prepared(Turn(user_input=text, agent_response="", occurred_at=at))

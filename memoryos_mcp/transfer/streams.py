@@ -1,7 +1,7 @@
 """Opens a plain file, the files of a folder, or the members of a ZIP archive as streams.
 
-An archive is never unpacked to disk, so names from inside it never reach the file system. A member with an implausible
-compression ratio is refused before it is read.
+An archive is never unpacked to disk, so the names of its members never reach the file system. A member with an
+implausible compression ratio is refused before it is read.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import IO, NoReturn
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.transfer.interface import Progress
 
-# Dialogue as JSON compresses about tenfold. A hundredfold is not plausible.
+# Dialogue as JSON compresses about tenfold. A ratio of 100 is implausible.
 MAX_RATIO = 100
 SMALL_BYTES = 64 << 20
 _ZIP_BEGINS = b"PK\x03\x04"
@@ -28,11 +28,11 @@ class Stream:
     """A stream of bytes that reports its progress.
 
     Args:
-        name: The name of the file or member, without folders.
-        stream: The source of the bytes.
-        file: The file on disk, which may be an archive that contains the source.
-        before: Size in bytes of all files that were read before this one.
-        progress: Receives the number of bytes read so far.
+        name: The name of the file or archive member, without folders.
+        stream: The stream from which the bytes are read.
+        file: The file on disk: the same stream, or the archive that contains it.
+        before: Total size in bytes of the files that were read before ``file``.
+        progress: Receives the number of bytes read so far from all files.
     """
 
     def __init__(self, name: str, stream: IO[bytes], *, file: IO[bytes], before: int, progress: Progress) -> None:
@@ -43,11 +43,15 @@ class Stream:
         self._progress = progress
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes. Raises ImportFormatError if they cannot be read."""
+        """Return at most ``size`` of the next bytes, or ``b""`` at the end.
+
+        Raises:
+            ImportFormatError: The bytes could not be read.
+        """
         return self._got(lambda: self._stream.read(size))
 
     def lines(self, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number of each line, from 1, and its bytes; None instead of a line of ``max_bytes`` or more.
+        """Yield the number of each line, from 1, and its bytes. Yield None for a line of ``max_bytes`` bytes or more.
 
         Raises:
             ImportFormatError: The lines could not be read.
@@ -71,9 +75,9 @@ class Stream:
 
 
 def streams(path: Path, wanted: re.Pattern[str], progress: Progress) -> Iterator[Stream]:
-    """Yield a file, or the files in a folder or archive whose name matches ``wanted``, in order of name.
+    """Yield a stream of a file, or of each file in a folder or archive whose name matches ``wanted``.
 
-    Each stream has to be read before the next one is requested.
+    The files are sorted by name. Each stream must be read before the next one is requested.
 
     Raises:
         ImportFormatError: A file cannot be opened, or an archive is not safe to read.
@@ -93,7 +97,11 @@ def streams(path: Path, wanted: re.Pattern[str], progress: Progress) -> Iterator
 
 @contextmanager
 def opened(file: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading. Raises ImportFormatError if it cannot be opened."""
+    """Open a file for reading, and close it when the block ends.
+
+    Raises:
+        ImportFormatError: The file cannot be opened.
+    """
     try:
         stream = file.open("rb")
     except OSError as error:
@@ -103,7 +111,11 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
 
 
 def listing(folder: Path) -> list[Path]:
-    """Return the contents of a folder in order of name. Raises ImportFormatError if it cannot be read."""
+    """Return the paths of the files and folders in a folder, sorted by name.
+
+    Raises:
+        ImportFormatError: The folder cannot be read.
+    """
     try:
         return sorted(folder.iterdir())
     except OSError as error:
@@ -137,11 +149,11 @@ def _members(file: IO[bytes], wanted: re.Pattern[str]) -> Iterator[tuple[str, IO
 
 def _check(name: str, info: zipfile.ZipInfo) -> None:
     if info.compress_type not in _READABLE:
-        message = f"{name} is compressed by an unusual method; unpack the archive and import the file itself."
+        message = f"{name} is compressed with an unsupported method; unpack the archive and import the file itself."
         raise ImportFormatError(message)
     if info.file_size > SMALL_BYTES and info.file_size > MAX_RATIO * info.compress_size:
         message = (
-            f"{name} would unpack to over {MAX_RATIO} times its size, like a file that is made to fill disks; if you "
+            f"{name} would unpack to more than {MAX_RATIO} times its size, like a file made to fill disks; if you "
             "trust it, unpack the archive and import the file itself."
         )
         raise ImportFormatError(message)
@@ -149,5 +161,5 @@ def _check(name: str, info: zipfile.ZipInfo) -> None:
 
 def _refuse(name: str, error: Exception) -> NoReturn:
     reason = error.strerror if isinstance(error, OSError) else None
-    message = f"{name} cannot be read: {reason or 'the archive is damaged, cut off or locked by a password'}."
+    message = f"{name} cannot be read: {reason or 'the archive is damaged, cut off or protected by a password'}."
     raise ImportFormatError(message) from error

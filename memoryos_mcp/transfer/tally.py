@@ -1,10 +1,10 @@
-"""Counts of the items of an import: in the file, new and skipped."""
+"""Counts the items of an import: all usable items of the file, new items and skipped items."""
 
 from collections import Counter, defaultdict
 
 from memoryos_mcp.transfer.interface import Skipped
 
-# Number of places that are reported for each reason.
+# Number of locations that are reported for each reason.
 PLACES_SHOWN = 3
 
 
@@ -12,11 +12,12 @@ class Tally:
     """Counts of the items of an import.
 
     Attributes:
-        found: Number of items that can be imported, by kind.
-        new: Number of these items that were not in the memory before, by kind. Also the number of archived facts.
-        skipped: Number of skipped items, by reason.
-        places: The first places of skipped items, by reason.
-        redacted: Number of secrets that are removed from the items, by kind of secret.
+        found: For each kind, the number of items in the file that can be imported.
+        new: For each kind, the number of these items that were not in the memory yet. Under
+            the kind `ARCHIVED`, the number of archived facts.
+        skipped: For each reason, the number of skipped items.
+        places: For each reason, where the first `PLACES_SHOWN` skipped items are.
+        redacted: For each kind of secret, the number of secrets that were removed from the items.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
-"""The MCP server over HTTP: `app` has the routes and the guards in front of them, and `serving` runs it.
+"""The MCP server over HTTP.
 
-`access` identifies the caller by a static token that the operator made, or by a JWT of an OAuth or OIDC issuer, which
-`jwt_tokens` checks.
+`app` contains the routes and the guards that every request passes. `serving` runs the server. `access` identifies the
+caller by a static token that the operator created, or by a JWT from an OAuth or OIDC issuer. `jwt_tokens` checks JWTs.
 """

@@ -1,4 +1,4 @@
-"""Identifies callers over HTTP by bearer tokens: static tokens, or JWTs of an issuer."""
+"""Identifies HTTP callers by their bearer tokens, which are JWTs or static tokens created by the operator."""
 
 from collections.abc import Iterable
 
@@ -19,26 +19,26 @@ _INCLUDED = {
 
 
 class BearerVerifier:
-    """Checks bearer tokens, as the SDK's ``TokenVerifier``. Safe to share between tasks.
+    """Checks bearer tokens. Implements the SDK's ``TokenVerifier``. Safe to share between tasks.
 
-    A token with the prefix of static tokens is looked up only among these. Any other token is treated as a JWT.
+    A token that begins with `TOKEN_PREFIX` is looked up among the static tokens. Any other token is treated as a JWT.
 
     Args:
         tokens: The static tokens.
-        jwts: Checks JWTs. With None, every JWT is refused.
-        resource: This server's own URL, which is the audience of static tokens. None if it is not set.
+        jwts: Checks JWTs. If it is None, every JWT is refused.
+        resource: This server's own URL, which is returned as the audience of static tokens. None if no URL is set.
     """
 
     def __init__(self, tokens: Tokens, jwts: JwtVerifier | None, *, resource: str | None = None) -> None:
         self._tokens = tokens
         self._jwts = jwts
         self._resource = resource
-        self._threads = anyio.CapacityLimiter(1)  # a look-up takes much less time than a call
+        self._threads = anyio.CapacityLimiter(1)  # a look-up takes much less time than a tool call
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return a token's user and scopes, including implied ones, or None if it is not valid.
+        """Return a token's user and scopes, including implied scopes. Return None if the token is not valid.
 
-        The field ``token`` of the result is empty.
+        The field ``token`` of the result is empty, so that the token cannot be logged by mistake.
 
         Raises:
             IssuerError: The issuer's keys for a JWT could not be fetched.
@@ -50,7 +50,7 @@ class BearerVerifier:
         return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
     async def is_needed(self) -> bool:
-        """Return whether callers need a token, because a static token was made at some time.
+        """Return whether callers need a token. They need one as soon as any static token was created.
 
         Raises:
             StorageError: The static tokens could not be read.
@@ -72,7 +72,7 @@ class BearerVerifier:
 
 
 def caller_of(access: AccessToken) -> Caller:
-    """Return the caller that a result of `BearerVerifier` describes."""
+    """Return the caller for a result of `BearerVerifier.verify_token`."""
     return Caller(
         user_id=access.subject or "",
         scopes=frozenset(Scope(name) for name in access.scopes),
@@ -81,6 +81,6 @@ def caller_of(access: AccessToken) -> Caller:
 
 
 def _with_included(scopes: Iterable[str]) -> list[str]:
-    """Return the names of the scopes and of those that they imply, weakest first."""
+    """Return the names of the scopes and of all scopes that they imply, weakest scope first."""
     all_scopes = frozenset[Scope]().union(*(_INCLUDED[Scope(scope)] for scope in scopes))
     return [scope.value for scope in Scope if scope in all_scopes]

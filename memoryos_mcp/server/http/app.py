@@ -48,7 +48,7 @@ def make_app(
     closing: Closing,
     tracer: "Tracer | None" = None,
 ) -> Starlette:
-    """Return the application. Its lifespan ends all sessions. The caller has to close the service."""
+    """Return the ASGI application. When its lifespan ends, all sessions end. The service is not closed."""
     metrics = Metrics(service)
     server = make_server(service, _who)
     server.middleware += [closing, metrics]
@@ -120,7 +120,7 @@ def _transport(ctx: ServerRequestContext[Any, Any]) -> str:
 
 
 def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
-    """Return the routes of SSE, the older transport: one for streams, and one for posted messages."""
+    """Return the two routes of SSE, the older transport: one opens a stream, the other accepts messages."""
     transport = SseServerTransport(MESSAGES_PATH, max_request_body_size=max_body_bytes)
 
     unread = UnreadReplies(_key)
@@ -145,7 +145,7 @@ def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
 
 
 def _metadata_route(path: str, resource: str, issuer: str) -> Route:
-    """Return the route of the protected-resource metadata (RFC 9728), which names the issuer of tokens.
+    """Return the route of the protected-resource metadata (RFC 9728), from which clients learn the token issuer.
 
     The SDK's own route adds a slash to an issuer without a path, but clients compare issuers character by character.
     """

@@ -20,19 +20,19 @@ _BEARER = "bearer "
 
 
 class CallerGuard:
-    """Refuses requests without a valid bearer token (401), unless no token is needed.
+    """Refuses requests without a valid bearer token, unless no token is needed.
 
-    If tokens cannot be checked, requests are refused too (503).
+    The status is 401, or 503 if the token cannot be checked at the moment.
 
-    Routes get the caller from `caller_of`. The SDK gets the owner of a session from ``scope["user"]``.
+    Routes read the caller of a request with `caller_of`. The SDK reads the owner of a session from ``scope["user"]``.
 
     Args:
         app: The guarded application.
         verifier: Checks tokens.
-        anonymous: The caller of requests without a token while no token was ever made. With None, every request needs
-            a token.
+        anonymous: The caller of requests without a token, as long as no static token has been created. If it is None,
+            every request needs a token.
         open_paths: Paths that need no token, because they reveal nothing about users.
-        metadata_url: The address at which clients learn the issuer of tokens. None without an issuer.
+        metadata_url: The URL from which clients learn the token issuer. None if there is no issuer.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class CallerGuard:
             self._challenge += f', resource_metadata="{metadata_url}"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it."""
+        """Pass the request on to the guarded application, or refuse it."""
         if scope["type"] != "http" or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
             return

@@ -1,7 +1,7 @@
-"""The checks that every request has to pass before it reaches its route.
+"""The checks that every request must pass before it reaches its route.
 
-Each check is an independent ASGI class: one for host and origin, one for the size and speed of the body, and one for
-each caller's rate.
+Each check is a separate ASGI middleware. `HostGuard` checks the host and the origin, `BodyGuard` the size and speed of
+the body, and `RateGuard` the caller's request rate.
 """
 
 import math
@@ -20,9 +20,9 @@ from memoryos_mcp.config.http import LOOPBACK
 
 # Time limit for receiving a whole body. On a slow line, a page takes a few seconds.
 BODY_TIMEOUT_S = 20.0
-# Time limit for work that goes on after the answer, such as passing on an accepted message.
+# Time limit for work that continues after the answer, such as passing on an accepted message.
 AFTER_ANSWER_S = 10.0
-# Number of callers whose rate is remembered. The least recently seen are dropped, which only resets their rate.
+# Number of callers whose rate is tracked. The least recently seen caller is dropped, which only resets its rate.
 CALLERS_REMEMBERED = 10_000
 # Maximum number of one caller's open streams. Each window of an editor needs one.
 STREAMS_PER_CALLER = 64
@@ -37,28 +37,28 @@ _OF_ANOTHER_PAGE = frozenset({"cross-site", "same-site"})
 
 
 def refusal(status: int, problem: str, **headers: str) -> JSONResponse:
-    """Return an answer that refuses a request. Its body is a JSON-RPC error, because clients do not show other bodies.
+    """Return a response that refuses a request. Its body is a JSON-RPC error, because clients show no other body.
 
     Args:
         status: The HTTP status.
         problem: What is wrong, and what to do.
-        headers: Further headers, with underscores for hyphens in their names.
+        headers: Additional headers. Underscores in their names become hyphens.
     """
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": problem}}
     return JSONResponse(body, status_code=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
 class HostGuard:
-    """Refuses requests that name another host (421), and those of web pages with an unknown origin (403).
+    """Refuses requests for another host (421), and requests from web pages of an unknown origin (403).
 
-    A web page can make its visitor's browser send requests to this machine, but it cannot choose ``Host`` and
-    ``Origin``.
+    A web page can make its visitor's browser send requests to this machine, but it cannot set the headers ``Host``
+    and ``Origin``.
 
     Args:
         app: The guarded application.
         hosts: The server's names in lower case, without ports.
-        origins: Origins whose pages may call the server, as ``scheme://host[:port]``. If a request names a loopback
-            host, pages of that same host and port may also send it.
+        origins: Origins of the web pages that may call the server, as ``scheme://host[:port]``. If the server is called
+            at a loopback host, pages from the same host and port may call it too.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
@@ -67,20 +67,23 @@ class HostGuard:
         self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it."""
+        """Pass the request on to the guarded application, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
-            answer = refusal(421, "this is not a name of this server; add it to allowed_hosts if it should be")
+            answer = refusal(
+                421, "the Host header is not a name of this server; if it should be, add it to allowed_hosts"
+            )
             await answer(scope, receive, send)
         elif not all(self._is_known(origin, hosts[0]) for origin in origins) or (
             not origins and headers.get("sec-fetch-site") in _OF_ANOTHER_PAGE
         ):
             answer = refusal(
-                403, "web pages of that origin may not call this server; add it to allowed_origins if they may"
+                403,
+                "web pages of this origin may not call this server; to allow them, add it to allowed_origins",
             )
             await answer(scope, receive, send)
         else:
@@ -94,15 +97,16 @@ class HostGuard:
 
 
 def _host_name(authority: str) -> str | None:
-    """Return the lower-case name in ``name[:port]``, without brackets, or None for any other form."""
+    """Return the host name of ``name[:port]``, in lower case and without brackets. Return None for any other form."""
     found = _AUTHORITY.fullmatch(authority)
     return found and (found[1] or found[2]).lower()
 
 
 class BodyGuard:
-    """Reads a request's whole body before passing it on. Refuses a body that is too large (413) or too slow (408).
+    """Reads the whole body of a request before passing the request on.
 
-    A request is cancelled when its client disconnects.
+    A body that is too large (413) or arrives too slowly (408) is refused. A request is cancelled when its client
+    disconnects.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float = BODY_TIMEOUT_S) -> None:
@@ -111,7 +115,7 @@ class BodyGuard:
         self._timeout_s = timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it."""
+        """Pass the request on to the guarded application, or refuse it."""
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
@@ -130,14 +134,14 @@ class BodyGuard:
         if body and body[-1]["type"] == "http.disconnect":
             return
         if is_too_large:
-            problem = f"the body is larger than {self._max_bytes} bytes; send less at once"
+            problem = f"the body is larger than {self._max_bytes} bytes; send a smaller request"
             # The connection stays open, because a client that is cut off while sending would not see the answer.
             await refusal(413, problem)(scope, receive, send)
             return
         await self._run(body, scope, receive, send)
 
     async def _run(self, body: list[Message], scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the application on a complete body, and cancel it when its client disconnects."""
+        """Run the application on a complete body, and cancel it when the client disconnects."""
         gone, is_answered = anyio.Event(), False
 
         async def replay() -> Message:
@@ -170,7 +174,7 @@ class BodyGuard:
             raise error from error.__cause__
 
     async def _read(self, receive: Receive, body: list[Message]) -> bool:
-        """Read until the body or the connection ends; return whether the body stayed within its limit."""
+        """Append the messages of a request to ``body``. Return False as soon as the body is too large."""
         size, more = 0, True
         while more:
             message = await receive()
@@ -183,15 +187,16 @@ class BodyGuard:
 
 
 class RateGuard:
-    """Limits each caller's rate, the number of concurrent requests, and each caller's share of them (429).
+    """Limits each caller's request rate and the number of concurrent requests. Excess requests are refused (429).
 
-    A request counts until the client has read its answer, because unread answers stay in memory. Streams (GET) do not
-    count as requests. Each caller may have `STREAMS_PER_CALLER` of them open.
+    One caller may use only a part of the concurrent requests. A request counts as running until the client has read its
+    answer, because unread answers stay in memory. Streams (GET) do not count as requests. Each caller may have
+    `STREAMS_PER_CALLER` streams open.
 
     Args:
         app: The guarded application.
-        caller: Returns a key for the sender of a request. Callers with an empty key share one limit.
-        per_second: Average rate of one caller. Bursts may have twice as many requests.
+        caller: Returns a key that identifies the sender of a request. All callers with an empty key share one limit.
+        per_second: Average number of requests per second from one caller. A burst may have twice this number.
         max_at_once: Maximum number of concurrent requests of all callers.
         clock: Monotonic clock in seconds.
     """
@@ -214,11 +219,11 @@ class RateGuard:
         self._max_of_one = max(ALWAYS_AT_ONCE, max_at_once // SHARE_OF_ONE)
         self._of_each: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
-        # By caller: how many more requests may come at once, and the time of that count.
+        # For each caller, the number of requests that may still arrive at once, and when that number was computed.
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it."""
+        """Pass the request on to the guarded application, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif scope["method"] == "GET":
@@ -249,7 +254,7 @@ class RateGuard:
             await self._app(scope, receive, send)
 
     def _wait_s(self, key: str) -> float:
-        """Return the seconds that the caller has to wait. 0 means that the request is admitted and counted."""
+        """Return how long the caller must wait, in seconds. If the result is 0, the request is admitted and counted."""
         now = self._clock()
         left, since = self._left.pop(key, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._per_second)
@@ -262,7 +267,7 @@ class RateGuard:
 
 @contextmanager
 def _counted(counts: Counter[str], key: str) -> Iterator[None]:
-    """Count a key within the block."""
+    """Add 1 to the count of a key until the block ends."""
     counts[key] += 1
     try:
         yield
@@ -273,9 +278,10 @@ def _counted(counts: Counter[str], key: str) -> Iterator[None]:
 
 
 def _until_read(send: Send) -> Send:
-    """Return a ``send`` that sends the end of an answer only after the client has read the rest.
+    """Return a ``send`` that does not complete an answer before the client has read it.
 
-    A server with much unsent data accepts one message and blocks before the next, so the last message is sent as two.
+    While much data is unsent, the server accepts one message and blocks on the next one. The last message is therefore
+    sent as two messages: its body, and an empty message.
     """
 
     async def send_in_two(message: Message) -> None:

@@ -1,8 +1,8 @@
 """Checks JWTs of an OAuth or OIDC issuer against the issuer's published keys.
 
-A token is trusted only after its signature was checked. Keys are fetched from an address in the settings or in the
-issuer's metadata, never from one in a token. They are cached, and tokens with invented key ids cannot cause more than
-one fetch every FETCH_AGAIN_S.
+A token is trusted only after its signature was checked. Keys are fetched from the URL in the settings or in the
+issuer's metadata, never from a URL in a token. They are cached. Tokens with unknown key ids cause at most one fetch
+every `FETCH_AGAIN_S` seconds.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 SCOPE_PREFIX = "memory:"
-# Code that gets an `AccessToken` might print it, so it does not contain the client's token.
+# An `AccessToken` might be printed, so it does not contain the client's token.
 NO_TOKEN = ""
 KEYS_FRESH_S = 300.0
 # While the issuer is down, cached keys stay valid this long.
@@ -55,17 +55,17 @@ _OPENID, _OAUTH = "/.well-known/openid-configuration", "/.well-known/oauth-autho
 
 
 class JwtVerifier:
-    """Checks JWTs of one issuer for one audience. Safe to share between the tasks of a loop.
+    """Checks JWTs of one issuer for one audience. Safe to share between the tasks of an event loop.
 
     Args:
-        issuer: The issuer's URL, exactly as in ``iss``. It must be https, or http on this machine.
-        audience: The issuer's name for this server, which ``aud`` must contain.
-        jwks_url: The address of the issuer's keys. With None, it is read from the issuer's metadata, of OpenID Connect
-            or else of OAuth (RFC 8414).
+        issuer: The issuer's URL, exactly as in the claim ``iss``. It must use https, or http on this machine.
+        audience: The issuer's name for this server. The claim ``aud`` must contain it.
+        jwks_url: The URL of the issuer's keys. If it is None, the URL is read from the issuer's OpenID Connect
+            metadata, or else from its OAuth metadata (RFC 8414).
         monotonic: Monotonic clock in seconds.
 
     Raises:
-        ConfigError: An address is not an https URL, or the audience is blank.
+        ConfigError: The issuer or ``jwks_url`` is not an https URL, or the audience is blank.
     """
 
     def __init__(
@@ -78,20 +78,24 @@ class JwtVerifier:
     ) -> None:
         for name, url in (("issuer", issuer), ("jwks_url", jwks_url)):
             if url is not None and not _is_safe(url):
-                msg = f"{name}: is not an https address (http is for this machine only); write it like https://login.example.com"
+                msg = (
+                    f"{name}: must be an https address, such as https://login.example.com (http is allowed for this "
+                    "machine only)"
+                )
                 raise ConfigError(msg)
         if not audience.strip():
-            msg = "audience: is blank; set the issuer's name for this server, usually its URL"
+            msg = "audience: must not be blank; set it to the issuer's name for this server, usually the server's URL"
             raise ConfigError(msg)
         self._issuer = issuer
         self._audience = audience
         self._keys = _IssuerKeys(issuer, jwks_url, monotonic)
 
     async def verify(self, token: str) -> AccessToken | None:
-        """Return the content of a JWT without the JWT itself, or None if it is not valid for this server.
+        """Return the user and the scopes of a JWT, or None if the JWT is not valid for this server.
 
-        Scopes are read from ``scope`` and ``scp``: ``read``, ``write``, ``admin`` and ``act-as``, also with the prefix
-        ``memory:``. A token without any of these scopes may read.
+        Scopes are read from the claims ``scope`` and ``scp``. Known scopes are ``read``, ``write``, ``admin`` and
+        ``act-as``, with or without the prefix ``memory:``. A JWT without a known scope gets ``read``. The field
+        ``token`` of the result is empty.
 
         Raises:
             IssuerError: The issuer's keys could not be fetched, so the token could not be checked.
@@ -139,7 +143,7 @@ class JwtVerifier:
 
 
 class _IssuerKeys:
-    """The issuer's public keys, which are fetched when they are needed, but not too often."""
+    """Fetches the issuer's public keys when they are needed, but not too often, and caches them."""
 
     def __init__(self, issuer: str, jwks_url: str | None, monotonic: Callable[[], float]) -> None:
         self._issuer = issuer
@@ -152,7 +156,9 @@ class _IssuerKeys:
         self._failure: IssuerError | None = None
 
     async def find(self, key_id: str | None) -> jwt.PyJWK | None:
-        """Return the key with this id, or the only key if the id is None. Return None if there is no such key.
+        """Return the key with this id, or None if the issuer has no such key.
+
+        If the id is None, return the issuer's only key, or None if there are several keys.
 
         Raises:
             IssuerError: The keys could not be fetched, and no valid cached key has this id.
@@ -169,7 +175,7 @@ class _IssuerKeys:
         return key
 
     def _cached(self, key_id: str | None, age_s: float) -> jwt.PyJWK | None:
-        """Return the key if it was fetched less than ``age_s`` seconds ago."""
+        """Return the key with this id from the cache, or None if the cache lacks it or is ``age_s`` seconds old."""
         if self._fetched_at is None or self._monotonic() - self._fetched_at >= age_s:
             return None
         if key_id is None:
@@ -205,12 +211,12 @@ class _IssuerKeys:
             raise IssuerError(msg) from error
         ours = [key for key in keys if key.algorithm_name in ALGORITHMS and key.public_key_use in {None, "sig"}]
         if not ours:
-            msg = f"the issuer {self._issuer} has no key for signatures by any of {', '.join(ALGORITHMS)}"
+            msg = f"the issuer {self._issuer} has no signing key for any of these algorithms: {', '.join(ALGORITHMS)}"
             raise IssuerError(msg)
         return ours
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
-        """Return the address of the keys from the issuer's metadata."""
+        """Return the URL of the issuer's keys, which is read from the issuer's metadata."""
         parts = urlsplit(self._issuer)
         path = parts.path.rstrip("/")
         server = f"{parts.scheme}://{parts.netloc}"
@@ -219,17 +225,25 @@ class _IssuerKeys:
         except (httpx2.HTTPStatusError, ValueError):
             metadata = await _json_object(client, f"{server}{_OAUTH}{path}")
         if metadata.get("issuer") != self._issuer:
-            msg = f"the metadata of the issuer {self._issuer} names another; correct oidc_issuer, or set oidc_jwks_url"
+            msg = (
+                f"the metadata of the issuer {self._issuer} contains a different issuer; correct oidc_issuer, or set "
+                "oidc_jwks_url"
+            )
             raise IssuerError(msg)
         url = metadata.get("jwks_uri")
         if not isinstance(url, str) or not _is_safe(url):
-            msg = f"the metadata of the issuer {self._issuer} has no https address of its keys; set oidc_jwks_url"
+            msg = f"the metadata of the issuer {self._issuer} contains no https address for its keys; set oidc_jwks_url"
             raise IssuerError(msg)
         return url
 
 
 async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
-    """Return the JSON object at an address. Raises HTTPError for a failed request, ValueError for any other answer."""
+    """Return the JSON object at a URL.
+
+    Raises:
+        HTTPError: The request failed.
+        ValueError: The answer is not a JSON object.
+    """
     response = await client.get(url, headers={"accept": "application/json"})
     response.raise_for_status()
     found = response.json()
@@ -240,7 +254,7 @@ async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the token's scopes that this server knows, or read if there are none."""
+    """Return the token's scopes, without scopes that this server does not know. If none is left, return ``read``."""
     named: set[str] = set()
     for value in (claims.get("scope"), claims.get("scp")):
         if isinstance(value, str):
@@ -252,14 +266,14 @@ def _scopes(claims: Mapping[str, Any]) -> list[str]:
 
 
 def _none_for(why: str) -> AccessToken | None:
-    """Log why a token is refused, without quoting the token, and return None."""
+    """Log why a token is refused, and return None. The log line does not contain the token."""
     logger.info("a JWT was refused: %s", why)
     return None
     return
 
 
 def _is_safe(url: str) -> bool:
-    """Return whether a URL is https, or http on this machine, so that nobody can change answers on the way."""
+    """Return whether a URL uses https, or http on this machine. Answers from any other URL could be forged."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. They contain no user id, no text of a conversation and no key."""
+"""Metrics for Prometheus. They contain no user ids, no conversation text and no API keys."""
 
 import time
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 
 
 class Metrics:
-    """The metrics of one server, which also works as middleware that counts tool calls."""
+    """The metrics of one server. As middleware, an instance of this class also counts tool calls."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
@@ -36,12 +36,12 @@ class Metrics:
             "Open memories that could not be read in time, and are missing from the numbers of pages.",
         )
         self._backlog_pages = gauge("memoryos_backlog_pages", "Pages of open memories that wait to be organised.")
-        self._backlog_age = gauge("memoryos_backlog_age_seconds", "How long the oldest of these pages has waited.")
+        self._backlog_age = gauge("memoryos_backlog_age_seconds", "How long the oldest page to organise has waited.")
         self._unembedded_pages = gauge("memoryos_unembedded_pages", "Pages of open memories that wait for vectors.")
         registry.register(_LlmCounts(service))
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Count a tool call and its duration."""
+        """Count a tool call and record its duration."""
         if ctx.method != CALL_METHOD:
             return await call_next(ctx)
         tool, began, outcome = tool_of(ctx), time.perf_counter(), Outcome.FAILED
@@ -54,7 +54,10 @@ class Metrics:
         return result
 
     async def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format, within a few seconds even if memories cannot be read."""
+        """Return all metrics in Prometheus' text format.
+
+        This takes a few seconds at most, even if a memory cannot be read.
+        """
         backlog = await self._service.backlog()
         self._open_users.set(self._service.open_users)
         self._unread_users.set(backlog.unread_users)
@@ -65,7 +68,7 @@ class Metrics:
 
 
 class _LlmCounts(Collector):
-    """Counts of LLM calls and tokens, read from the service, which does not depend on Prometheus."""
+    """Reports the service's counts of LLM calls and tokens to Prometheus."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service

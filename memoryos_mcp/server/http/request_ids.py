@@ -1,4 +1,4 @@
-"""Request ids, which appear in the answer and in every log line about a request."""
+"""Request ids. The id of a request appears in its answer and in every log line about it."""
 
 import re
 import secrets
@@ -9,18 +9,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memoryos_mcp.config.logs import request_id
 
 HEADER = "x-request-id"
-# The id of a proxy is used, so that its log and ours can be matched.
+# An id that a proxy has set is used, so that the proxy's log and ours can be matched.
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestIds:
-    """Middleware that gives every request an id."""
+    """Middleware that gives every request an id, or uses the id in the request's ``X-Request-Id`` header."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, with its id in the log and in the answer."""
+        """Pass the request on, and add its id to the log and to the answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Serving over HTTP. At shutdown, running calls are answered and memories are closed before the process ends."""
+"""Serves MCP over HTTP. At shutdown, running calls are answered and memories are closed before the process ends."""
 
 import logging
 import signal
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Idle time of a connection between two requests. It is longer than the minute for which proxies reuse one.
+# Maximum idle time of a connection between two requests. It is longer than the minute for which proxies reuse a
+# connection.
 KEEP_ALIVE_S = 75
 BACKLOG = 2048
-# This logger quotes messages that cannot be parsed, which may contain dialogue. The client gets the error anyway.
+# This logger quotes invalid messages, which may contain dialogue. The client gets the error anyway.
 _TALKATIVE = "mcp.server.sse"
-# These loggers write a line for some requests, so callers could fill the log.
+# Loggers that write a line for some requests. Their lines are limited, because callers could otherwise fill the log.
 _SELDOM = (
     "memoryos_mcp.server.http.callers",
     "memoryos_mcp.server.http.jwt_tokens",
@@ -45,10 +46,10 @@ _SELDOM = (
 
 
 async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None:
-    """Serve until a signal asks to stop. Running calls then have `shutdown_grace_s` to finish.
+    """Serve until a signal stops the server. Running calls then have ``shutdown_grace_s`` seconds to finish.
 
     Raises:
-        ConfigError: The address cannot be used, or the audience of the issuer's tokens is not set.
+        ConfigError: The host and port cannot be used, or no audience is set for the issuer's tokens.
     """
     logging.getLogger(_TALKATIVE).setLevel(logging.CRITICAL)
     seldom = Seldom()
@@ -92,7 +93,7 @@ def _warn_of_tokens(settings: Settings, tokens: Tokens) -> None:
             tokens.entries()
         elif not settings.is_only_for_this_machine and not settings.oidc_issuer:
             logger.warning(
-                "all callers are refused: there is no token yet; make one with `memoryos-mcp token add USER`"
+                "all callers are refused, because no token exists yet; create one with `memoryos-mcp token add USER`"
             )
     except StorageError as error:
         logger.warning("tokens cannot be checked: %s", error)
@@ -103,13 +104,13 @@ def _jwts(settings: Settings) -> JwtVerifier | None:
         return None
     audience = settings.oidc_audience or settings.resource_url
     if audience is None:
-        message = "oidc_audience: is missing; set it, or public_url, so that tokens for other servers are refused"
+        message = "oidc_audience: is missing; set it or public_url, so that tokens for other servers can be refused"
         raise ConfigError(message)
     return JwtVerifier(settings.oidc_issuer, audience, jwks_url=settings.oidc_jwks_url)
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server without its signal handlers, which would end the process before the memories are closed."""
+    """A uvicorn server without uvicorn's signal handlers, which would end the process before memories are closed."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -130,7 +131,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 async def _stop_on_signal(server: uvicorn.Server, closing: Closing) -> None:
-    """Stop at the first signal when running calls are answered or the grace time is over, at the second one at once."""
+    """Stop the server at a signal.
+
+    After the first signal, the server stops when running calls are answered or the grace time is over. A second signal
+    stops it at once.
+    """
     numbers = [signal.SIGINT, signal.SIGTERM] if sys.platform != "win32" else [signal.SIGINT]
     with anyio.open_signal_receiver(*numbers) as signals:
         async with anyio.create_task_group() as group:

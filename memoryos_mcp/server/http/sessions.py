@@ -1,4 +1,4 @@
-"""Limits on the memory that each caller can take up: sessions of Streamable HTTP, and unread replies over SSE."""
+"""Limits on the RAM that each caller can use for sessions of Streamable HTTP and for unread replies over SSE."""
 
 import json
 import logging
@@ -22,16 +22,16 @@ from memoryos_mcp.server.http.guard import refusal
 logger = logging.getLogger(__name__)
 
 SESSION_HEADER = "mcp-session-id"
-# The SDK keeps a session's first message until the session ends. It normally takes a few hundred bytes.
+# The SDK stores a session's first message until the session ends. The message normally has a few hundred bytes.
 OPENING_BYTES_AT_MOST = 64 * 1024
-# Calls over SSE of one caller whose replies the client has not read yet.
+# Maximum number of one caller's calls over SSE whose replies the client has not read yet.
 UNREAD_AT_MOST = 32
-# Size of these replies, for one caller and for all. A call without a reply yet counts as REPLY_BYTES; otherwise many
-# calls could be accepted before the size of their first reply is known.
+# Maximum total size of these replies in bytes, for one caller and for all callers. A call without a reply counts as
+# REPLY_BYTES. Otherwise many calls could be accepted before the size of their first reply is known.
 UNREAD_BYTES = 64 * 1024 * 1024
 UNREAD_BYTES_OF_ALL = 256 * 1024 * 1024
 REPLY_BYTES = 4 * 1024 * 1024
-# The SDK keeps this many copies of a stream's last message until the next message.
+# Number of copies of a stream's last message that the SDK stores until the next message.
 COPIES_OF_LAST = 5
 # Time limit for sending a stream's last messages after it has ended.
 LAST_SEND_S = 1.0
@@ -46,16 +46,17 @@ _STREAM_NAME = re.compile(rb"session_id=([0-9a-f]{32})")
 
 
 class SessionGuard:
-    """Limits each caller's sessions of Streamable HTTP, and the ids of requests within a session.
+    """Limits the number of each caller's Streamable HTTP sessions, and refuses request ids that are in use.
 
-    Only a successful `initialize` opens a session. If a caller opens one session too many, the session that they have
-    not used for longest is ended, so that forgotten sessions lock nobody out. Within a session, a request with the id
-    of a running request is refused, because the SDK would answer only one of the two. A call is cancelled when its
-    client disconnects.
+    Only a successful `initialize` opens a session. If a caller exceeds the limit, the caller's least recently used
+    session is ended, so that forgotten sessions lock nobody out. Within a session, a request with the id of a running
+    request is refused, because the SDK would answer only one of the two. A call is cancelled when its client
+    disconnects.
 
     Args:
-        app: The guarded application. It opens a session for a request without one, and ends one on DELETE.
-        caller: Returns a key for the sender of a request. Callers with an empty key share one limit.
+        app: The guarded application. It opens a session for a request without a session id. It ends a session on
+            DELETE.
+        caller: Returns a key that identifies the sender of a request. All callers with an empty key share one limit.
         max_per_caller: Maximum number of sessions of one caller.
     """
 
@@ -63,13 +64,13 @@ class SessionGuard:
         self._app = app
         self._caller = caller
         self._max_per_caller = max_per_caller
-        # By caller and session: the number of running requests. The least recently used session comes first.
+        # For each caller and session, the number of running requests. The least recently used session comes first.
         self._in_use: dict[str, OrderedDict[str, int]] = {}
         # Caller, session and request id of the running calls.
         self._calls: set[tuple[str, str, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it."""
+        """Pass the request on to the guarded application, or refuse it."""
         if scope["type"] != "http" or _needs_no_session(scope):
             await self._app(scope, receive, send)
             return
@@ -85,7 +86,7 @@ class SessionGuard:
         elif isinstance(message, JSONRPCRequest) and message.method == "initialize":
             await self._begin(key, size, scope, receive, send)
         elif scope["method"] in _METHODS:
-            problem = f"begin a session with initialize, or send the id of your session in {SESSION_HEADER}"
+            problem = f"begin a session with initialize, or send your session id in the header {SESSION_HEADER}"
             await refusal(400, problem)(scope, receive, send)
         else:
             await refusal(405, f"use {', '.join(_METHODS)}", allow=", ".join(_METHODS))(scope, receive, send)
@@ -93,7 +94,7 @@ class SessionGuard:
     async def _go_on(
         self, key: str, name: str, message: JSONRPCMessage | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass on a request of a session."""
+        """Pass on a request that belongs to a session."""
         status = 0
 
         async def watched(answer: Message) -> None:
@@ -115,7 +116,7 @@ class SessionGuard:
     async def _call(
         self, key: str, name: str, request_id: RequestId, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass a call on, or refuse it if its id is in use; cancel it if its client disconnects."""
+        """Pass a call on, or refuse it if its id is in use. Cancel the call if its client disconnects."""
         call = (key, name, str(request_id))
         if call in self._calls:
             await _refuse_id(scope, receive, send)
@@ -131,7 +132,7 @@ class SessionGuard:
             self._calls.discard(call)
 
     async def _begin(self, key: str, size: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that opens a session."""
+        """Pass on an `initialize` request, which opens a session."""
         opened: str | None = None
 
         async def watched(message: Message) -> None:
@@ -145,7 +146,7 @@ class SessionGuard:
             await send(message)
 
         if size > OPENING_BYTES_AT_MOST:
-            problem = f"the request that begins a session is larger than {OPENING_BYTES_AT_MOST} bytes; send less"
+            problem = f"the initialize request is larger than {OPENING_BYTES_AT_MOST} bytes; send a smaller request"
             await refusal(413, problem)(scope, receive, send)
             return
         await self._make_room(key, scope)
@@ -161,21 +162,24 @@ class SessionGuard:
             sessions.move_to_end(name)
 
     async def _make_room(self, key: str, scope: Scope, free: int = 1) -> None:
-        """End a caller's least recently used sessions, idle ones first, until ``free`` more may be opened."""
+        """End sessions of a caller until the caller may open ``free`` more.
+
+        Idle sessions are ended before busy sessions, and the least recently used session is ended first.
+        """
         sessions = self._in_use.get(key, OrderedDict())
         while len(sessions) > self._max_per_caller - free:
             idlest = next((name for name, uses in sessions.items() if not uses), next(iter(sessions)))
             self._forget(key, idlest)
             await self._end(idlest, scope)
-            logger.info("a session was ended, because its caller has opened more than max_sessions_per_token")
+            logger.info("a session was ended, because its caller opened more than max_sessions_per_token sessions")
 
     async def _end(self, name: str, scope: Scope) -> None:
-        """End a session as its client would."""
+        """End a session with a DELETE request, as its client would."""
         headers = [(SESSION_HEADER.encode(), name.encode())]
         await self._request({**scope, "method": "DELETE", "headers": headers}, b"")
 
     async def _cancel(self, request_id: RequestId, scope: Scope) -> None:
-        """Cancel a call as its client would."""
+        """Cancel a call with a notification, as its client would."""
         cancelling = {"jsonrpc": "2.0", "method": _CANCELLED, "params": {"requestId": request_id}}
         headers = [each for each in scope["headers"] if each[0] != b"content-length"]
         await self._request({**scope, "headers": headers}, json.dumps(cancelling).encode())
@@ -202,19 +206,20 @@ class SessionGuard:
 class UnreadReplies:
     """Refuses calls over SSE while too many replies are unread.
 
-    A call over SSE is accepted at once. Its reply is sent on a stream, and stays in memory until the client reads it.
+    A call over SSE is accepted at once. Its reply is sent later on a stream, and stays in RAM until the client reads
+    it.
 
     Args:
-        caller: Returns a key for the sender of a request. Callers with an empty key share one limit.
+        caller: Returns a key that identifies the sender of a request. All callers with an empty key share one limit.
     """
 
     def __init__(self, caller: Callable[[Scope], str]) -> None:
         self._caller = caller
-        # By caller and stream.
+        # The unread data of each stream, by the keys of caller and stream.
         self._unread: dict[tuple[str, str], _Unread] = {}
 
     async def stream(self, scope: Scope, send: Send, serve: Callable[[Send], Awaitable[None]]) -> None:
-        """Serve a stream, and count its data that the client has not read yet."""
+        """Run ``serve`` for a new stream, and track how much of the stream's data the client has not read yet."""
         key, name, unread = self._caller(scope), "", _Unread()
         put, waiting = anyio.create_memory_object_stream[Message](math.inf)
 
@@ -237,7 +242,10 @@ class UnreadReplies:
             self._unread.pop((key, name), None)
 
     async def post(self, scope: Scope, receive: Receive, send: Send, app: ASGIApp) -> None:
-        """Pass a message on, or refuse it: 429 if too many replies are unread, 409 if its request id is in use."""
+        """Pass a message on to ``app``, or refuse it.
+
+        The status is 429 if too many replies are unread, and 409 if the message's request id is in use.
+        """
         key, name = self._caller(scope), QueryParams(scope["query_string"]).get("session_id", "")
         unread = self._unread.get((key, name))
         if scope["method"] != "POST" or unread is None:
@@ -261,7 +269,7 @@ class UnreadReplies:
         kept = COPIES_OF_LAST * sum(each.last for each in of_one if each is not unread)
         number = sum(len(each.calls) + each.replies for each in of_one)
         if number >= UNREAD_AT_MOST or _size(of_one) + kept >= UNREAD_BYTES:
-            problem = "too many replies are unread on the streams of this token; read them, or close a stream"
+            problem = "too many replies on this token's streams are unread; read them, or close a stream"
             await refusal(429, problem, retry_after="1")(scope, receive, send)
             return
         if _size(self._unread.values()) >= UNREAD_BYTES_OF_ALL:
@@ -286,13 +294,13 @@ class UnreadReplies:
 
 @dataclass(slots=True)
 class _Unread:
-    """Data of one stream that the client has not read yet.
+    """Tracks the data of one stream that the client has not read yet.
 
     Attributes:
-        calls: Ids of calls without a reply yet.
+        calls: Ids of the calls that have no reply yet.
         replies: Number of unread replies.
-        size: Bytes of unread data.
-        last: Bytes of the last reply.
+        size: Number of unread bytes.
+        last: Size of the last reply, in bytes.
     """
 
     calls: set[str] = field(default_factory=set)
@@ -301,7 +309,7 @@ class _Unread:
     last: int = 0
 
     def add(self, body: bytes) -> None:
-        """Count a message that is put on the stream."""
+        """Count a message that was queued on the stream."""
         self.size += len(body)
         if body.startswith(_REPLY):
             self.last = len(body)
@@ -316,7 +324,7 @@ class _Unread:
 
 
 def _size(unread: Iterable[_Unread]) -> int:
-    """Return the number of unread bytes, with REPLY_BYTES for each call without a reply yet."""
+    """Return the number of unread bytes. A call without a reply counts as `REPLY_BYTES`."""
     return sum(each.size + len(each.calls) * REPLY_BYTES for each in unread)
 
 
@@ -340,13 +348,21 @@ async def _refuse_id(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _needs_no_session(scope: Scope) -> bool:
-    """Return whether a request uses the newer protocol, which has no sessions, by the test that the SDK uses."""
+    """Return whether a request uses a newer protocol version, which has no sessions.
+
+    The SDK applies the same test.
+    """
     version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
     return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 async def _read(receive: Receive) -> tuple[Receive, int, JSONRPCMessage | None]:
-    """Return a ``receive`` that repeats the body, the body's size in bytes, and its message, or None without one."""
+    """Read the body of a request.
+
+    Returns:
+        A ``receive`` that returns the same body again, the size of the body in bytes, and the JSON-RPC message in it.
+        The message is None if the body is not a valid message.
+    """
     messages: list[Message] = []
     while True:
         messages.append(await receive())

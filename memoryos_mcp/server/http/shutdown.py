@@ -8,12 +8,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memoryos_mcp.server.http.guard import refusal
 
-# How often calls are counted. Two counts of 0 are needed, because an accepted message may become a call in between.
+# Seconds between two counts of the running calls. Two counts of 0 in a row are needed, because an accepted message may
+# become a call in between.
 SETTLE_S = 0.1
 
 
 class Closing:
-    """Tracks whether the server is closing, and as middleware how many calls are running."""
+    """Tracks whether the server is closing. As middleware, it also counts the running calls."""
 
     def __init__(self) -> None:
         self.has_begun = False
@@ -28,7 +29,7 @@ class Closing:
             self._calls -= 1
 
     async def drain(self, grace_s: float) -> None:
-        """Begin to refuse new requests, and return when every call was answered or the grace time is over."""
+        """Begin to refuse new requests. Wait until every call is answered, but at most ``grace_s`` seconds."""
         self.has_begun = True
         quiet = 0
         with anyio.move_on_after(grace_s):
@@ -45,7 +46,7 @@ class ClosingGuard:
         self._closing = closing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it."""
+        """Pass the request on to the guarded application, or refuse it."""
         if self._closing.has_begun and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
             await refusal(503, "the server is closing; try again soon", retry_after="5")(scope, receive, send)
         else:

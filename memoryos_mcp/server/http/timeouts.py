@@ -1,7 +1,7 @@
-"""Time limits for slow clients where uvicorn has none: for sending a request's head, and for reading an answer.
+"""Time limits for slow clients that uvicorn does not have: for sending request headers, and for reading an answer.
 
-A request may be answered before its whole body has arrived. uvicorn then waits for the rest without a limit, because
-the first byte of it ends the keep-alive limit. So the rest of such a body is limited too.
+A request may be answered before its whole body has arrived. uvicorn then waits without a limit for the remaining body,
+because the keep-alive limit ends with the first byte that arrives. The remaining body therefore has a time limit too.
 """
 
 import asyncio
@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# Time limit for the head of the first request after connecting, for the rest of a later head after its first byte, and
-# for the rest of a body that was already answered.
+# Time limit for three things: the headers of the first request on a connection, the headers of a later request after
+# their first byte, and the remaining body of a request that was already answered.
 HEAD_TIMEOUT_S = 15.0
 # A client has to read at least this much of an answer within this time, because unread answers stay in memory.
 READ_TIMEOUT_S = 30.0
@@ -18,18 +18,18 @@ READ_AT_LEAST_BYTES = 256 * 1024
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 that disconnects clients that are too slow."""
+    """uvicorn's HTTP/1.1 protocol with time limits. Clients that are too slow are disconnected."""
 
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit for a head."""
+        """Start the time limit for the request headers."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Process the data. Incomplete heads and bodies do not extend the time limit."""
+        """Process the data. Data that completes neither headers nor a body does not extend the time limit."""
         super().data_received(data)
         if self._is_incomplete():
             self._wait()
@@ -37,7 +37,7 @@ class PatientProtocol(H11Protocol):
             self._stop_waiting()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a malformed request, and drop the application's answer, which could not be sent any more."""
+        """Answer a malformed request, and drop the application's answer, which can no longer be sent."""
         super().send_400_response(msg)
         if self.cycle is not None:
             self.cycle.disconnected = True
@@ -49,19 +49,20 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Start to check how fast the client reads."""
+        """Begin to check how fast the client reads the answer."""
         super().pause_writing()
         self._watch_reading()
 
     def resume_writing(self) -> None:
-        """Stop the check, because the client has read enough."""
+        """Stop checking, because the client has read enough."""
         self._stop_watching()
         super().resume_writing()
 
     def _is_incomplete(self) -> bool:
-        """Return whether the rest of a head is missing, or the rest of a body that was already answered.
+        """Return whether the client still has to send data that has a time limit here.
 
-        `BodyGuard` limits other bodies. Between requests, the keep-alive limit applies until data arrives.
+        This data is the headers of a request, or the remaining body of a request that was already answered. `BodyGuard`
+        limits all other bodies. Between requests, the keep-alive limit applies until data arrives.
         """
         import h11
 

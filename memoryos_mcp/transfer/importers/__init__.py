@@ -1,4 +1,4 @@
-"""The importers of other systems' memories, in the order in which they are tried on a file."""
+"""The importers for the formats of other systems, in the order in which they are tried on a file."""
 
 from pathlib import Path
 
@@ -18,5 +18,5 @@ READERS: tuple[Reader, ...] = (memoryos, memoryos_chroma, playground, chatgpt, c
 
 
 def recognise(path: Path) -> Reader | None:
-    """Return the first importer that recognises a file or folder, or None."""
+    """Return the first importer that recognises a file or folder, or None if no importer does."""
     return next((reader for reader in READERS if reader.recognises(path)), None)

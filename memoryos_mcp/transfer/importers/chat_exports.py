@@ -21,16 +21,23 @@ DAMAGED = "a damaged message"
 
 
 def has_conversations(path: Path, key: str) -> bool:
-    """Return whether a file, folder or archive contains a list of objects with a given key."""
+    """Return whether a file, folder or archive contains a list of objects that have the key ``key``."""
     return any(key in found.inner for found in outlines(path, FILES))
 
 
 def read_conversations(
     path: Path, key: str, kind: type, convert: Callable[[str, Mapping[str, Any]], Iterator[Item]], progress: Progress
 ) -> Iterator[Item]:
-    """Yield the items that ``convert`` makes of the location and content of each conversation.
+    """Yield the turns of each conversation in a file, folder or archive, and a note about each skipped entry.
 
-    An entry is a conversation if its value under ``key`` is of the type ``kind``. Other entries are skipped.
+    A JSON object is a conversation if its value under ``key`` has the type ``kind``. All other entries are skipped.
+
+    Args:
+        path: The file, folder or archive.
+        key: The key that every conversation has.
+        kind: The type of its value.
+        convert: Returns the items of a conversation, given its location and its JSON object.
+        progress: Receives the number of bytes read so far.
     """
     for stream in streams(path, FILES, progress):
         for entry in entries(stream, name=stream.name):

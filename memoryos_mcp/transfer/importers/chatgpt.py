@@ -1,4 +1,4 @@
-"""Importer of ChatGPT's export: ``conversations.json``, ``conversations-000.json`` and so on, also in a ZIP archive.
+"""Importer for ChatGPT exports: ``conversations.json``, ``conversations-000.json`` etc., or their ZIP archive.
 
 Each conversation is a tree of messages, because questions can be edited and answers regenerated. Only the branch that
 the user saw last is imported.
@@ -29,7 +29,7 @@ _NOT_SAID_TYPES = frozenset({"thoughts", "reasoning_recap", "user_editable_conte
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a file, folder or archive contains conversations with a tree of messages."""
+    """Return whether a file, folder or archive contains conversations that are trees of messages."""
     return has_conversations(path, "mapping")
 
 
@@ -62,10 +62,13 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def _branch(nodes: Mapping[str, Any], last: str) -> list[str]:
-    """Return the names of the nodes from the root to the last one, or to the newest one if the last is unknown."""
+    """Return the names of the nodes on the path from the root to the node ``last``.
+
+    If there is no node ``last``, the path ends at the newest node.
+    """
     if last not in nodes:
         last = max(nodes, key=lambda name: _time(nodes[name]), default="")
-    # A dict keeps the order, and finds a name that repeats because of a cycle.
+    # A dict keeps the order of the names, and detects a cycle.
     passed: dict[str, None] = {}
     while last in nodes and last not in passed:
         passed[last] = None
@@ -81,7 +84,7 @@ def _time(node: object) -> float:
 
 
 def _message(name: str, node: object) -> tuple[Message | None, list[str]]:
-    """Return a node's message, if it has one, and a reason for each part that is skipped."""
+    """Return the message of a node, or None if it has none, and the reason for each part that is skipped."""
     if not isinstance(node, Mapping):
         return None, [DAMAGED]
     message = node.get("message")
@@ -114,7 +117,7 @@ def _not_dialogue(role: object, message: Mapping[str, Any], content: Mapping[str
 
 
 def _text(content: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the text of a message, and a reason for each part without text."""
+    """Return the text of a message, and the reason for skipping each part without text."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         parts = [content.get(name) for name in ("text", "content") if isinstance(content.get(name), str)]

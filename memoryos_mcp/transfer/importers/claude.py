@@ -1,4 +1,4 @@
-"""Importer of Claude's export: ``conversations.json``, also in its ZIP archive."""
+"""Importer for Claude exports: ``conversations.json``, or the ZIP archive that contains it."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,14 +23,14 @@ _REASONS = {"tool_use": TOOL, "tool_result": TOOL, "thinking": NOT_SAID, "token_
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a file, folder or archive contains conversations with lists of chat messages."""
+    """Return whether a file, folder or archive contains conversations that are lists of chat messages."""
     return has_conversations(path, "chat_messages")
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield the pages of each conversation, one conversation at a time.
 
-    The text of an attached file becomes a separate page with the source "document", because nobody said it.
+    The text of an attached file becomes a separate page with the source ``DOCUMENT``, because nobody said it.
     """
     return read_conversations(path, "chat_messages", list, _conversation, progress)
 
@@ -60,9 +60,10 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def _text(raw: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the text of a message, and a reason for each block without text.
+    """Return the text of a message, and the reason for skipping each content block without text.
 
-    Older exports have ``text`` instead of blocks. In a message with blocks, it only contains placeholders for them.
+    In older exports, a message has no blocks, and its text is under the key ``text``. In a message with blocks, that
+    key only contains placeholders for the blocks.
     """
     words, left = [], []
     content = raw.get("content")

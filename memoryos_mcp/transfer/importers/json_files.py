@@ -1,4 +1,4 @@
-"""JSON files of other systems: recognition of their format, and reading of their entries."""
+"""Reads the JSON files of other systems, and the keys by which importers recognise their format."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,12 @@ JSON_FILES = re.compile(r".*\.jsonl?")
 
 
 def outlines(path: Path, wanted: re.Pattern[str] = JSON_FILES) -> list[Outline]:
-    """Return the outline of a file, or of each wanted file in a folder or archive; empty if it cannot be read."""
+    """Return the keys at the beginning of a file, or of each file in a folder or archive.
+
+    From a folder or archive, only files whose name matches ``wanted`` are read.
+
+    The list is empty if a file cannot be read.
+    """
     try:
         return [outline(stream) for stream in streams(path, wanted, lambda _: None)]
     except ImportFormatError:
@@ -21,7 +26,7 @@ def outlines(path: Path, wanted: re.Pattern[str] = JSON_FILES) -> list[Outline]:
 
 
 def file_entries(path: Path, progress: Progress, *, max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
-    """Yield the entries of a JSON file, or of each JSON file in a folder or archive.
+    """Yield the top-level entries of a JSON file, or of each JSON file in a folder or archive.
 
     Raises:
         ImportFormatError: A file cannot be read to its end.

@@ -1,18 +1,18 @@
-"""Keys of imported pages and facts, which are the same at every import and within the length limit of keys."""
+"""Keys of imported pages and facts. A key is the same at every import, and within the length limit of keys."""
 
 import hashlib
 
-MAX_CHARS = 200  # leaves room for the suffixes of a page that is split
+MAX_CHARS = 200  # leaves room for the suffix that each part of a split page gets
 
 
 def key(system: str, *names: str) -> str:
-    """Return the names joined by colons, or hashed if they are too long together."""
+    """Return a key: the system and the names, joined by colons. Names that are too long are replaced by their hash."""
     joined = ":".join((system, *names))
     return joined if len(joined) <= MAX_CHARS else f"{system}:{digest(*names)}"
 
 
 def digest(*texts: str) -> str:
-    """Return the first 128 bits of a SHA-256 of the texts and their lengths, in hexadecimal."""
+    """Return the first 128 bits of the SHA-256 of the texts and their lengths, as hexadecimal digits."""
     hashed = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -21,5 +21,5 @@ def digest(*texts: str) -> str:
 
 
 def name_of(value: object) -> str:
-    """Return an identifier as text, or an empty text if it is neither a text nor an integer."""
+    """Return an identifier as a string, or an empty string if it is neither a string nor an integer."""
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

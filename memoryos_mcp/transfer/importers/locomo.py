@@ -1,4 +1,4 @@
-"""Importer of LoCoMo's published conversations between two speakers. The first speaker becomes the user."""
+"""Importer for the conversations of the LoCoMo benchmark. Of the two speakers, the first becomes the user."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,19 +16,19 @@ NAME = "locomo"
 
 _SESSION = re.compile(r"session_(\d{1,6})")
 _TIME = "%I:%M %p on %d %B, %Y"
-# Gives the pages of a session different times, so that they stay in order.
+# The pages of a session get different times, so that they stay in order.
 _PAGE_INTERVAL = timedelta(seconds=10)
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a file contains a list of conversations with questions."""
+    """Return whether a file contains a list of LoCoMo conversations."""
     return path.is_file() and any(
         "conversation" in found.inner and found.inner & {"qa", "sample_id"} for found in outlines(path)
     )
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield the pages of each conversation; its questions are ignored."""
+    """Yield the pages of each conversation. The benchmark's questions are ignored."""
     for entry in file_entries(path, progress):
         where = f"conversation {entry.number}"
         conversation = entry.value.get("conversation") if isinstance(entry.value, Mapping) else None
@@ -64,7 +64,11 @@ def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Ite
 
 
 def _pairs(turns: list[Mapping[str, Any]], first: object) -> list[dict[bool, Mapping[str, Any]]]:
-    """Return a session's pages: each turn of the first speaker, with the other speaker's turn if it follows."""
+    """Return the pages of a session: each turn of the first speaker with the other speaker's turn that follows it.
+
+    A page maps True to the turn of the first speaker, and False to the turn of the other speaker. One of the turns may
+    be missing.
+    """
     pages: list[dict[bool, Mapping[str, Any]]] = []
     for turn in turns:
         is_first = turn.get("speaker") == first

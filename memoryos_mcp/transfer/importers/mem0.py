@@ -1,6 +1,6 @@
-"""Importer of mem0's memories, as its client returns and exports them: a list, or an object with such a list.
+"""Importer for memories that the mem0 client has returned or exported: a list, or an object with such a list.
 
-Each memory becomes a fact, and so does each relation of mem0's graph.
+Each memory and each relation of mem0's graph becomes a fact.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,14 +20,14 @@ _RELATIONS = "relations"
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a file contains a list of memories."""
+    """Return whether a file contains a list of mem0 memories."""
     return path.is_file() and any(
         "memory" in found.inner and (not found.top or found.top & _SECTIONS) for found in outlines(path)
     )
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield the facts of the first user in the file; those of other users are skipped."""
+    """Yield the facts of the first user in the file. The facts of other users are skipped."""
     user: str | None = None
     for entry in file_entries(path, progress):
         where = f"{'relation' if entry.section == _RELATIONS else 'memory'} {entry.number}"

@@ -1,6 +1,7 @@
-"""Importer of MemoryOS' data folder, or of one user's folder in it, which contains a JSON file for each tier.
+"""Importer for a MemoryOS data folder, or for one user's folder in it.
 
-Vectors, heat and topic summaries are not read, because they are computed again from the pages.
+A user's folder contains one JSON file per tier. Vectors, heat and topic summaries are not read, because they are
+computed again from the pages.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ _KINDS = {"sessions": "topic", "user_profiles": "profile", "knowledge_base": "fa
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a folder is a user's folder or contains such folders."""
+    """Return whether a path is a user's folder or contains users' folders."""
     try:
         return path.is_dir() and (_is_users(path) or bool(_users(path)))
     except ImportFormatError:
@@ -36,9 +37,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield one user's pages in order, each once, then the facts.
+    """Yield one user's pages in order, without duplicates, then the facts.
 
-    The assistant's facts are read only if the folder has a single user, because they may come from any user.
+    Facts about the assistant are read only from a data folder with a single user, because they may come from any user.
     """
     gathering, before = Gathering(), 0
     for file in _files(path):
@@ -55,11 +56,11 @@ def _add_progress(progress: Progress, before: int, size: int) -> None:
 def _files(path: Path) -> list[Path]:
     users = [path] if _is_users(path) else _users(path)
     if not users:
-        message = f"The folder contains no user's memory: neither it nor a folder in users/ has {', '.join(_TIERS)}."
+        message = f"The folder contains no memory: none of {', '.join(_TIERS)} is in it or in a folder of users/."
         raise ImportFormatError(message)
     if len(users) > 1:
         shown = ", ".join(repr(user.name) for user in users[:_SHOWN_USERS])
-        message = f"The folder contains {len(users)} users' memories, such as {shown}; import one folder of users/."
+        message = f"The folder contains {len(users)} users' memories, such as {shown}; import one folder in users/."
         raise ImportFormatError(message)
     files = [users[0] / name for name in _TIERS]
     if users[0] != path:

@@ -1,7 +1,7 @@
-"""Importer of MemoryOS' storage on Chroma: ``chroma.sqlite3`` and ``metadata_<user>_<assistant>.json`` next to it.
+"""Importer for MemoryOS memories in Chroma: ``chroma.sqlite3``, and ``metadata_<user>_<assistant>.json`` beside it.
 
-Neither file is complete. Short-term pages and chains are only in the JSON file, and the first page of a topic may be
-only in the database. The database is read as a plain SQLite file, without Chroma.
+Neither file is complete. Only the JSON file contains short-term pages and chains. The first page of a topic may be in
+the database only. The database is read as a plain SQLite file, without Chroma.
 """
 
 import re
@@ -38,11 +38,14 @@ ORDER BY embeddings.id
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """One user's part of a storage.
+    """The files of one user's memory.
 
     Attributes:
-        metadata: The JSON file, or None if it is missing.
-        assistant: The assistant whose facts are read too, or None if they may come from other users.
+        database: The file ``chroma.sqlite3``.
+        metadata: The user's JSON file, or None if it is missing.
+        user: The user's id.
+        assistant: The id of the assistant, or None if facts about the assistant are not read. They are not read if
+            they may come from other users.
     """
 
     database: Path
@@ -52,16 +55,16 @@ class _Store:
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a folder contains Chroma's storage, or a file is the JSON file next to it."""
+    """Return whether a path is a folder with a Chroma database, or a metadata file beside one."""
     folder = path if path.is_dir() else path.parent
     is_ours = path.is_dir() or _METADATA.fullmatch(path.name) is not None
     return is_ours and any((place / _DATABASE).is_file() for place in (folder, folder / _FOLDER))
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield one user's pages in order, each once, then the facts.
+    """Yield one user's pages in order, without duplicates, then the facts.
 
-    ``path`` is the folder, or one user's metadata file if the folder has several users.
+    ``path`` is the folder with the database. If there are several users, ``path`` must be one user's metadata file.
     """
     gathering = Gathering()
     store = _store(path)
@@ -89,25 +92,28 @@ def _store(path: Path) -> _Store:
     places = [place for place in (folder, folder / _FOLDER) if place.is_dir()]
     database = next((place / _DATABASE for place in places if (place / _DATABASE).is_file()), None)
     if database is None:
-        message = f"There is no {_DATABASE} in the folder or in its {_FOLDER}."
+        message = f"There is no {_DATABASE} in the folder or in its subfolder {_FOLDER}."
         raise ImportFormatError(message)
     beside = sorted(file for place in places for file in listing(place) if _METADATA.fullmatch(file.name))
     metadata = path if path.is_file() else next(iter(beside), None)
     if path.is_dir() and len(beside) > 1:
-        message = f"The folder contains the memories of {len(beside)} users; import one of their files metadata_….json."
+        message = f"The folder contains the memories of {len(beside)} users; import one user's file metadata_….json."
         raise ImportFormatError(message)
     with closing(_opened(database)) as opened:
         rows = _rows(opened, "SELECT name FROM collections WHERE substr(name, 1, ?) = ?", (len(_PAGES), _PAGES))
         users = [str(name).removeprefix(_PAGES) for (name,) in rows]
     if metadata is None:
         if len(users) != 1:
-            message = f"{_DATABASE} contains the memories of {len(users)} users; a file metadata_….json is missing."
+            message = (
+                f"{_DATABASE} contains the memories of {len(users)} users; to import one of them, put the user's file "
+                "metadata_….json beside the database."
+            )
             raise ImportFormatError(message)
         return _Store(database, None, users[0], None)
     name = metadata.stem.removeprefix("metadata_")
     user = max((user for user in users if name.startswith(f"{user}_")), key=len, default=None)
     if user is None:
-        message = f"{_DATABASE} contains no memory of the user in the name of {metadata.name!r}."
+        message = f"{_DATABASE} contains no memory of the user whose id is in the file name {metadata.name!r}."
         raise ImportFormatError(message)
     return _Store(database, metadata, user, name.removeprefix(f"{user}_") if len(users) == 1 else None)
 
@@ -133,7 +139,7 @@ def _take(gathering: Gathering, entry: Entry) -> Iterator[Skipped]:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    # Not opened as immutable, because that would miss a running program's latest writes, which are in a second file.
+    # The file is not opened as immutable, because the latest writes of a running program are in a second file.
     try:
         database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ENTRY_MAX_BYTES)
@@ -147,12 +153,12 @@ def _rows(database: sqlite3.Connection, query: str, values: tuple[object, ...]) 
     try:
         yield from database.execute(query, values)
     except sqlite3.Error as error:
-        message = f"{_DATABASE} is damaged, in use, or not of a known version of Chroma."
+        message = f"{_DATABASE} is damaged, in use, or from an unknown version of Chroma."
         raise ImportFormatError(message) from error
 
 
 def _entries(database: sqlite3.Connection, collection: str) -> Iterator[Mapping[str, object]]:
-    """Yield the values of each entry of a collection."""
+    """Yield the metadata of each entry in a Chroma collection, as a mapping from names to values."""
     known: object = None
     values: dict[str, object] = {}
     for entry, name, value in _rows(database, _ENTRIES, (collection,)):

@@ -1,4 +1,4 @@
-"""Importer of the file of MemoryOS' playground: ``{"conversations": [{user_input, agent_response, timestamp?}]}``."""
+"""Importer for MemoryOS playground files: ``{"conversations": [{user_input, agent_response, timestamp?}]}``."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +13,12 @@ _SECTION = "conversations"
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a file contains conversations with a user's input."""
+    """Return whether a file contains a list of conversations with the key ``user_input``."""
     return path.is_file() and any(_SECTION in found.top and "user_input" in found.inner for found in outlines(path))
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield the pages in order of time."""
+    """Yield the pages, ordered by time."""
     gathering = Gathering()
     for entry in file_entries(path, progress):
         where = f"conversation {entry.number}"

@@ -1,8 +1,8 @@
-"""Code shared by the importers of MemoryOS: collecting pages that are unordered and repeated, facts and profile texts.
+"""Code shared by the importers for MemoryOS. It collects pages, facts and profile texts, and orders the pages.
 
-MemoryOS stores a page in every topic to which it belongs, and only one of the copies links to the next page. A
-short-term page has no id. So a page's key is made from its text and time, which are the same in every copy and in every
-tier. Two pages with different ids are different pages, even if text and time are the same.
+MemoryOS stores a copy of a page in every topic that the page belongs to. Only one copy links to the next page. A
+short-term page has no id. A page's key is therefore made from its text and time, which are the same in all copies and
+tiers. Two pages with different ids are different pages, even if text and time are the same.
 """
 
 from collections import Counter
@@ -31,9 +31,9 @@ class _Copy:
 
     Attributes:
         at: The time as written in the file, or empty if it is missing.
-        before: The id of the previous page in the chain, or empty if this copy has no link to it.
-        after: The id of the next page in the chain, or empty if this copy has no link to it.
-        is_newest: Whether the page is short-term, and so comes after all other pages.
+        before: The id of the previous page in the chain, or empty if this copy does not contain it.
+        after: The id of the next page in the chain, or empty if this copy does not contain it.
+        is_newest: Whether this is a short-term page. Short-term pages come after all other pages.
     """
 
     page_id: str
@@ -48,14 +48,14 @@ class _Copy:
 
 @dataclass(slots=True)
 class Gathering:
-    """Collects the contents of a memory, and returns pages by time and chain, then facts."""
+    """Collects the pages, profile texts and facts of a memory. Then `found` yields them in order."""
 
     _pages: dict[str, _Copy] = field(default_factory=dict)
     _facts: list[ImportedFact] = field(default_factory=list)
     _documents: list[NewTurn] = field(default_factory=list)
 
     def page(self, raw: object, where: str, *, is_newest: bool = False) -> Iterator[Skipped]:
-        """Add one copy of a page, and yield what is skipped of it."""
+        """Add one copy of a page, and yield a note about each part of it that is skipped."""
         if not isinstance(raw, Mapping):
             yield Skipped(DAMAGED, where)
             return
@@ -82,13 +82,13 @@ class Gathering:
         )
         known = self._pages.get(copy.page_id)
         if known and (known.user_input, known.agent_response) != (copy.user_input, copy.agent_response):
-            # Two different pages have the same id, so one gets another id.
+            # Two different pages have the same id, so the second page gets another id.
             copy = replace(copy, page_id=f"{copy.page_id}#{digest(*words)}")
             known = self._pages.get(copy.page_id)
         self._pages[copy.page_id] = _joined(known, copy) if known else copy
 
     def fact(self, raw: object, about: About, where: str) -> Iterator[Skipped]:
-        """Add one fact, or yield why it is skipped."""
+        """Add one fact, or yield a note with the reason why it is skipped."""
         text = raw.get("knowledge", raw.get("text")) if isinstance(raw, Mapping) else raw
         at = raw.get("timestamp") if isinstance(raw, Mapping) else None
         if not isinstance(text, str):
@@ -102,7 +102,10 @@ class Gathering:
             self._facts.append(ImportedFact(about, words, from_iso(at), key(SYSTEM, "fact", about, digest(words))))
 
     def profile(self, raw: object, where: str) -> Iterator[Skipped]:
-        """Add a profile's text as a document, because a trait would need pages as evidence."""
+        """Add the text of a profile, or yield a note with the reason why it is skipped.
+
+        The text is imported as a document, because a trait needs pages as evidence.
+        """
         text = raw.get("data") if isinstance(raw, Mapping) else raw
         at = raw.get("last_updated") if isinstance(raw, Mapping) else None
         if not isinstance(text, str):
@@ -123,7 +126,7 @@ class Gathering:
             )
 
     def found(self) -> Iterator[Item]:
-        """Yield the pages in order, each once, then profile texts, then facts."""
+        """Yield the pages in order, without duplicates, then the profile texts, then the facts."""
         places = _places(self._pages)
         copies = sorted(self._pages.values(), key=lambda copy: places[copy.page_id])
         seen: Counter[str] = Counter()
@@ -158,7 +161,7 @@ def _time(value: object) -> str:
 
 
 def _joined(known: _Copy, copy: _Copy) -> _Copy:
-    """Return a page with the fields of both copies."""
+    """Return a copy that has the fields of ``known``, with missing fields filled in from ``copy``."""
     return replace(
         known,
         at=known.at or copy.at,
@@ -169,9 +172,10 @@ def _joined(known: _Copy, copy: _Copy) -> _Copy:
 
 
 def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
-    """Return each page's sort key: its time, and its position among pages of the same second.
+    """Return the sort key of each page: its time, and its position among pages of the same time.
 
-    The position follows the chains, or else the order in the files. A page without a time follows its predecessor.
+    Positions follow the chains, or else the order in the files. A page without a time gets the time of the page before
+    it.
     """
     after = {copy.before: name for name, copy in pages.items() if copy.before in pages}
     after |= {name: copy.after for name, copy in pages.items() if copy.after in pages}

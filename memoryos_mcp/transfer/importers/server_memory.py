@@ -1,4 +1,4 @@
-"""Importer of the official memory server's knowledge graph: each line is a JSON object, an entity or a relation."""
+"""Importer for the knowledge graph of the official MCP memory server. Each line is a JSON entity or relation."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

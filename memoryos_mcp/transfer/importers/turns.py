@@ -1,4 +1,4 @@
-"""Conversion of chat messages to pages: a page joins consecutive messages of the user with the answers to them."""
+"""Converts chat messages to pages. A page joins consecutive messages of the user and the answers to them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Message:
     """A message of the user or the assistant.
 
     Attributes:
-        name: Identifier in the export, or empty if it is missing.
+        name: The message's id in the export, or empty if it has none.
     """
 
     is_users: bool
@@ -30,10 +30,10 @@ class Chat:
     """A conversation.
 
     Attributes:
-        system: Prefix of the pages' keys.
-        name: Identifier in the export, or empty if it is missing.
-        title: Title, or empty if it is missing.
-        at: When the conversation began, for messages without a time.
+        system: The name of the chat service, with which the keys of the pages begin.
+        name: The conversation's id in the export, or empty if it has none.
+        title: The conversation's title, or empty if it has none.
+        at: When the conversation began, or None if it is unknown. Used for messages without a time.
     """
 
     system: str
@@ -52,11 +52,11 @@ class _Exchange:
 
 
 def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
-    """Yield the pages of one conversation in order, while its messages are read. Every message is on exactly one page.
+    """Yield the pages of one conversation in order. Every message is on exactly one page.
 
-    A page's key contains the name of its last message, so an exchange that continued after an earlier export is
-    imported again. Without a name, the key contains the text and the number of the exchange: if earlier messages are
-    added to the file, later ones get other keys.
+    A page's key contains the name of the page's last message. If an exchange continued after an earlier export, its
+    page therefore has a new key and is imported again. If the last message has no name, the key contains the page's
+    text and number. In that case, messages inserted into the file change the keys of all later pages.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):
@@ -68,7 +68,7 @@ def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
 
 
 def from_unix(seconds: object) -> datetime | None:
-    """Return the time of a number of seconds since 1970, or None if it is not valid."""
+    """Return the time that is ``seconds`` after the start of 1970 (UTC), or None if the number is not valid."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return None
     try:
@@ -78,7 +78,7 @@ def from_unix(seconds: object) -> datetime | None:
 
 
 def from_iso(text: object) -> datetime | None:
-    """Return the time of an ISO 8601 text, with or without a zone, or None if it is not valid."""
+    """Parse an ISO 8601 time, with or without a zone. Return None if it is not valid."""
     try:
         return datetime.fromisoformat(text.strip()) if isinstance(text, str) else None
     except ValueError:
@@ -86,7 +86,7 @@ def from_iso(text: object) -> datetime | None:
 
 
 def meta_data(**values: str) -> Mapping[str, str] | None:
-    """Return metadata for a page, without empty values and with long ones cut, or None if all are empty."""
+    """Return metadata for a page. Empty values are left out, and long values are cut. If all are empty, return None."""
     return {name: value[:TITLE_MAX_CHARS] for name, value in values.items() if value} or None
 
 
