@@ -265,11 +265,10 @@ def _scopes(claims: Mapping[str, Any]) -> list[str]:
     return [scope.value for scope in Scope if scope.value in ours] or [Scope.READ.value]
 
 
-def _none_for(why: str) -> AccessToken | None:
+def _none_for(why: str) -> None:
     """Log why a token is refused, and return None. The log line does not contain the token."""
     logger.info("a JWT was refused: %s", why)
     return None
-    return
 
 
 def _is_safe(url: str) -> bool:
