@@ -12,10 +12,12 @@ import pytest
 import pytest_asyncio
 from mcp_types import CallToolResult, TextContent
 
+from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation import worker
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.pages import estimate_tokens
 from tests.fakes import START
-from tests.memories import POLL_S, UNFILED, LentEmbedder, Memory, Said, memory
-from tests.servers import PipeServer
+from tests.memories import POLL_S, UNFILED, USER, LentEmbedder, Memory, Said, memory
 
 LIMIT_S = 60
 ON_THEIR_LOOP = pytest.mark.asyncio(loop_scope="module")  # a memory's background runs on the loop that opened it
@@ -287,13 +289,17 @@ async def test_topics_take_forty_tokens_if_there_is_room(tmp_path: Path, embedde
         assert estimate_tokens(text) <= 500
 
 
-def test_the_first_query_after_a_start_is_semantic(tmp_path: Path) -> None:
-    # A new process has not loaded its model.
-    with PipeServer(tmp_path / "data", QUIET) as server:
-        for user, assistant in (*MIXED[1:10], ("We adopted a greyhound last spring.", "How does she like the sofa?")):
-            server.add(user, assistant)
-        server.wait_until_embedded()
-    with PipeServer(tmp_path / "data", QUIET) as server:
-        found = server.call("retrieve_memory", query="dog")
-        assert found["search_mode"] == "hybrid"
-        assert "greyhound" in found["retrieved_pages"][0]["user_input"]
+async def test_the_first_query_after_a_start_is_semantic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "LOAD_WAIT_S", LIMIT_S)  # however slow the machine is
+    settings = Settings.model_validate({"data_storage_path": tmp_path, **QUIET})
+    async with asyncio.timeout(LIMIT_S):
+        async with MemoryService(settings) as service, service.user(USER) as engine:
+            for user, assistant in (*MIXED[1:10], ("We adopted a greyhound last spring.", "How does she like it?")):
+                await engine.add(user, assistant)
+            while (await engine.stats()).counts.unembedded:  # noqa: ASYNC110 - another task's state
+                await asyncio.sleep(POLL_S)
+        # A new service has not loaded its model.
+        async with MemoryService(settings) as service, service.user(USER) as engine:
+            found = await engine.retrieve("dog")
+    assert found.is_semantic
+    assert "greyhound" in found.pages[0].page.user_input

@@ -23,8 +23,9 @@ def house() -> str:
     lines = []
     for layer in contract["layers"]:
         for place, room in enumerate(layer.split(" | ")):
-            told = (importlib.import_module(f"memoryos_mcp.{room}").__doc__ or "").split("\n")[0]
-            lines.append(f"{'| ' if place else ''}{room}".ljust(16) + re.sub(r"^[\w ]+: ", "", told).replace("``", ""))
+            first_line = (importlib.import_module(f"memoryos_mcp.{room}").__doc__ or "").split("\n")[0]
+            told = re.sub(r"^[\w ]+: ", "", first_line).replace("``", "")
+            lines.append(f"{'| ' if place else ''}{room}".ljust(16) + told[0].upper() + told[1:])
     return "\n".join(lines)
 
 

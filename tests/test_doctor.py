@@ -379,7 +379,7 @@ async def test_an_unwritable_folder_fails_and_other_checks_run(data: Path) -> No
         await anyio.Path(data).write_text("a file", encoding="utf-8")
         found = await ask(server, taken)
     assert found["data_folder"]["verdict"] == "fail"
-    assert "name a folder" in found["data_folder"]["fix"]
+    assert "choose another folder" in found["data_folder"]["fix"]
     assert found["llm"]["verdict"] == "ok"
 
 

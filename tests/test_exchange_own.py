@@ -356,7 +356,7 @@ def no_text(text: bytes) -> bytes:
         (with_a_line_more, "after the last line"),
         (of_a_newer_version, "Upgrade"),
         (nested_deep, "nested too deep"),
-        (with_deep_notes, "nested deeper"),
+        (with_deep_notes, "nested more than 32 levels"),
         (with_an_unknown_field, "not a valid record"),
         (without_its_topics, "refers to a segment"),
         (without_an_heir, "superseded"),

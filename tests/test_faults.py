@@ -425,7 +425,7 @@ def check_refused_untouched(server: PipeServer, file: Path, *words: str) -> None
         server.refusal("get_memory_stats", user_id=user),
     ]
     for refusal in refusals:
-        for word in ("untouched", str(file), *words):
+        for word in ("not changed", str(file), *words):
             assert word in refusal
         assert MARKER not in refusal
     assert content(file.parent) == before
@@ -451,14 +451,14 @@ def test_the_default_users_damaged_file_is_left_untouched(healthy: Path, data: P
         ]
         assert server.close() == 0
         assert "Traceback" not in server.stderr
-    assert all("untouched" in text and str(file) in text for text in told)
+    assert all("not changed" in text and str(file) in text for text in told)
     assert content(file.parent) == before
 
 
 def test_a_user_can_start_again_without_the_damaged_file(healthy: Path, refusing: PipeServer) -> None:
     file = copied(healthy, refusing.folder, "ana")
     write_text(file)
-    assert "untouched" in refusing.refusal("get_memory_stats", user_id="ana")
+    assert "not changed" in refusing.refusal("get_memory_stats", user_id="ana")
     file.rename(file.with_name("old.db"))
     refusing.add("A new beginning.", user_id="ana")
     assert refusing.call("get_memory_stats", user_id="ana")["total_pages"] == 1

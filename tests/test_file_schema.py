@@ -69,7 +69,7 @@ async def test_a_foreign_schema_is_refused_and_left_untouched(
     with pytest.raises(DamagedStoreError, match=told) as caught:
         async with opened(tmp_path):
             pass
-    assert "untouched" in str(caught.value)
+    assert "not changed" in str(caught.value)
     assert database_file(tmp_path, "ada").read_bytes() == before
 
 

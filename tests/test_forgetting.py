@@ -553,7 +553,7 @@ def test_forget_takes_a_handle_alone_and_is_destructive(server: PipeServer) -> N
     server.add("I like tea.")
     handle = server.call("forget_memory", everything=True)["confirm"]
     refused = server.result(server.send_call("forget_memory", {"confirm": handle, "everything": True}))
-    assert "give the handle alone" in refusal_text(refused)
+    assert "must be the only argument" in refusal_text(refused)
     (tool,) = [
         tool for tool in server.result(server.send("tools/list", {}))["tools"] if tool["name"] == "forget_memory"
     ]

@@ -314,15 +314,22 @@ def noted(name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Await
 @ON_THEIR_LOOP
 @pytest.mark.parametrize("query", ["What does Ada drink?", "list all the boats", "what did I drink in 1999?"])
 async def test_a_query_makes_three_round_trips(friend: Memory, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    watch_calls(monkeypatch)
     async with asyncio.timeout(LIMIT_S):
-        await friend.settled()  # visits of earlier queries are changes
-        await friend.engine.candidates("where is the kiln?")  # applies all changes, and counts no visit
-        watch_calls(monkeypatch)
-        calls: list[tuple[str, int, int]] = []
-        token = _GROUP.set(calls)
-        try:
-            assert (await friend.engine.retrieve(query)).is_semantic
-        finally:
-            _GROUP.reset(token)
+        calls = await calls_of(friend, query)
+        # A query that finds changes, such as counted visits, reads them in addition.
+        while any(name == "segments" for name, _, _ in calls):
+            await friend.settled()
+            calls = await calls_of(friend, query)
     assert {name for name, _, _ in calls} >= {"changes", "search_words", "outlines", "found_pages"}
     assert max(group for _, group, _ in calls) == 3, calls
+
+
+async def calls_of(friend: Memory, query: str) -> list[tuple[str, int, int]]:
+    calls: list[tuple[str, int, int]] = []
+    token = _GROUP.set(calls)
+    try:
+        assert (await friend.engine.retrieve(query)).is_semantic
+    finally:
+        _GROUP.reset(token)
+    return calls

@@ -108,13 +108,13 @@ class JwtVerifier:
             self._decoded(token, None, _WITHOUT_SIGNATURE)
             key_id, kind = header.get("kid"), header.get("typ") or ""
             if header.get("alg") not in ALGORITHMS or str(kind).lower() not in _TYPES:
-                return _none_for("its algorithm or type is not accepted")
+                return _refused("its algorithm or type is not accepted")
             key = await self._keys.find(key_id)
             if key is None:
-                return _none_for("its key is unknown")
+                return _refused("its key is unknown")
             return self._content(self._decoded(token, key, _WITH_SIGNATURE))
         except (jwt.PyJWTError, ArgumentError, OverflowError, ValueError) as error:
-            return _none_for(type(error).__name__)
+            return _refused(type(error).__name__)
 
     def _decoded(self, token: str, key: jwt.PyJWK | None, options: Options) -> dict[str, Any]:
         return jwt.decode(
@@ -265,7 +265,7 @@ def _scopes(claims: Mapping[str, Any]) -> list[str]:
     return [scope.value for scope in Scope if scope.value in ours] or [Scope.READ.value]
 
 
-def _none_for(why: str) -> None:
+def _refused(why: str) -> AccessToken | None:
     """Log why a token is refused, and return None. The log line does not contain the token."""
     logger.info("a JWT was refused: %s", why)
     return None
