@@ -1,4 +1,4 @@
-"""Protocols for the storage of access tokens and for backups. Every method blocks."""
+"""Protocols for storing access tokens and for making backups. Every method blocks."""
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from memoryos_mcp.model.callers import Scope, TokenEntry
 class Tokens(Protocol):
     """The static access tokens of HTTP clients. Safe to share between threads and between processes.
 
-    If another process adds or revokes a token, this takes effect with the next call. Every method raises
-    `StorageError` if the tokens cannot be read or written, or if their file was lost.
+    If another process adds or revokes a token, the next call already uses the new state. Every method raises
+    `StorageError` if the tokens cannot be read or written, or if the file with the tokens was lost.
     """
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
@@ -34,7 +34,7 @@ class Tokens(Protocol):
         ...
 
     def revoke(self, token_id: str) -> bool:
-        """Revoke a token. Return True if it was revoked now, or False if it had been revoked before.
+        """Revoke a token. Return True, or False if the token had already been revoked.
 
         Raises:
             ArgumentError: No token has this id.
@@ -65,8 +65,8 @@ class MemorySummary:
         place: Where the memory is stored, such as the path of a file.
         pages: Number of dialogue pages.
         last_added_at: When the newest page was stored; None if there are no pages.
-        retention_waits_until: When old pages can be forgotten, if this is delayed because the clock may be wrong;
-            None if there is no delay.
+        retention_waits_until: The earliest time at which old pages can be forgotten. None unless forgetting is
+            delayed because the clock may be wrong.
         damaged: The ids of the pages that are damaged on disk.
     """
 
@@ -80,7 +80,7 @@ class MemorySummary:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """The place where a memory is stored, such as the path of a file, and its size there in bytes."""
+    """The place where a memory is stored, such as the path of a file, and the size of the memory in bytes."""
 
     place: str
     size_bytes: int

@@ -59,7 +59,7 @@ class Pages(Protocol):
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
         """Store turns as pages, and move the oldest short-term pages to the backlog if there are now too many.
 
-        All of this is one transaction. When the method returns, all pages are on disk. If it raises an error, none is.
+        All of this is one transaction. When the method returns, all pages are on disk. After an error, none is.
 
         Args:
             turns: The turns of the dialogue, in order.
@@ -106,7 +106,10 @@ class Pages(Protocol):
         ...
 
     async def changes(self, after: int, limit: int) -> Changes:
-        """Return up to ``limit`` changes that follow the position ``after`` of the change sequence."""
+        """Return the next changes to the memory, at most ``limit``.
+
+        ``after`` is the position in the change sequence at which the caller stopped reading.
+        """
         ...
 
 
@@ -119,7 +122,7 @@ class Index(Protocol):
         Args:
             words: The words of a query, as returned by `text.terms.query_words`.
             names: The lower-cased words of the query that may be names of the user or of the assistant.
-            limit: Maximum number of pages. With 0, no pages are searched, and only the statistics are returned.
+            limit: Maximum number of pages. With 0, only the statistics are returned.
 
         Returns:
             The best pages, and statistics about ``words`` and ``names``.
@@ -144,16 +147,16 @@ class Index(Protocol):
         ...
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
-        """Return about ``limit`` vectors, starting with the first page after ``after_seq``.
+        """Return about ``limit`` vectors of pages with a ``seq`` greater than ``after_seq``, the oldest pages first.
 
-        The result contains all vectors of each of its pages. It is empty if no vectors follow ``after_seq``.
+        If a page is in the result, all of its vectors are. The result is empty if there are no more vectors.
         """
         ...
 
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         """Return the encoded token vectors of as many pages as fit in ``max_bytes``, in the order of ``seqs``.
 
-        Pages without token vectors are left out. The result contains all token vectors of each of its pages.
+        Pages without token vectors are left out. If a page is in the result, all of its token vectors are.
         """
         ...
 
@@ -166,7 +169,10 @@ class Knowledge(Protocol):
         ...
 
     async def due_segments(self) -> list[int]:
-        """Return the numbers of segments whose pages must be read again for the profile, regardless of their heat."""
+        """Return the segment numbers of the segments that are due: their pages must be read again for the profile.
+
+        A segment can be due regardless of its heat.
+        """
         ...
 
     async def traits(self) -> list[Trait]:
@@ -191,7 +197,7 @@ class Knowledge(Protocol):
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
         """Increase the visit counts of segments, and set the time of their last visit to ``at``.
 
-        ``visits`` maps the number of each segment to its number of new visits.
+        ``visits`` maps each segment's number to the count of its new visits.
         """
         ...
 
@@ -233,7 +239,7 @@ class Work(Protocol):
         ...
 
     async def mark_degraded(self, worker: str) -> int:
-        """Mark as degraded all mid-term pages that the analyst ``worker`` organised or read for the profile.
+        """Mark mid-term pages as degraded if the analyst ``worker`` organised them or read them for the profile.
 
         Returns:
             The number of all pages that are now marked as degraded.
@@ -258,7 +264,7 @@ class Work(Protocol):
         ...
 
     async def add_usage(self, entry: UsageEntry) -> None:
-        """Add LLM calls and their tokens to the stored usage of a day and a purpose."""
+        """Add LLM calls and their tokens to the stored totals for the same day and purpose."""
         ...
 
     async def usage(self, day: str | None) -> list[UsageEntry]:
@@ -322,13 +328,13 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         """Check the whole memory for damage, and return the ids of damaged pages.
 
         Raises:
-            DamagedStoreError: The damage is not limited to the content of pages. From now on, every call of a method of
-                this store raises this error.
+            DamagedStoreError: The damage is not limited to the content of pages. Afterwards, every method of this store
+                raises this error.
         """
         ...
 
     async def damaged_pages(self) -> tuple[str, ...]:
-        """Read all pages, and return the ids of those that are damaged on disk."""
+        """Read all pages, and return the ids of the pages that are damaged on disk."""
         ...
 
     async def in_space(self, identity: str, model: str | None = None) -> "Store":
@@ -336,9 +342,9 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
 
         Args:
             identity: The model as ``name:dimension:revision``.
-            model: The settings with which the model can be loaded again, as JSON without secrets. The space is created
-                if it does not exist, and its time of last use is updated. With None, nothing is written; the returned
-                store has no space if the model's space does not exist.
+            model: The settings with which the model can be loaded again, as JSON. They must not contain secrets. The
+                space is created if it does not exist, and its time of last use is updated. With None, nothing is
+                written; the returned store has no space if the model's space does not exist.
         """
         ...
 
@@ -415,7 +421,7 @@ class Stores(Protocol):
         ...
 
     def footprint(self, user_id: str) -> Footprint | None:
-        """Return where a user's memory is stored and its size, or None if the user has no memory. Blocks.
+        """Return the place and size of a user's memory, or None if the user has no memory. Blocks.
 
         Raises:
             ArgumentError: The user id is not valid.

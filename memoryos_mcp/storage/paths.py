@@ -10,7 +10,7 @@ _KEPT = "memory-before-"
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time in the format of file names, such as ``20260131T093000123456Z``, in UTC."""
+    """Convert a time to UTC and format it for use in a file name, such as ``20260131T093000123456Z``."""
     return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S%f}Z"
 
 
@@ -22,8 +22,8 @@ def kept_name(at: datetime) -> str:
 def kept_copies(database: Path) -> list[Path]:
     """Return the paths of the backup copies in the folder of ``database``, the oldest first.
 
-    A backup copy contains a memory that was replaced. Most are whole database files. Some consist only of a journal,
-    whose database file was replaced while no server was running.
+    A backup copy contains a memory that was replaced. Most are whole database files. Some are only the
+    journal of a database file. They were saved because the file was replaced while no server was running.
     """
     journals = database.parent.glob(f"{_KEPT}*.db-wal")
     return sorted(
@@ -43,7 +43,7 @@ def remove_kept_copies(database: Path) -> None:
 
 
 def beginning_mark(database: Path) -> Path:
-    """Return the path of the mark of a new database: an empty file that exists until the tables have been created."""
+    """Return the path of the empty file that marks a database as new. It is removed when the tables exist."""
     return database.with_name(f".{database.name}.new")
 
 

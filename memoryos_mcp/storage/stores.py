@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def make_stores(settings: Settings, clock: Callable[[], datetime], *, threads: int = 1) -> "Stores":
-    """Return the stores in the data folder of the settings. No file is opened. Blocks while libraries are imported.
+    """Return the stores in the configured data folder. No file is opened. Blocks while libraries are imported.
 
     Args:
-        settings: The settings with the path of the data folder.
+        settings: The settings, which include the path of the data folder.
         clock: A function that returns the current time, with a time zone.
         threads: Number of threads that do the blocking work of all stores.
     """

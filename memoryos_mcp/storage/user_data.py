@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
-        """Return up to ``limit`` memories that match ``request``, starting at ``place``; None means the beginning."""
+        """Return up to ``limit`` memories that match ``request``. With ``place``, start there in the list."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
@@ -77,7 +77,7 @@ class UserData(Protocol):
         The pages of the file must have been imported before. Records that already exist are not added again.
 
         Returns:
-            The number of added records of each kind. Under the key `ARCHIVED`, the number of facts that were archived
+            The number of added records of each kind. The key `ARCHIVED` has the number of facts that were archived
             because there were too many.
         """
         ...
@@ -86,7 +86,7 @@ class UserData(Protocol):
         """Add facts from a file of another program, without evidence. Facts that already exist are not added again.
 
         Returns:
-            The number of added facts under the key ``fact``. Under the key `ARCHIVED`, the number of facts that were
+            The key ``fact`` has the number of added facts. The key `ARCHIVED` has the number of facts that were
             archived because there were too many.
         """
         ...
@@ -100,9 +100,9 @@ class UserData(Protocol):
         ...
 
     async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
-        """Return the ``seq`` of each page whose dialogue took place at or after ``after`` and before ``before``.
+        """Return the ``seq`` of each page whose dialogue took place in a period.
 
-        None means no limit.
+        The period includes its start ``after``, but not its end ``before``. None means no limit.
         """
         ...
 
@@ -146,13 +146,17 @@ class UserData(Protocol):
         ...
 
     async def unpurged(self) -> list[str]:
-        """Return the names of receipts whose forgotten content has not been purged, and may still be in the files."""
+        """Return the names of receipts that are not marked as purged.
+
+        The content that was forgotten with them may still be in the files.
+        """
         ...
 
     async def missing_summaries(self, after: SummaryCursor, limit: int) -> MissingSummaries:
-        """Return up to ``limit`` chains and up to ``limit`` segments without a summary, starting after ``after``.
+        """Return up to ``limit`` chains and up to ``limit`` segments that have no summary.
 
-        Their summaries were deleted because they may have quoted forgotten pages.
+        Their summaries were deleted because they may have quoted forgotten pages. To continue, pass the ``end`` of the
+        previous result as ``after``.
         """
         ...
 

@@ -42,7 +42,7 @@ class Outlines:
     Attributes:
         seqs: The ``seq`` of each page, in ascending order.
         sessions: The session number of each page.
-        segments: The segment number of each page; 0 if it is in no segment.
+        segments: The segment number of each page; 0 if the page is not in a segment.
         days: The local date of each page, in days since 1970-01-01.
         sizes: The size of each page's text, in bytes of UTF-8.
     """
@@ -63,8 +63,10 @@ class TermStats:
         counts: A mapping from each word to the number of pages that contain it.
         user_names: The words of the query that are names of the user.
         agent_names: The words of the query that are names of the assistant.
-        user_called: The name by which the assistant most often addresses the user, capitalised; None if it is unknown.
-        agent_called: The name by which the user most often addresses the assistant, in the same form.
+        user_called: The name by which the assistant most often addresses the user; None if it is unknown. The name
+            begins with a capital letter.
+        agent_called: The name by which the user most often addresses the assistant; None if it is unknown. The name
+            begins with a capital letter.
     """
 
     pages: int
@@ -93,10 +95,10 @@ class TokenRows:
 
 @dataclass(frozen=True, slots=True)
 class WordMatches:
-    """The words that each of several pages contains.
+    """The result of checking which pages contain which words. The arrays have one row for each page.
 
     Attributes:
-        words: The words, in the order of the columns of the arrays.
+        words: The words. The arrays have one column for each, in this order.
         user: Whether the user's text in a page contains a word, shape ``(pages, words)``.
         agent: Whether the assistant's text in a page contains a word, shape ``(pages, words)``.
     """
@@ -111,8 +113,8 @@ class WordHit:
     """A page found by keywords.
 
     Attributes:
-        score: The BM25 score of the page. If all words of the query are common, it is the number of these words that
-            the page contains.
+        score: The BM25 score of the page. If all words of the query are common, the score is the number of these
+            words that the page contains.
     """
 
     seq: int
@@ -183,7 +185,7 @@ class PageQuery:
 
 @dataclass(frozen=True, slots=True)
 class FactQuery:
-    """A query for facts, the oldest first. They are valid now, unless `is_past` or `without` is set.
+    """A query for facts. They must be valid now, unless `is_past` or `without` is set. The oldest are returned first.
 
     Attributes:
         about: Only facts about the user, or only facts about the assistant; None means both.
@@ -192,7 +194,8 @@ class FactQuery:
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
         without: The name of an analyst and the ``seq`` of a page. Only facts that would be valid if that analyst had
-            read neither this page nor the later ones. This includes facts that it superseded while reading them.
+            read neither this page nor the later ones. This includes facts that the analyst superseded while reading
+            these pages.
         limit: Maximum number of facts about the user, and of facts about the assistant. The newest facts that match are
             returned. None means no limit.
     """
@@ -378,8 +381,8 @@ class Learning:
         learner: Name of the analyst that read the pages.
         corrections: The user's corrections, for all assistants, at the time when the lessons were computed.
         is_degraded: Whether the fallback read the pages because the LLM failed. The pages must then be read again.
-        replaces: Name of an analyst whose facts and traits are to be replaced. Each of them is removed once other
-            analysts have read all pages that are its evidence. With None, nothing is removed.
+        replaces: Name of an analyst whose facts and traits are to be replaced. A fact or trait is removed once other
+            analysts have read all pages that are evidence for it. With None, nothing is removed.
         is_reading: Whether the pages were read for knowledge.
     """
 
@@ -399,7 +402,7 @@ class Vectors:
     """Vectors to be set in the store's vector space.
 
     Attributes:
-        pages: A mapping from the ``seq`` of each page to its windows, which contain their vectors.
+        pages: A mapping from the ``seq`` of each page to its windows. Each window contains its vector.
         facts: A mapping from the number of each fact to its unit-length vector.
         segments: A mapping from the number of each segment to its unit-length vector.
     """
@@ -467,7 +470,8 @@ class StoreOptions:
     Attributes:
         assistant_id: The id of the assistant that uses the memory. Facts about the assistant are stored under this id.
         short_term_capacity: Maximum number of short-term pages.
-        session_gap_s: Maximum time between two pages of a session, in seconds. A longer silence starts a new session.
+        session_gap_s: Maximum time between two consecutive pages of a session, in seconds. A longer silence starts
+            a new session.
         knowledge_capacity: Maximum number of facts about the user that are not archived. The same limit applies to
             facts about the assistant.
     """
@@ -478,9 +482,9 @@ class StoreOptions:
     knowledge_capacity: int
 
     def owner(self, about: About) -> str:
-        """Return the id of the assistant that owns facts about ``about``.
+        """Return the assistant id under which facts about the user or about the assistant are stored.
 
-        The result is empty for facts about the user, because all assistants share them.
+        The id is empty for facts about the user, because all assistants share them.
         """
         return self.assistant_id if about is About.ASSISTANT else ""
 
@@ -511,8 +515,8 @@ class Corrected:
     Attributes:
         id: The public id of the corrected fact or trait.
         before: The text that was current before the correction; None if there was none.
-        current_id: The public id of the fact or trait that is current after the correction; None if there is none. A
-            new fact of a dry run has no id either.
+        current_id: The public id of the fact or trait that is current after the correction; None if there is none. It
+            is also None for a new fact in a dry run.
         current: The text that is current after the correction; None if there is none.
     """
 
@@ -524,7 +528,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class SummaryCursor:
-    """A position in the list of missing summaries: the number of the last chain and of the last segment read."""
+    """A position in the list of missing summaries: the numbers of the last chain and segment that were read."""
 
     chain: int = 0
     segment: int = 0

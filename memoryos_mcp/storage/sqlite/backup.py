@@ -136,7 +136,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Write a file's journal to the file, and lock the file. A damaged file is neither changed nor locked.
+    """Write a file's journal to the file, and lock the file during the block. Damaged files are not changed or locked.
 
     Raises:
         StorageError: Another process has the file open.
@@ -165,7 +165,7 @@ def copy_pages(
 ) -> None:
     """Copy the database of the connection ``reader`` to the file ``unfinished``.
 
-    ``target`` is the path for error messages. ``tell`` is explained in `Backups`; its parts are SQLite pages.
+    Error messages contain the path ``target``. ``tell`` receives the progress in SQLite pages; see `Backups`.
     """
     with translated(target), closing(apsw.Connection(str(unfinished))) as writer:
         writer.pragma("synchronous", "off")  # the complete file is synced later
@@ -186,7 +186,7 @@ def sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the entries of a folder to disk, so that renames are permanent, if the operating system supports it."""
+    """Flush a folder's entries to disk if the operating system supports it. Renames are then permanent."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

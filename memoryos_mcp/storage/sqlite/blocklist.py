@@ -1,7 +1,7 @@
 """Blocklist of facts and traits that must not be learned again from existing pages.
 
-A fact or trait on the blocklist is called refused. Only its salted digest is stored, so that the blocklist does not
-reveal it. Each file has its own salt. The caller must open the transaction.
+A fact or trait on the blocklist is called refused. Only its salted digest is stored, so its text is not
+revealed. Each file has its own salt. The caller must open the transaction.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def is_refused_fact(
 ) -> bool:
     """Return whether a fact must not be learned from these pages.
 
-    It must not if it is refused and none of the pages was added after the refusal.
+    This is the case if the fact was refused, and all of the pages were added before the refusal.
     """
     return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
 
@@ -52,13 +52,13 @@ def is_refused_fact(
 def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
     """Return whether a trait must not be learned from these pages.
 
-    It must not if it is refused and none of the pages was added after the refusal.
+    This is the case if the trait was refused, and all of the pages were added before the refusal.
     """
     return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
 
 
 def drop_needless(connection: apsw.Connection) -> None:
-    """Delete the digests that no longer apply to any existing page."""
+    """Delete the digests that apply only to pages that no longer exist."""
     connection.execute("DELETE FROM refused WHERE until_seq < coalesce((SELECT min(seq) FROM pages), until_seq + 1)")
 
 

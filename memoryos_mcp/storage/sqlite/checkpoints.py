@@ -1,4 +1,4 @@
-"""Checkpoints, which write the content of a journal to its file when the journal has grown."""
+"""Checkpoints. Each writes the content of a journal to the database file when the journal has grown."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -24,9 +24,9 @@ class Checkpoints:
         writer.set_wal_hook(self._count_journal)
 
     def write_if_due(self, writer: apsw.Connection) -> None:
-        """Make a checkpoint if the journal has grown by `CHECKPOINT_PAGES` since the last one.
+        """Make a checkpoint if the journal has grown by `CHECKPOINT_PAGES` pages since the last one.
 
-        If the checkpoint fails, the next attempt is made when the journal has grown by this number again.
+        If the checkpoint fails, the next attempt is made when the journal has grown by as many pages again.
         """
         if self._journal_pages < self._checkpointed_pages:  # SQLite has restarted the journal
             self._checkpointed_pages = 0

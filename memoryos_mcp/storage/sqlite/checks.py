@@ -1,4 +1,4 @@
-"""Record of recent integrity checks, so that a file is not read completely each time it is opened."""
+"""Record of recent integrity checks, so that a file is not checked again each time it is opened."""
 
 import time
 from pathlib import Path

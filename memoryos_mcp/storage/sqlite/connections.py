@@ -82,7 +82,7 @@ def leave_journal(connections: Iterable[apsw.Connection]) -> None:
 
 
 def make_folders(path: Path) -> None:
-    """Create the folder of a user's file and its parent if missing. They are accessible only to the current account."""
+    """Create the missing folders of a user's file. They are accessible only to the current account."""
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -90,8 +90,8 @@ def make_folders(path: Path) -> None:
 def make_private(path: Path) -> None:
     """Create a user's file and its folders if they do not exist. They are accessible only to the current account.
 
-    SQLite itself would use the umask. For a new file, a mark is created too (see `beginning_mark`). It is removed when
-    the tables exist. An empty file without the mark has therefore lost its content.
+    SQLite itself would use the umask. For a new file, a mark is created too (see `beginning_mark`). The mark is
+    removed when the tables exist. An empty file without the mark has therefore lost its content.
     """
     make_folders(path)
     if not path.exists():

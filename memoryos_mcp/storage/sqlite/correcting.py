@@ -1,6 +1,7 @@
 """Corrections of facts and traits by the user. The previous value is moved to the history.
 
-A correction takes precedence over all pages that exist when it is made. Later pages may change the fact or trait again.
+A correction takes precedence over all pages that exist when it is made. Later pages may change a
+corrected fact, or add a removed trait again. They do not change the value of a trait that the user has set.
 If a fact or trait was corrected several times, the latest correction is undone first.
 """
 
@@ -67,7 +68,7 @@ class Correcting:
         return self._correct_trait(dimension, correction.level, correction.reason)
 
     def dry_run(self, what: MemoryId, correction: Correction) -> Corrected:
-        """Return the result that `correct` would return, without changing anything. In it, a new fact has no id."""
+        """Return the result that `correct` would return, but with None as the id of a new fact. Nothing is changed."""
         corrected = rolled_back(self.connection, lambda: self.correct(what, correction))
         sql = "SELECT EXISTS (SELECT 1 FROM facts WHERE 'k' || fact = ?)"
         is_new = what.kind is Kind.FACT and not self.connection.execute(sql, (corrected.current_id,)).get
@@ -76,7 +77,7 @@ class Correcting:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _correct_fact(self, fact: int, text: str | None) -> Corrected:
-        """End a wrong fact. If there is a new text, add it as a fact that the user stated, without evidence."""
+        """End a wrong fact. If ``text`` is not None, replace the fact with one that the user stated."""
         connection = self.connection
         about, owner, slot, wrong, successor, is_valid, _ = self._fact(fact)
         if not is_valid:
@@ -140,7 +141,9 @@ class Correcting:
         return f"{_fact_id(fact)} is the replacement of {_fact_id(wrong)}; restore {_fact_id(wrong)} instead"
 
     def _replacement(self, name: str, successor: int) -> str | None:
-        """Return the text of the fact that replaced a corrected fact, or None if it is no longer current.
+        """Return the text of the fact that replaced a corrected fact.
+
+        Return None if the replacement is no longer current.
 
         Raises:
             ArgumentError: The replacement has itself been corrected or superseded.
@@ -158,8 +161,8 @@ class Correcting:
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
         """Withdraw the fact that replaced a corrected fact.
 
-        It stays if it existed before the correction, or if it also replaces another fact. Otherwise, it ends now
-        if it has evidence, or is deleted if it has none.
+        The replacement stays if it existed before the correction, or if it also replaces another fact. Otherwise, it
+        ends now if it has evidence, or is deleted if it has none.
         """
         connection = self.connection
         row = connection.execute(
@@ -237,7 +240,7 @@ class Correcting:
         return Corrected(trait_id(dimension), f"{level} - {reason}")
 
     def _restore_trait(self, dimension: str) -> Corrected:
-        """Restore the value of a trait before the user's last correction, with the evidence that still exists."""
+        """Restore the value that a trait had before the user's last correction, and the evidence that still exists."""
         connection, name = self.connection, trait_id(dimension)
         current = connection.execute(
             "SELECT level || ' - ' || reason, learned_by FROM traits WHERE dimension = ?", (dimension,)

@@ -51,7 +51,7 @@ def unembedded(connection: apsw.Connection, space: int) -> int:
 
 
 def pending(connection: apsw.Connection, space: int) -> Pending:
-    """Return the pending background work. This is fast: only indexes and two rows of pages are read."""
+    """Return the amount of pending background work. This is fast: only indexes and the times of two pages are read."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
     newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
     newest_seq, newest_us = (0, None) if newest is None else newest

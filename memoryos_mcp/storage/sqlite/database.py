@@ -81,7 +81,7 @@ class Database:
         return await self._with_reader(run)
 
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Return all rows of a single SQL statement, which is run in a thread."""
+        """Run one SQL statement in a thread, and return all rows of its result."""
         return await self._with_reader(lambda reader: reader.execute(sql, parameters).fetchall())
 
     async def write(self, change: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -85,7 +85,7 @@ def records(connection: apsw.Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, int]:
-    """Return a mapping from the key of each row of a query to its row number, which starts at 1."""
+    """Number the rows of a query, starting at 1. Return a mapping from each row's key to its number."""
     rows = connection.execute(f"{select} FROM ({sql})")
     return {row[0]: place for place, row in enumerate(rows, start=1)}
 
@@ -129,7 +129,7 @@ def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) 
 
 
 def _salvaged(side: bytes) -> str:
-    """Return the text of a damaged page after a mark. It is exported because the user may have no other copy."""
+    """Return damaged text with `DAMAGED_MARK` in front. It is exported because the user may have no other copy."""
     return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
 
 

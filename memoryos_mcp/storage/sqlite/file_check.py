@@ -22,7 +22,7 @@ BUSY_TIMEOUT_MS = 2_000
 
 
 def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
-    """Check a user's file and read all of its texts; see `Stores.examine`."""
+    """Check a user's file for damage, and read all text in it; see `Stores.examine`."""
     require_version()
     path = database_file(data_folder, user_id)
     try:

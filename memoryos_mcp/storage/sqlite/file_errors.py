@@ -57,9 +57,9 @@ def newer(path: Path, found: int) -> NewerStoreError:
 
 
 def write_failure_reason(error: apsw.Error, path: Path) -> str | None:
-    """Return the message for a change that could not be written because of the disk or its permissions.
+    """Return an error message if a change could not be written because of the disk or its permissions.
 
-    The result is None for any other error.
+    For any other error, return None.
     """
     is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
     if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):

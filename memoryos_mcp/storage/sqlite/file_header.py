@@ -71,14 +71,14 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
 
 
 def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
-    """Return a mapping from type and name of each table, index, trigger and view to the SQL that created it."""
+    """Return the SQL of all tables, indexes, triggers and views. The keys are pairs of type and name."""
     rows = connection.execute("SELECT type, name, tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema")
     return {(kind, name): sql for kind, name, sql in rows if (kind, name) not in _STATISTICS}
 
 
 @cache
 def our_schema(version: int) -> dict[tuple[str, str], str]:
-    """Return the schema that this program creates for a version. The first call for it takes some milliseconds."""
+    """Return the schema that this program creates for a version. The first call takes some milliseconds."""
     with closing(apsw.Connection(":memory:")) as connection:
         schema.migrate(connection, "", version)
         return _schema(connection)

@@ -20,9 +20,10 @@ SAMPLES = 10
 
 
 def pages_between(connection: apsw.Connection, from_us: int | None, before_us: int | None) -> list[int]:
-    """Return the ``seq`` of each page whose dialogue took place at or after ``from_us`` and before ``before_us``.
+    """Return the ``seq`` of each page whose dialogue took place in a period.
 
-    Times are in microseconds since 1970. None means no limit.
+    The period includes its start ``from_us``, but not its end ``before_us``. Both are in microseconds since 1970, and
+    None means no limit.
     """
     sql = "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, 1 << 62)"
     return numbers(connection, f"{sql} ORDER BY seq", from_us, before_us)
@@ -84,7 +85,7 @@ def everything(connection: apsw.Connection) -> ForgetPlan:
 
 
 def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
-    """Return the beginnings of at most `SAMPLES` memories in a plan: first facts, then traits, then pages."""
+    """Return excerpts of up to `SAMPLES` memories in a plan. Facts come first, then traits, then pages."""
     found: list[tuple[Any, ...]] = []
     if plan.refuses:
         sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
@@ -120,7 +121,7 @@ def stored_plan(connection: apsw.Connection, handle: str, now_us: int) -> Forget
 def store_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
     """Store and return the receipt of a completed plan.
 
-    The plan is deleted, and so are other plans that contain deleted traits.
+    The completed plan is deleted. Other plans are deleted too if they contain deleted traits.
     """
     connection.execute(
         "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
@@ -149,10 +150,13 @@ def forget_epoch(connection: apsw.Connection) -> int:
 
 
 def unpurged(connection: apsw.Connection) -> list[str]:
-    """Return the names of the receipts whose forgotten content may still be in the files."""
+    """Return the names of receipts that are not marked as purged.
+
+    The content that was forgotten with them may still be in the files.
+    """
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
 
 def mark_purged(connection: apsw.Connection, names: Sequence[str]) -> None:
-    """Mark receipts as purged: their forgotten content was overwritten in the files."""
+    """Mark receipts as purged, which means that the forgotten content was overwritten in the files."""
     connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

@@ -48,7 +48,7 @@ _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
 
 
 def dry_run(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
-    """Return the number of memories of each kind that a plan would forget, without changing anything."""
+    """Return the number of memories of each kind that a plan would forget. Nothing is changed."""
     return rolled_back(connection, lambda: _carry_out(connection, plan))
 
 
@@ -64,7 +64,7 @@ def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetRece
 def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
     """Carry out a plan, and store and return its receipt.
 
-    All leases end, so that background work cannot store results that are based on deleted memories.
+    The lease ends, so that background work cannot store results that are based on deleted memories.
     """
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
@@ -149,7 +149,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
 
 
 def _list_pages(connection: apsw.Connection, plan: ForgetPlan) -> int:
-    """Fill the temporary table ``going`` with the pages to be deleted, and return their number."""
+    """Fill the temporary table ``going`` with the ``seq`` of each page to be deleted. Return the number of pages."""
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY); DELETE FROM temp.going")
     connection.executemany("INSERT INTO temp.going SELECT seq FROM pages WHERE seq BETWEEN ? AND ?", plan.runs)
     return int(connection.execute("SELECT count(*) FROM temp.going").get)
@@ -166,7 +166,10 @@ def _refuse(connection: apsw.Connection, plan: ForgetPlan, newest: int) -> None:
 
 
 def _facts_without_evidence(connection: apsw.Connection) -> list[int]:
-    """Return the facts that are stated only in pages to be deleted, except those that the user stated directly."""
+    """Return the numbers of the facts that are stated only in pages to be deleted.
+
+    Facts that the user added or confirmed by a correction are left out.
+    """
     return numbers(
         connection,
         f"SELECT DISTINCT fact FROM fact_evidence AS e JOIN facts USING (fact) WHERE seq IN {_GOING} "  # noqa: S608
@@ -188,7 +191,7 @@ def _traits_without_evidence(connection: apsw.Connection) -> list[str]:
 
 
 def _remaining_evidence(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
-    """Return the pages that are evidence of the given facts and are not to be deleted."""
+    """Return the ``seq`` of each page that is evidence for one of the facts and will not be deleted."""
     sql = f"SELECT seq FROM fact_evidence WHERE fact = ? AND seq NOT IN {_GOING}"  # noqa: S608 - constant
     return {seq for fact in facts for seq in numbers(connection, sql, fact)}
 
@@ -239,9 +242,9 @@ def _delete_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
 
 
 def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
-    """Replace the reasons of traits and delete their history, because both may quote deleted pages.
+    """Delete the history of traits, and replace their reasons, because both may quote deleted pages.
 
-    The history of deleted traits is deleted too.
+    Reasons of traits that the user corrected are not replaced. The history of deleted traits is deleted too.
     """
     for dimension in dimensions:
         connection.execute(
@@ -254,7 +257,7 @@ def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
 
 
 def _clear_summaries(connection: apsw.Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
-    """Delete the given chains and segments that have no pages left. Delete the summaries and vectors of the others."""
+    """Delete those chains and segments that have no pages left. Clear the summaries and vectors of the others."""
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
         connection.execute(
@@ -273,7 +276,10 @@ def _clear_summaries(connection: apsw.Connection, chains: Sequence[int], segment
 
 
 def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
-    """Return those words of deleted pages that occur in derived texts, but not in any remaining page."""
+    """Return the words in ``said`` that occur in text derived from pages, but in none of the remaining pages.
+
+    ``said`` contains the words of the deleted pages.
+    """
     derived: set[str] = set()
     for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):
         for _, *texts in connection.execute(sql):
@@ -282,7 +288,7 @@ def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
 
 
 def _keys_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> list[Any]:
-    """Return the key of each row of a query whose texts contain a lost word; see `_lost_words`."""
+    """Run a query, and return the keys of the rows whose text contains a lost word; see `_lost_words`."""
     rows = all_rows(connection, sql)
     return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 
@@ -301,9 +307,9 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the lower-cased words of a text.
+    """Return the words of ``text`` in lower case.
 
-    If the text is not ASCII, the words that `text.terms.words` returns are added.
+    If it is not ASCII, the words that `text.terms.words` returns are added.
     """
     plain = _WORD.findall(text.lower())
     return plain if text.isascii() else [*plain, *words(text)]
