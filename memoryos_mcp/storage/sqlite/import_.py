@@ -25,14 +25,17 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
-    """Return the id of the page that has ``page_id`` or the idempotency key ``key``; None if there is no such page."""
+    """Find a stored page by its id or by its idempotency ``key``; return its id, or None if there is no such page."""
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
     return None if found is None else str(found[0])
 
 
 def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
-    """Add the pages that are not stored yet, with their chains and segments; see `UserData.import_pages`."""
+    """Add the pages that are not stored yet, with their chains and segments; see `UserData.import_pages`.
+
+    Return the ids of the pages that were already stored, by their ids in the file.
+    """
     known: dict[str, str] = {}
     segments: set[int] = set()
     sessions_before = _sessions_before(connection, batch.file)
@@ -52,7 +55,10 @@ def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
 
 
 def _sessions_before(connection: apsw.Connection, file: str) -> int:
-    """Return the highest session number from before the import, which is added to the file's session numbers."""
+    """Return the highest session number that was stored before the import.
+
+    This number is added to the session numbers in the file.
+    """
     before = _imported(connection, file, "session", 0)
     if before is None:
         before = int(connection.execute("SELECT coalesce(max(session), 0) FROM pages").get)
@@ -61,7 +67,7 @@ def _sessions_before(connection: apsw.Connection, file: str) -> int:
 
 
 def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the row of the chain with this ``number`` in the file; create the row if it is missing."""
+    """Return the stored number of the chain that has ``number`` in the file; add the chain if it is missing."""
     chain = _imported(connection, batch.file, "chain", number)
     if chain is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (chain,)).get is None:
         connection.execute("INSERT INTO chains (summary) VALUES (?)", (batch.chains[number].summary,))
@@ -71,7 +77,7 @@ def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the row of the segment with this ``number`` in the file; create the row if it is missing."""
+    """Return the stored number of the segment that has ``number`` in the file; add the segment if it is missing."""
     segment = _imported(connection, batch.file, "segment", number)
     if segment is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (segment,)).get is None:
         record = batch.segments[number]
@@ -95,9 +101,9 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the row that was stored for a chain or segment in the file; None if there is none yet.
+    """Return the stored number of a chain or segment that has ``number`` in the file; None if it is not imported yet.
 
-    For the kind ``session``, return the highest session number from before the import.
+    For the kind ``session``, return the highest session number that was stored before the import.
     """
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
     row: int | None = connection.execute(sql, (file, kind, number)).get
@@ -110,7 +116,7 @@ def _set_imported(connection: apsw.Connection, file: str, kind: str, number: int
 
 
 def _other_columns(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
-    """Return the columns of a page by name, without those of its turn."""
+    """Return the values of a page's columns by column name. The columns of its turn are left out."""
     return {
         "session": sessions_before + page.session,
         "tier": page.tier,
@@ -126,7 +132,10 @@ def _other_columns(page: PageRecord, chain: int | None, segment: int | None, ses
 
 
 def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[str]:
-    """Add the missing facts, traits and other records, and finish the import; return the number added, by kind."""
+    """Add the missing facts, traits and other records, and finish the import.
+
+    Return the number of added records of each kind.
+    """
     adding = _Adding(connection, long_term)
     new = Counter[str](record.kind for record in long_term.records if adding.add(record))
     adding.link_superseded()
@@ -286,7 +295,7 @@ class _Adding:
         )
 
     def _seqs(self, pages: Sequence[str]) -> list[int]:
-        """Return the ``seq`` of each page; pages that are not stored are left out."""
+        """Return the ``seq`` of each page in a list of page ids; pages that are not stored are left out."""
         return [seq for page in pages if (seq := self._seq(page)) is not None]
 
     def _seq(self, page: str) -> int | None:

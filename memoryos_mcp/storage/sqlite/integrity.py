@@ -40,10 +40,10 @@ def integrity_check(connection: apsw.Connection) -> None:
 
 
 def read_texts(connection: apsw.Connection) -> None:
-    """Read all texts that no checksum protects, to find damaged ones.
+    """Read all stored text that is not protected by a checksum, to find damage.
 
     Raises:
-        UnicodeDecodeError: A text is damaged.
+        UnicodeDecodeError: Some of the text is damaged.
     """
     columns = connection.execute(
         "SELECT t.name, group_concat(c.name) FROM pragma_table_list AS t, pragma_table_info(t.name) AS c "
@@ -57,7 +57,7 @@ def read_texts(connection: apsw.Connection) -> None:
 
 
 def _conditions(version: int) -> list[tuple[str, str]]:
-    """Return the CHECK conditions of a schema version, as pairs of a table's name and a condition."""
+    """Return a pair for each CHECK condition in a schema version: the table's name and the condition."""
     statements = {name: sql for (kind, name), sql in our_schema(version).items() if kind == "table"}
     return [(name, condition) for name, sql in statements.items() for condition in _CONDITION.findall(sql)]
 
@@ -88,7 +88,10 @@ def check_slowly(connect: Callable[[], apsw.Connection], cancelled: threading.Ev
 
 
 def find_damaged_pages(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> tuple[str, ...] | None:
-    """Read all pages at low priority; return the ids of the damaged pages, or None if the check was cancelled."""
+    """Read all pages at low priority, and return the ids of the damaged pages.
+
+    Return None if the check was cancelled.
+    """
     with closing(connect()) as connection:
         _go_easy(connection, cancelled)
         try:

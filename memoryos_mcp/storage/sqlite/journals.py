@@ -170,8 +170,9 @@ def note_owner(path: Path, *, is_alone: bool) -> None:
 
 
 def note_previous_owner(path: Path, file: Identity | None) -> None:
-    """Write a note that the journal beside ``path`` belongs to a previous file with the identity ``file``.
+    """Write a note that the journal beside ``path`` belongs to a previous file, not to the current one.
 
+    ``file`` is the identity of the previous file.
     The next process that opens the memory then renames the journal.
     """
     journal = identity(journals_of(path)[0])
@@ -182,9 +183,10 @@ def note_previous_owner(path: Path, file: Identity | None) -> None:
 
 @contextmanager
 def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
-    """Update the note beside a file before and after a block that writes the journal to the file (a checkpoint).
+    """Update the note beside a file before and after a checkpoint.
 
-    Before the block, the note is marked as ``writing``. After the block, the file's new state is written to the note.
+    The checkpoint is the ``with`` block; it writes the journal to the file. Before the block, the note is marked as
+    ``writing``. After the block, the file's new state is written to the note.
     If the process is killed in between, the mark remains, and SQLite applies the journal again when it next opens
     the file.
 
@@ -228,7 +230,7 @@ class _Note:
         file: The identity of the file.
         journal: The identity of the journal.
         state: The file's size, its modification time in nanoseconds, and the machine's boot id. During a checkpoint,
-            the state is the word ``writing`` alone. It is empty if unknown, as in notes of earlier versions.
+            the state is only the word ``writing``. An unknown state is empty, as in notes of earlier versions.
     """
 
     file: Identity
@@ -256,8 +258,9 @@ class _Note:
     def may_be_unchanged(self, path: Path) -> bool:
         """Return whether a file may still be in the noted state.
 
-        After a crash of the machine, the file's time may be earlier than the noted time. A later time means that the
-        file is a copy. If the journal or the note has an even later time, it was copied together with the file.
+        A file with a later time than the noted time is a copy. Such a file may still be in the noted state if the
+        journal or the note has an even later time, because both were then copied with the file. After a crash of the
+        machine, the file's time may be earlier than the noted time.
         """
         if len(self.state) < 2 or not all(word.isdecimal() for word in self.state[:2]):
             return True

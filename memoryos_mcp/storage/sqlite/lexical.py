@@ -20,7 +20,7 @@ COMMON_BUDGET = 200_000
 
 
 def index_page(connection: apsw.Connection, seq: int, user_input: str, agent_response: str) -> None:
-    """Add a page's words to the word index, and count its names, inside the caller's transaction."""
+    """Add a page's words to the word index, and count the names in the page. The caller opens the transaction."""
     connection.execute(
         "INSERT INTO page_words (rowid, user_input, agent_response) VALUES (?, ?, ?)",
         (seq, index_text(user_input), index_text(agent_response)),
@@ -81,9 +81,10 @@ def any_of(words: Sequence[str]) -> str:
 
 
 def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return the pages that contain the largest number of the words; pages with the same number are newest first.
+    """Return at most ``limit`` pages that contain any of the words. Pages that contain more of the words come first.
 
-    This function is used if all words are common. BM25 would read all their postings, which takes tens of milliseconds.
+    For each combination of words, newer pages come before older ones. This function is used if all words are common.
+    BM25 would read all their postings, which takes tens of milliseconds.
     """
     words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
     newest = newest_seq(connection)

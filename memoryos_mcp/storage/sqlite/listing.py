@@ -17,7 +17,7 @@ from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, 
 def list_memories(
     connection: apsw.Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
 ) -> list[ListEntry]:
-    """Return the next memories of a list after ``place``, at most ``limit``; see `UserData.listed`.
+    """Return at most ``limit`` memories of a list, starting after ``place``; see `UserData.listed`.
 
     Traits are sorted by dimension, because the time of a trait changes whenever the trait is updated. ``owner`` is the
     assistant whose facts are listed in addition to the user's facts.
@@ -45,7 +45,7 @@ def list_memories(
 def _segments(connection: apsw.Connection, topic: int | str | None) -> str | None:
     """Return the numbers of a topic's segments as a JSON list; None if ``topic`` is None.
 
-    A topic is the number of one segment, or a text that occurs in the keywords of segments.
+    A topic is the number of one segment, or a string that occurs in the segments' keywords.
     """
     if topic is None:
         return None
@@ -64,7 +64,7 @@ class _Query:
     """The query for one kind of memory.
 
     Attributes:
-        conditions: SQL conditions, by the name of their filter. The statement contains only those whose filter is set.
+        conditions: SQL conditions, by the name of their filter. A condition is used only if its filter is set.
     """
 
     select: str
@@ -73,7 +73,7 @@ class _Query:
     to_entry: Callable[[tuple[Any, ...]], ListEntry]
 
     def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[ListEntry]:
-        """Return the memories that match the filters; the filter ``limit`` is their maximum number."""
+        """Return the memories that match the filters. The filter ``limit`` sets the maximum number of memories."""
         conditions = [condition for name, condition in self.conditions.items() if filters[name] is not None]
         sql = f"{self.select} WHERE {' AND '.join(conditions) or 'true'} ORDER BY {self.order} LIMIT :limit"
         return [self.to_entry(row) for row in connection.execute(sql, filters)]

@@ -47,9 +47,9 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
 
 
 def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool = False) -> str | None:
-    """Return the stored dimension that equals ``name``, ignoring case and extra spaces; None if there is none.
+    """Return the stored dimension that equals ``name``; None if there is none. Case and extra spaces are ignored.
 
-    If ``with_history`` is true, the dimensions of previous traits are included in the search.
+    If ``with_history`` is true, the dimensions of previous traits are searched too.
     """
     history = " UNION SELECT dimension FROM trait_history" if with_history else ""
     rows = all_rows(connection, f"SELECT dimension FROM traits{history}")  # noqa: S608 - constant
@@ -94,7 +94,7 @@ def _supersedes_all(
 ) -> bool:
     """Return whether a new fact supersedes every earlier fact with the same slot.
 
-    ``later`` contains facts that are treated as deleted.
+    ``later`` contains the numbers of facts that are treated as deleted.
     """
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
@@ -105,7 +105,10 @@ def _supersedes_all(
 
 
 def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
-    """Return the facts learned by ``learner`` whose evidence is only in the page ``from_seq`` and later pages."""
+    """Return the numbers of the facts that ``learner`` learned only from the page ``from_seq`` and later pages.
+
+    Facts that the user corrected are left out.
+    """
     sql = (
         "SELECT fact FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
         "AND fact IN (SELECT fact FROM fact_evidence WHERE seq >= ?2) "
@@ -123,7 +126,10 @@ _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = fa
 
 
 def _last_said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
-    """Return the newest time (in microseconds) and the newest ``seq`` of the pages that are evidence of a new fact."""
+    """Return the latest time and the highest ``seq`` of the pages that are evidence of a new fact.
+
+    The time is in microseconds.
+    """
     sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
     said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
     return to_us(change.valid_from) if said_us is None else int(said_us), max(change.evidence, default=0)
@@ -134,7 +140,10 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
 
 
 def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
-    """Return the facts that the user marked as wrong, including those of all assistants, newest correction first."""
+    """Return the facts that the user marked as wrong, the newest correction first.
+
+    The facts of all assistants are included.
+    """
     rows = connection.execute(
         "SELECT f.about, f.text, f.slot, coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
         "LEFT JOIN facts AS heir ON heir.fact = f.superseded_by "
@@ -227,7 +236,10 @@ def import_facts(
     capacity: int,
     now_us: int,
 ) -> Counter[str]:
-    """Add facts that have no evidence, unless they exist or once existed; see `UserData.import_facts`."""
+    """Add facts without evidence. Facts that exist or once existed are skipped; see `UserData.import_facts`.
+
+    Return the number of added facts and the number of archived facts.
+    """
     new = Counter[str]()
     for fact in facts:
         sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
@@ -250,7 +262,7 @@ def _add_fact(
 ) -> tuple[int, bool]:
     """Add a fact if it does not exist; return its number, and whether it already existed.
 
-    ``added`` contains the facts that were already added from the same lessons: their numbers, by `folded` text.
+    ``added`` contains the numbers of the facts that were already added from the same lessons, by their `folded` text.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -305,7 +317,7 @@ def _add_fact(
 def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
     """End a fact when the next newer fact with the same slot begins.
 
-    A newer fact exists only if the pages were not read in order. ``said`` is the fact's result of `_last_said`.
+    A newer fact exists only if the pages were not read in order. ``said`` is what `_last_said` returned for ``fact``.
     """
     sql = (
         f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
@@ -322,10 +334,10 @@ def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, i
 
 
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
-    """Archive the facts beyond ``capacity``, counted for the user and for each assistant; return their number.
+    """Archive the facts beyond ``capacity``; return the number of newly archived facts.
 
-    The least recently confirmed facts are archived first, and facts stated by the user last. Wishes have their own
-    capacity, `MAX_WISHES`.
+    The capacity applies separately to the user and to each assistant. Wishes have their own capacity, `MAX_WISHES`.
+    The least recently confirmed facts are archived first, and facts stated by the user last.
     """
     archived = numbers(
         connection,
@@ -343,7 +355,7 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
 
 
 def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Delete traits learned by ``learning.replaces`` if other learners have read all pages of their evidence."""
+    """Delete each trait learned by ``learning.replaces`` if other learners have read all pages of its evidence."""
     if learning.replaces is None or not learning.segments:
         return
     sql = (
@@ -358,7 +370,7 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
 
 
 def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Delete facts learned by ``learning.replaces`` if other learners have read all pages of their evidence.
+    """Delete each fact learned by ``learning.replaces`` if other learners have read all pages of the fact's evidence.
 
     Facts that the deleted facts superseded become valid again. A fact is not deleted if the new lessons contain or
     confirm it. A wish, or a fact with a slot, is also not deleted if the lessons contain nothing from its pages,
@@ -407,7 +419,7 @@ def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
 def _restore_superseded(connection: apsw.Connection, fact: int, deleted: str) -> None:
     """Make the facts that ``fact`` superseded valid again, except facts that the user corrected.
 
-    ``deleted`` is a JSON list of facts that are being deleted and therefore are not restored.
+    ``deleted`` is a JSON list of the numbers of facts that are being deleted. These facts are not restored.
     """
     connection.execute(
         "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact with the same text may be valid

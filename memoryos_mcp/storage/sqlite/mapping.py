@@ -41,7 +41,10 @@ def from_us(us: int, utc_offset_s: int = 0) -> datetime:
 
 
 def any_time(us: int) -> datetime:
-    """Convert microseconds from a page that may be damaged, like `from_us`; return 1970-01-01 UTC if out of range."""
+    """Convert microseconds since 1970-01-01 UTC to a time.
+
+    Unlike `from_us`, return 1970-01-01 UTC if the value is out of range, as it may be on a damaged page.
+    """
     try:
         return from_us(us)
     except OverflowError:
@@ -89,7 +92,7 @@ def _as_is(value: T) -> T:
 
 
 def turn_row(page_id: str, turn: Turn) -> dict[str, Any]:
-    """Return the column values for a page's id, turn and checksum, by column name."""
+    """Return the values of the columns for a page's id, turn and checksum, by column name."""
     row = {name: getattr(turn, name) for name in TURN_FIELDS if name != "occurred_at"}
     row |= {"page_id": page_id, "occurred_us": to_us(turn.occurred_at), "utc_offset_s": offset_s(turn.occurred_at)}
     return row | {"checksum": checksums.checksum_of(row)}
@@ -197,7 +200,7 @@ def to_vector(blob: bytes | None) -> Vector | None:
 
 
 def all_rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    """Return all rows of a query."""
+    """Run a query and return all rows."""
     return connection.execute(sql, parameters).fetchall()
 
 
@@ -207,7 +210,7 @@ def newest_seq(connection: apsw.Connection) -> int:
 
 
 def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
-    """Return the first value of each row of a query."""
+    """Run a query and return the first value of each row."""
     return [row[0] for row in connection.execute(sql, parameters)]
 
 

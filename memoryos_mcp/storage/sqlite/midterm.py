@@ -27,7 +27,10 @@ def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: in
 
 
 def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: int) -> bool:
-    """Put the pages of a filing into chains and segments; return False, with nothing written, if it is outdated."""
+    """Put the pages of a filing into chains and segments; return whether this was done.
+
+    If the filing is outdated, nothing is written and False is returned.
+    """
     pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
     where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
     found = connection.execute(f"SELECT count(*) FROM pages WHERE {where} AND seq IN {_LISTED}", (pages,)).get  # noqa: S608 - constants
@@ -51,8 +54,8 @@ class _Previous:
     """The chains and segments that contained pages before the pages were moved.
 
     Attributes:
-        unread: The ``seq`` of each page that must be read for the profile again, because its previous organiser had
-            read it.
+        unread: The ``seq`` of each page that must be read again for the profile, because the page was read by its
+            previous organiser.
     """
 
     chains: Sequence[int] = ()
@@ -189,7 +192,7 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
 
 
 def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int:
-    """Count a failed attempt for each page; return the highest number of failed attempts of any of the pages."""
+    """Count a failed attempt for each page; return the highest count of any of the pages."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
     return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608

@@ -1,7 +1,7 @@
 """A user's file and its connections.
 
-A file is checked when it is opened, and complete without a journal after it is closed. A file is refused and
-left unchanged if it is damaged, or if another program or a newer version created it.
+A file is checked when it is opened. After it is closed, it is complete without a journal. A file is refused and left
+unchanged if it is damaged, or if another program or a newer version created it.
 """
 
 import logging
@@ -123,7 +123,7 @@ class OpenFile:
         return connection
 
     def read(self, query: Callable[[apsw.Connection], T]) -> T:
-        """Run a query on a reading connection and return its result. If none is idle, open a new connection."""
+        """Run a query and return its result. If no reading connection is idle, open a new one."""
         self.opened()
         with self.translated():
             self.refuse_if_lost()

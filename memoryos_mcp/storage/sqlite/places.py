@@ -41,7 +41,7 @@ class FileIdentity:
         return identity(self.path) == self.file and not self.has_lost_journals()
 
     def has_lost_journals(self) -> bool:
-        """Return whether a journal was replaced or removed, in which case writes to it are lost."""
+        """Return whether a journal was replaced or removed. Writes to such a journal are lost."""
         opened = zip(journals_of(self.path), self.journals, strict=False)
         return any(journal is not None and identity(path) != journal for path, journal in opened)
 

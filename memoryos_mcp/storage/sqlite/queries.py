@@ -1,4 +1,4 @@
-"""SQL statements for `PageQuery` and `FactQuery`, and for facts and segments without vectors."""
+"""SQL for `PageQuery` and `FactQuery`, and for finding facts and segments without vectors."""
 
 import json
 from collections.abc import Callable
@@ -22,9 +22,9 @@ NO_LIMIT = -1
 
 
 def page_conditions(query: PageQuery, space: int) -> tuple[str, list[Any]]:
-    """Return the SQL after ``FROM pages`` for a query (conditions, order and limit), and the SQL parameters.
+    """Return the SQL that follows ``FROM pages`` in the statement for a query, and the SQL parameters.
 
-    If ``query.is_newest`` is true, the order is newest page first.
+    The SQL contains the conditions, order and limit. If ``query.is_newest`` is true, the newest pages come first.
     """
     done_by = None if query.done_by is None else (query.done_by, query.done_by)
     # The parameters of each SQL condition. A condition with None is left out.
@@ -58,9 +58,9 @@ def _parameter(value: Any) -> tuple[Any, ...] | None:
 def fact_rows(
     connection: apsw.Connection, query: FactQuery, space: int, owner: Callable[[About], str], now_us: int
 ) -> list[tuple[Any, ...]]:
-    """Return rows of `FACT_COLUMNS` for the facts that match a query, oldest first.
+    """Return rows of `FACT_COLUMNS` for the facts that match a query. The facts about each subject are oldest first.
 
-    ``owner`` returns the id of the assistant that the facts about a subject belong to; see `StoreOptions.owner`.
+    ``owner`` returns the id of the assistant that owns the facts about a subject; see `StoreOptions.owner`.
     """
     later = "[]"
     if query.without is not None:
@@ -85,7 +85,7 @@ def fact_rows(
 
 
 def unembedded(connection: apsw.Connection, space: int, limit: int, now_us: int) -> Unembedded:
-    """Return facts and segments that have no vectors, at most ``limit`` of each; see `Knowledge.unembedded`."""
+    """Return at most ``limit`` facts and ``limit`` segments that have no vector yet; see `Knowledge.unembedded`."""
     facts = (
         f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
         "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "

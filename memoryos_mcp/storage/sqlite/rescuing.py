@@ -1,4 +1,4 @@
-"""Rescue of a memory whose file was replaced or removed while it was open.
+"""Rescue of a memory after its file was replaced or removed while the file was open.
 
 The content of the file is saved as a copy in the same folder. If the folder was removed too, the memory was deleted or
 moved on purpose, and nothing is saved.
@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
-    """Save the content of a file that was replaced or removed, through a connection that still has the file open.
+    """Save a copy of a file that was replaced or removed. ``connection`` still has this file open.
 
-    Return the path of the copy; None if the folder does not exist. `remove_if_contained` later removes the copy if it
-    is not needed.
+    Return the path of the copy; None if the folder does not exist. `remove_if_contained` later removes an unneeded
+    copy.
 
     Raises:
         StorageError: The copy could not be made, for instance because the disk is full.

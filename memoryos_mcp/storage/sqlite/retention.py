@@ -70,8 +70,8 @@ class ClockWatch:
 def may_forget(connection: apsw.Connection, before_us: int, now_us: int, reading: ClockReading) -> bool:
     """Record a check that found pages older than ``before_us``; return whether these pages may be forgotten now.
 
-    ``now_us`` is the current time of the system clock, which may be wrong. ``reading`` is its progress since the
-    previous check.
+    ``now_us`` is the current time of the system clock, which may be wrong. ``reading`` is the clock's progress
+    since the previous check.
     """
     checked_us, waits_since_us = _last_check(connection)
     if waits_since_us is not None and 0 <= now_us - waits_since_us <= LONGEST_WAIT_US and not reading.has_leapt:
@@ -114,9 +114,9 @@ def _store_check(connection: apsw.Connection, checked_us: int, waits_since_us: i
 
 
 def _watched_us(connection: apsw.Connection, waits_since_us: int) -> int:
-    """Return how long servers have run during the current wait, in microseconds.
+    """Return for how many microseconds servers have run during the current wait.
 
-    A note about an earlier wait is ignored.
+    A stored value from an earlier wait is ignored.
     """
     note: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (note or "").partition(" ")

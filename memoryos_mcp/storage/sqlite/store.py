@@ -124,7 +124,7 @@ class SqliteStore:
         checks: Checks | None = None,
         only_reads: bool = False,
     ) -> "SqliteStore":
-        """Open a user's store; see `Stores.open`. Checks for damage that ``checks`` lists are not repeated."""
+        """Open a user's store; see `Stores.open`. A check for damage that ``checks`` has recorded is skipped."""
         path = database_file(data_folder, user_id)
         database = await Database.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
         try:
@@ -417,9 +417,9 @@ class SqliteStore:
         return await self._database.write(checked)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[apsw.Connection, Sequence[int]], T]) -> list[T]:
-        """Run a query on several connections at the same time, because one would wait for each read of a large file.
+        """Divide ``seqs`` into parts, run a query for all parts at the same time, and return one result for each part.
 
-        Return one result for each of the consecutive parts into which ``seqs`` is divided.
+        Each part uses its own connection: a single connection would wait for each read of a large file.
         """
         is_worth_it = len(seqs) >= PAGES_TO_SHARE and max(seqs) >= PAGES_OF_A_LARGE_MEMORY
         size = -(-len(seqs) // READERS) if is_worth_it else max(1, len(seqs))

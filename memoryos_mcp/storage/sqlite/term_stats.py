@@ -47,7 +47,7 @@ _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "categories", "L
 
 
 def index_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
-    """Count the names that user and assistant call each other in a new page, inside the caller's transaction."""
+    """Count the names that user and assistant call each other in a new page. The caller opens the transaction."""
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "INSERT INTO names VALUES (?1, 1, ?2, ?3) ON CONFLICT DO UPDATE SET pages = pages + 1, "
@@ -57,9 +57,9 @@ def index_names(connection: apsw.Connection, user_input: str, agent_response: st
 
 
 def unindex_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
-    """Undo the effect of `index_names` for a page, inside the caller's transaction.
+    """Undo the effect of `index_names` for a page. The caller opens the transaction.
 
-    A name is not deleted, even if its count is then 0.
+    A name whose count becomes 0 is not deleted.
     """
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
@@ -70,7 +70,7 @@ def unindex_names(connection: apsw.Connection, user_input: str, agent_response: 
 
 
 def has_word(connection: apsw.Connection, word: str) -> bool:
-    """Return whether any page contains a word in any of its forms."""
+    """Return whether any form of a word occurs in any page."""
     sql = "SELECT EXISTS (SELECT 1 FROM page_words WHERE page_words MATCH ?)"
     return bool(connection.execute(sql, (phrase(word),)).get)
 
@@ -93,8 +93,8 @@ class WordCounts:
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
         """Return an upper limit on the number of pages that contain a word.
 
-        The word is lower-cased, or a part of text in a script without spaces. ``newest`` is the ``seq`` of the newest
-        page that the connection can read.
+        ``word`` is in lower case or, in a script without spaces, is a part of the text. ``newest`` is the ``seq`` of
+        the newest page that the connection can read.
         """
         with self._lock:
             known = self._known.get(word)
@@ -113,9 +113,9 @@ class WordCounts:
         return count
 
     def called(self, connection: apsw.Connection, newest: int) -> tuple[str | None, str | None]:
-        """Return the name mostly used for the user and the name mostly used for the assistant, capitalised.
+        """Return the most common name of the user and the most common name of the assistant.
 
-        Each of them is None if no such name is known.
+        Each name begins with a capital letter. An unknown name is None.
         """
         with self._lock:
             known = self._called
@@ -150,7 +150,10 @@ def term_stats(
 
 
 def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
-    """Return the name by which the side ``by`` mostly calls the other side, capitalised; None if no name is known."""
+    """Return the name that one side most often calls the other side; None if no name is known.
+
+    ``by`` is the side that uses the name. The name begins with a capital letter.
+    """
     candidates_sql, texts_sql = _SAID_BY[by]
     least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
     candidates: list[tuple[Any, ...]] = connection.execute(candidates_sql, (least, ONE_SIDED, NAMES_TRIED)).fetchall()
@@ -165,7 +168,7 @@ def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Li
 
 
 def phrase(word: str) -> str:
-    """Return the FTS5 query that matches a word in any of its indexed forms."""
+    """Return the FTS5 query for pages that contain any indexed form of a word."""
     quoted = ['"{}"'.format(form.replace('"', '""')) for form in index_forms(word)]
     if _is_prefix(word):
         return f"{quoted[0]} *"
@@ -183,8 +186,7 @@ def _is_prefix(word: str) -> bool:
 def _posting_count(connection: apsw.Connection, word: str) -> int:
     """Return an upper limit on the number of pages that contain a word.
 
-    The limit is a sum over the forms of the word. For each form, the number of pages with the form's rarest
-    token is added.
+    The limit is the sum of one number for each form of the word: how many pages contain the form's rarest token.
     """
     if _is_prefix(word):
         upper = chr(ord(word) + 1)

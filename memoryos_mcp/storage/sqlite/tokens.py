@@ -141,7 +141,7 @@ class TokenStore:
             return connection.execute(sql, parameters).fetchall()
 
     def _write(self, sql: str, *parameters: Any) -> int:
-        """Create missing tables and run a change, in one transaction; return the number of changed rows."""
+        """Run a change and return the number of changed rows. Missing tables are created in the same transaction."""
         with self._lock, self._translated():
             _make_private(self._mark)
             _make_private(self._path)
@@ -272,7 +272,10 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Create a file and its folder if missing, accessible only to this account. SQLite would use the umask."""
+    """Create a file and its folder if they are missing, so that only this account can access them.
+
+    SQLite itself would create the file with the permissions that the umask allows.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -20,7 +20,7 @@ PAGES_DROPPED = 500
 def find(connection: apsw.Connection, identity: str, model: str | None, now_us: int) -> int | None:
     """Return the number of a vector space; None if the space does not exist.
 
-    If a model is given, None is also returned if `use` must be called to update the stored model or time of use.
+    If ``model`` is given, also return None if the stored model or time of use is outdated. `use` then updates them.
     """
     if model is None:
         known: int | None = connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get
@@ -34,7 +34,7 @@ def find(connection: apsw.Connection, identity: str, model: str | None, now_us: 
 
 
 def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int:
-    """Create a vector space if missing, record its model and its time of use, and return its number."""
+    """Record the model and the time of use of a vector space; return its number. A missing space is created."""
     connection.execute(
         "INSERT INTO spaces (identity, model, used_us) VALUES (?, ?, ?) "
         "ON CONFLICT (identity) DO UPDATE SET model = excluded.model, used_us = excluded.used_us",
@@ -55,7 +55,7 @@ def all_of(connection: apsw.Connection) -> list[Space]:
 
 
 def drop_some(connection: apsw.Connection, keep: Collection[str], since_us: int) -> bool:
-    """Delete a limited number of the vectors in unused vector spaces; return whether there may be more of them.
+    """Delete a limited number of vectors in unused vector spaces; return whether such vectors may remain.
 
     A vector space is unused if it was last used before ``since_us`` and its identity is not in ``keep``.
     """

@@ -30,7 +30,7 @@ def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
 
 
 def page_kind(space: int) -> str:
-    """Return the ``kind`` of changes to page vectors in a vector space; see `note_change`."""
+    """Return the ``kind`` to pass to `note_change` when page vectors change in a vector space."""
     return f"page/{space}"
 
 
@@ -87,13 +87,16 @@ def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
 
 
 def code_sizes(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return a row of ``seq`` and size in bytes for each page that has encoded token vectors."""
+    """Return the ``seq`` and the size of the encoded token vectors, in bytes, for each page that has such vectors."""
     sql = "SELECT place & ?2, octet_length(codes) FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
     return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
 
 
 def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return a row of ``seq``, token counts and encoded token vectors for each page, in the order of ``seqs``."""
+    """Return one row for each page that has encoded token vectors, in the order of ``seqs``.
+
+    A row contains the ``seq``, the token counts and the encoded token vectors.
+    """
     # CROSS JOIN makes the list the outer loop, so that the rows are in its order.
     sql = (
         "SELECT t.place & ?2, t.counts, t.codes FROM json_each(?1) AS list CROSS JOIN page_tokens AS t "
@@ -103,7 +106,7 @@ def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) ->
 
 
 def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
-    """Convert the rows that `page_tokens` returns into arrays."""
+    """Convert rows from `page_tokens` to arrays."""
     counts = np.frombuffer(b"".join([counts for _, counts, _ in rows]), dtype=_COUNT).reshape(-1, 4).astype(np.int64)
     windows = [len(counts) // (4 * _COUNT.itemsize) for _, counts, _ in rows]
     codes = np.frombuffer(b"".join([codes for _, _, codes in rows]), dtype=np.uint8)
@@ -124,7 +127,7 @@ def _places(space: int, seqs: Sequence[int]) -> str:
 
 
 def to_page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:
-    """Convert rows into arrays; each row contains a page's ``seq`` and one vector."""
+    """Convert rows to arrays. Each row contains a page's ``seq`` and one vector."""
     halves = np.frombuffer(b"".join([row[1] for row in rows]), dtype=np.float16)
     return PageVectors(
         seqs=np.array([row[0] for row in rows], dtype=np.int64),
