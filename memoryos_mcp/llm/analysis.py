@@ -1,7 +1,7 @@
 """The protocol of analysts, which find chains, topics, facts and traits in pages.
 
-It has two implementations: one uses an LLM, and the other is the fallback without an LLM. An analyst only computes: it
-holds no lock and stores nothing. Its results are validated before they are stored.
+The protocol has two implementations: one uses an LLM, and the other is the fallback without an LLM. An analyst only
+computes: it holds no lock and stores nothing. Its results are validated before they are stored.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,11 +24,11 @@ class Surroundings:
     """The parts of the memory that an analyst needs in order to analyse some pages.
 
     Attributes:
-        before: The page before the first of these pages, with the summary of its chain; None if there is no such page.
-        segments: A few segments, those most similar to the pages, in descending order of similarity.
+        before: The page before the first of these pages, with its ``chain_summary``; None if there is no such page.
+        segments: The few segments that are most similar to the pages, the most similar first.
         traits: The current profile.
-        facts: Facts about the user and the assistant that are valid at the time of the last page. Facts whose only
-            evidence is on these pages are excluded.
+        facts: Facts about the user and the assistant that are valid at the time of the last page. Facts that
+            were learned only from these pages are excluded.
         corrected: Facts that the user has marked as wrong since the last of these pages was added, newest first. If an
             analyst learns such a fact again, the caller discards it.
         speakers: The names of the user and the assistant.
@@ -48,12 +48,12 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive pages of a batch, each of which continues the previous one.
+    """A sequence of consecutive pages of a batch. Each page continues the subject of the previous one.
 
     Attributes:
         pages: The ``seq`` numbers of the pages, at least one.
-        summary: Summary of the whole chain. If the run continues the page before the batch, the summary includes the
-            earlier pages of the chain. It is empty if the chain must be summarised again.
+        summary: Summary of the whole chain. If the run continues the page before the batch, the summary covers the
+            earlier pages of the chain too. It is empty if the chain must be summarised again.
         is_whole: Whether the summary also covers the chain's earlier pages.
     """
 
@@ -102,7 +102,7 @@ class Analyst(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the analyst, which is stored with its results."""
+        """Name of the analyst. It is stored with the analyst's results."""
         ...
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
@@ -140,7 +140,7 @@ class Analyst(Protocol):
         ...
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many of the first pages one call of `learn` can process. The result is at least 1."""
+        """Return how many pages, counted from the first, one call of `learn` can process. The result is at least 1."""
         ...
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:

@@ -37,7 +37,7 @@ class LlmAnalyst:
         max_topics: Maximum number of topics in one batch.
         max_prompt_tokens: Maximum number of tokens in one prompt.
         dimensions: Profile dimensions that the user has added to the catalogue.
-        fallback: Assigns pages to topics, or summarises a chain, if the LLM's reply did not.
+        fallback: The analyst that assigns pages to topics, or summarises a chain, if the LLM's reply does not.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LlmAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return the run's summary, with the earlier summary before it if the run's summary does not cover it.
+        """Return the run's summary. If it does not cover the earlier pages, ``earlier`` is put in front.
 
         If the run has no summary, the fallback writes a summary of the chain.
         """
@@ -109,7 +109,7 @@ class LlmAnalyst:
         return f"{shorten(earlier, room)} {shorten(run.summary, room)}"
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many of the first pages fit into a prompt without being shortened. The result is at least 1."""
+        """Return how many pages, counted from the first, fit into one prompt unshortened. The result is at least 1."""
         room = int(self._max_prompt_tokens * PAGES_SHARE)
         for count, page in enumerate(pages[:LEARN_PAGES_MAX]):
             room -= page_tokens(page)
@@ -134,7 +134,7 @@ class LlmAnalyst:
 def _covers(topic: Topic, known: Segment) -> bool:
     """Return whether a topic's digest covers a segment.
 
-    This is the case if the prompt contained the segment's present summary.
+    It covers the segment if the prompt contained the segment's current summary.
     """
     shown = topic.segment
     return shown is not None and (shown.segment, shown.summary) == (known.segment, known.summary)
@@ -143,7 +143,7 @@ def _covers(topic: Topic, known: Segment) -> bool:
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[Page]) -> list[Fact]:
     """Return the ``FACTS_SHOWN`` facts most similar to the pages, sorted by fact number.
 
-    The most similar fact of each page is chosen first, then the second most similar fact of each page, and so on.
+    First, the fact that is most similar to each page is chosen, then the second most similar fact, and so on.
     """
     if len(facts) <= FACTS_SHOWN:
         return list(facts)

@@ -1,8 +1,8 @@
 """Clients for OpenAI-compatible APIs, which serve LLMs and embedding models.
 
-Importing `openai` takes 0.4 s, so the library is imported in a thread when the first request is sent. Its retries and
-time limits are switched off. Its time limits restart with each read, so a server that sends one byte at a time could
-block a call for ever.
+Importing `openai` takes 0.4 s, so the library is imported in a thread when the first request is sent. The library's
+own retries and time limits are switched off. Those time limits restart with each read, so a server that sends one byte
+at a time could block a call for ever.
 
 Every failure is raised as an error with our own message. The server's message may contain the key or the dialogue. It
 is used to choose the error, but it is never shown.
@@ -67,7 +67,7 @@ class PassingError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The words that error messages about an API use for its name, the settings to check, and advice on rate limits."""
+    """Words for error messages about an API: its name, the settings to check, and advice on rate limits."""
 
     name: str
     url_setting: str
@@ -83,7 +83,7 @@ class Api:
     Attributes:
         base_url: The address of the API, which may contain credentials.
         key: The API key; None if the server needs none.
-        key_source: Name of the setting or environment variable for the key.
+        key_source: Name of the setting or environment variable that contains the key.
         wording: The words to use in error messages about the API.
     """
 
@@ -119,8 +119,8 @@ class ErrorResponse:
 
     Attributes:
         status: The HTTP status.
-        code: The error code in the response; None if it has none, or if the code may not be shown.
-        param: The request parameter named in the response; None if it names none.
+        code: The error code in the response; None if the response has no code, or if the code may not be shown.
+        param: The request parameter that the response names; None if the response names no parameter.
         text: The beginning of the body, in lower case. It must not be shown to the user.
         retry_after_s: The pause requested by the server, in seconds; 0 if it requested none.
     """
@@ -242,7 +242,7 @@ class ApiClient:
     def _translated_errors(self, to_error: Callable[[ErrorResponse], ModelError]) -> Iterator[None]:
         """Raise our own errors in place of the library's errors.
 
-        The library's errors contain the server's message, so they must not become the cause of our errors.
+        The library's errors contain the server's message. They are therefore not the ``__cause__`` of our errors.
         """
         import openai
 
@@ -280,7 +280,7 @@ class ApiClient:
 
 
 class Attempts:
-    """Limits a request to three attempts, with a pause between two attempts.
+    """Limits a request to three attempts, with a pause before the second and the third.
 
     The pauses grow with each failure, and are at least as long as the server requests.
 
@@ -305,7 +305,7 @@ class Attempts:
 
 
 def retry_after_seconds(header: str | None, *, now: datetime) -> float:
-    """Return the pause requested by a ``Retry-After`` header (RFC 9110, 10.2.3), in seconds; 0 if it requests none."""
+    """Return the number of seconds that a ``Retry-After`` header requests (RFC 9110, 10.2.3); 0 if it requests none."""
     if header is None:
         return 0.0
     try:
@@ -362,9 +362,9 @@ def _error_response(error: "openai.APIStatusError") -> ErrorResponse:
 
 
 def _backoff_s(attempt: int) -> float:
-    """Return the pause after a failed attempt, in seconds.
+    """Return the number of seconds to wait after a failed attempt.
 
-    The pause doubles with each attempt. It varies at random by up to half, so that clients do not all retry at once.
+    The pause doubles with each attempt. A random factor from 0.5 to 1.5 prevents all clients from retrying at once.
     """
     return FIRST_PAUSE_S * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - not for security
 
@@ -374,7 +374,7 @@ def _closed(api: Api) -> str:
 
 
 def _unsendable(api: Api, error: Exception) -> str:
-    """Return the message for a request or key that cannot be sent over HTTP."""
+    """Return the error message for a request or key that cannot be sent over HTTP."""
     settings = f"{api.wording.url_setting} and {api.key_source}"
     return f"the request to {api.where} could not be sent ({type(error).__name__}); check {settings}"
 

@@ -1,6 +1,6 @@
 """Translates error responses of OpenAI-compatible APIs into errors with our own messages.
 
-Errors about the content of a request differ between LLMs and embedding models, so they are translated by the clients.
+Errors about the content of a request differ between LLMs and embedding models, so the clients translate them.
 """
 
 import re

@@ -56,9 +56,9 @@ async def ask(
 
 
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
-    """Return the sketch to send with a request for correction; empty if the reply already has the form.
+    """Return the sketch to include in a request for correction; empty if the reply already has the requested form.
 
-    The sketch is only sent if it is needed, because models copy its dots.
+    The sketch is sent only if it is needed, because models copy the dots in it.
     """
     if form is None:
         return ""

@@ -51,14 +51,14 @@ def find(name: str, extra: Sequence[str] = ()) -> str | None:
 
     Args:
         name: The name in any spelling. Case, spaces and punctuation do not matter.
-        extra: Dimensions that the user has added. For dimensions in the catalogue, the catalogue's spelling is used.
+        extra: Dimensions that the user has added. If one is also in the catalogue, the catalogue's spelling is used.
     """
     folded = _fold(name)
     return _spellings().get(folded) or _own_spellings(extra).get(folded)
 
 
 def as_text(extra: Sequence[str] = ()) -> str:
-    """Return the names of all dimensions for a prompt, with one line ``group: name, name`` per group.
+    """Return the names of all dimensions as text for a prompt. Each line is one group: ``group: name, name``.
 
     Args:
         extra: Dimensions that the user has added. They come last. Those that are also in the catalogue are omitted.
@@ -79,7 +79,7 @@ def _spellings() -> Mapping[str, str]:
 
 
 def _own_spellings(extra: Sequence[str]) -> dict[str, str]:
-    """Return the names of the dimensions that the user has added, by normalised spelling.
+    """Return the names of the dimensions that the user has added, keyed by their normalised spelling.
 
     Names in the catalogue, and names that consist only of punctuation, are omitted.
     """

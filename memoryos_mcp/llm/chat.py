@@ -1,8 +1,8 @@
 """The protocol of chat models, which take one request and return one reply.
 
 It is implemented by the network client, the log of calls, the replay of recorded replies and the token counter. Some of
-these wrap another chat model: a token counter may wrap a log, which wraps the network client. A streamed reply is also
-returned as a whole; only the listener receives it in pieces.
+these wrap another chat model: a token counter may wrap a log, which wraps the network client. A streamed reply is
+passed to the listener in pieces, and is also returned as a whole.
 """
 
 from collections.abc import Callable, Mapping
@@ -97,7 +97,7 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the model, which is stored with everything that is derived from its replies."""
+        """Name of the model. It is stored with all data that is derived from the model's replies."""
         ...
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:

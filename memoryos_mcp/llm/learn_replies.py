@@ -110,14 +110,14 @@ class FactsReading:
     def _is_grounded(self, fact: _FactReply) -> bool:
         """Return whether a fact shares a word with the pages that it cites.
 
-        Only words in ASCII letters are compared. If there are none, the result is True.
+        Only words in ASCII are compared. If the fact or the pages contain no such words, the result is True.
         """
         in_fact = {stem for stem in stems(fact.text) if stem.isascii()} - _SUBJECT_STEMS
         in_pages = frozenset[str]().union(*map(self._stems, self._cited(fact.pages)))
         return not in_fact or not any(stem.isascii() for stem in in_pages) or not in_fact.isdisjoint(in_pages)
 
     def _stems(self, place: int) -> frozenset[str]:
-        """Return the stems of a page, which are computed on first use."""
+        """Return the stems of a page, by its number in the prompt. They are computed on first use."""
         if place not in self._page_stems:
             self._page_stems[place] = frozenset(stems(self._pages[place - 1].text))
         return self._page_stems[place]
@@ -180,9 +180,9 @@ class LearnReading:
             is_last: Whether this is the corrected reply.
 
         Raises:
-            ReplyFormatError: Facts and traits are missing, fewer than half of the facts or of the traits are usable, or
-                there are more than ``FACTS_PER_PAGE_MAX`` facts per page. In the corrected reply, one usable fact and
-                one usable trait are enough.
+            ReplyFormatError: The requested facts and traits are missing, fewer than half of the facts or of the traits
+                are usable, or there are more than ``FACTS_PER_PAGE_MAX`` facts per page. In the corrected reply, one
+                usable fact and one usable trait are enough.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"
@@ -226,7 +226,7 @@ class _Period:
     """A year, month or day.
 
     Attributes:
-        said: The period as a date that is as precise as the text, such as "2023-05".
+        said: The period as text, such as "2023", "2023-05" or "2023-05-07".
         begin: The first instant of the period.
         end: The first instant after the period.
     """
@@ -237,7 +237,7 @@ class _Period:
 
 
 def _period(text: str, said_at: datetime) -> _Period | None:
-    """Return the year, month or day at the start of a text; None if there is none or if it is out of range."""
+    """Return the year, month or day with which a text begins; None if the text begins with no valid one."""
     match = _DATE.match(text)
     if match is None:
         return None

@@ -50,7 +50,7 @@ class _Tokens(BaseModel):
 class OpenAIChat:
     """A client for one endpoint of the OpenAI chat API. Share one client between all callers, and close it after use.
 
-    The client finds out which dialect, or set of request parameters, the endpoint accepts. It uses that dialect for
+    A dialect is a set of request parameters. The client finds out which dialect the endpoint accepts, and uses it for
     later calls.
 
     Args:
@@ -81,17 +81,17 @@ class OpenAIChat:
 
     @property
     def reply_format(self) -> ReplyFormat:
-        """How replies in JSON are requested: the strictest format that the server is known to accept."""
+        """How the next request will ask for a reply in JSON."""
         return self._dialect.reply_format
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request. See ``ChatModel.complete``.
 
-        After a temporary failure, the request is sent again, with at most three attempts in all. It is not sent again
+        After a temporary failure, the request is sent again; there are at most three attempts. It is not sent again
         after a timeout, or if the listener has already received a part of the reply.
 
         Raises:
-            ModelError: As in ``ChatModel.complete``. The message does not contain the server's message.
+            ModelError: See ``ChatModel.complete``. The error never quotes the server's message.
         """
         dialect = started_with = self._dialect
         tried = {dialect}
@@ -153,7 +153,7 @@ class _TrackedListener:
 
 
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
-    """Return the simpler dialect for a request. If the request has no form, the reply format is not changed."""
+    """Return ``simpler``. If the request has no form, the reply format of ``dialect`` is used instead of its own."""
     return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 
 

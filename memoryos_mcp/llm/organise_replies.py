@@ -114,14 +114,14 @@ class OrganiseReading:
     def _apart_from(self, topic: _TopicReply) -> frozenset[int]:
         """Return the numbers of the segments that a topic must not join.
 
-        These are all segments in the prompt if the LLM chose none of them for the topic. Otherwise there are none.
+        If the LLM chose a segment for the topic, the result is empty. Otherwise, it lists all segments in the prompt.
         """
         if topic.segment in self._segments:
             return frozenset()
         return frozenset(segment.segment for segment in self._segments.values())
 
     def _pages(self, found: object) -> dict[int, _PageReply]:
-        """Return the reply about each page, by page number.
+        """Return the parts of the reply about single pages, keyed by page number.
 
         The prompt requests an object with page numbers as keys, but a list is accepted too.
         """
@@ -144,8 +144,8 @@ class OrganiseReading:
     ) -> tuple[Run, ...]:
         """Return the runs of the batch.
 
-        If the reply contains no summary of a run, the summary of the first page's topic is used. If that is missing,
-        the summary is made of quotes from the run's pages.
+        If the reply contains no summary of a run, the run gets the topic summary of its first page. If that page has
+        no topic, the summary quotes the run's pages.
         """
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
@@ -169,7 +169,7 @@ def _problem_of_chain(chain: _ChainReply) -> str | None:
 
 
 def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
-    """Return the digest of a topic. Keywords or a summary that the reply lacks are derived from the topic's pages."""
+    """Return the digest of a topic. Missing keywords and a missing summary are derived from the topic's pages."""
     named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
     keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX]
     summary = shorten(topic.summary, SUMMARY_MAX_CHARS)

@@ -110,7 +110,7 @@ def organise_request(
 
     Args:
         batch: Pages in order of arrival.
-        around: The related parts of the memory. The prompt contains all of its facts and corrections.
+        around: The related parts of the memory. The prompt contains all facts and corrections in it.
         max_topics: Maximum number of topics.
         max_prompt_tokens: Maximum number of tokens in the prompt. The longest pages are shortened to fit.
     """
@@ -227,7 +227,7 @@ def _known(facts: Sequence[Fact], corrected: Sequence[CorrectedFact]) -> list[di
 
 
 def _page_lines(views: Sequence[Page], room: int, *, is_of_user: bool = False) -> list[str]:
-    """Return one line of JSON per page, numbered from 1. If needed, the longest pages are shortened.
+    """Return one line of JSON per page. Pages are numbered from 1. If needed, the longest pages are shortened.
 
     Args:
         views: The pages.

@@ -85,8 +85,8 @@ class Preset:
         reply_format: The strictest reply format that the API supports.
         cap: Name of the parameter that limits the tokens of a reply.
         rejects_length_limits: Whether the API refuses JSON schemas with ``minLength`` or ``maxLength``.
-        disable_thinking_for: Pattern for names of models whose requests must contain ``enable_thinking: false``; None
-            if there are no such models.
+        disable_thinking_for: Pattern for the names of some models. Requests to these models must contain
+            ``enable_thinking: false``. None if there are no such models.
     """
 
     base_url: str

@@ -28,7 +28,7 @@ class RecordingChat:
     """A chat model that logs all calls to another chat model, including failed and cancelled calls. Close it after use.
 
     If the log cannot be written, the calls still succeed, and one warning is logged. A call is not logged if its
-    request may quote something that has been forgotten since.
+    request may quote something that has been forgotten in the meantime.
 
     Args:
         chat: The other chat model.
@@ -58,7 +58,7 @@ class RecordingChat:
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the reply of the other chat model, after logging the call.
+        """Pass a request to the other chat model, log the call, and return the reply.
 
         Raises:
             ModelError: The error of the other chat model, unchanged.

@@ -48,7 +48,7 @@ _NOTHING = re.compile(
 
 
 def is_nothing(text: str) -> bool:
-    """Return whether a text is empty or means "nothing", such as "None." or "N/A"."""
+    """Return whether ``text`` is empty or means "nothing", such as "None." or "N/A"."""
     return _NOTHING.fullmatch(text) is not None
 
 
@@ -128,7 +128,7 @@ def items(value: object) -> list[Any]:
 
 
 def texts(value: object) -> list[str]:
-    """Return the strings in a value, which may be nested. Strings are split at commas, semicolons and line ends."""
+    """Return the strings in a value, at any depth. Strings are split at commas, semicolons and line ends."""
     if isinstance(value, str):
         return [plain(part) for part in re.split("[,;\n、，]", value) if not is_nothing(part)]
     if isinstance(value, dict):
@@ -146,7 +146,10 @@ def numbers(value: object) -> list[int]:
 
 
 def text_of(value: object) -> str:
-    """Return the text in a value, with single spaces and without repetitions; empty if the text means "nothing"."""
+    """Return a string or the joined strings of a list, without repetitions and with single spaces.
+
+    The result is empty for other values, and for text that means "nothing".
+    """
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str) or is_nothing(value):

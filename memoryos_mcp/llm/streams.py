@@ -56,7 +56,7 @@ class Stream:
 
     @property
     def text(self) -> str:
-        """The text of the reply that has arrived."""
+        """The part of the reply's text that has arrived so far."""
         return "".join(self._pieces)
 
     @property

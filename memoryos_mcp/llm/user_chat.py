@@ -68,7 +68,7 @@ class Tally:
 class UserChat:
     """A chat model that counts its calls, and refuses further calls once the day's token budget is spent.
 
-    If anything in the memory is forgotten after it was read for a request, the request is not sent. If the request was
+    If anything is forgotten after the memory was read for a request, the request is not sent. If the request was
     already sent, its reply is discarded.
 
     Args:
@@ -92,7 +92,7 @@ class UserChat:
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Count a call and return its reply. See ``ChatModel.complete``.
+        """Send a request, count the call, and return the reply. See ``ChatModel.complete``.
 
         Raises:
             BudgetSpentError: The day's token budget is spent. No request was sent.

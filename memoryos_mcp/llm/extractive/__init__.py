@@ -2,8 +2,8 @@
 
 It is used if no LLM is configured or if the LLM cannot be reached. Its results are simpler than those of an LLM, but it
 takes only milliseconds and works without vectors. Its sentences are quotes from pages, with two exceptions. The dates
-of relative days are added in brackets. Two kinds of facts are derived by rules: a home from a place of work, and an age
-from "I'm Tom, 41".
+of relative days are added in brackets. Two kinds of facts are derived by rules: the user's home from a place of work,
+and the user's age from "I'm Tom, 41".
 """
 
 import re
@@ -60,7 +60,7 @@ class ExtractiveAnalyst:
     """An ``Analyst`` that needs no model, network or vectors. The same arguments always give the same results.
 
     Args:
-        topic_threshold: Minimum ``segment_match``, from 0 to 2, with which a page joins a topic.
+        topic_threshold: The ``segment_match``, from 0 to 2, that a page must reach to join a topic.
         limiter: Limits the number of threads that the analyst uses; None for the default limiter of the process.
     """
 
@@ -70,7 +70,7 @@ class ExtractiveAnalyst:
 
     @property
     def name(self) -> str:
-        """Name of the analyst, which is stored with its results."""
+        """Name of the analyst. It is stored with the analyst's results."""
         return "extractive"
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
@@ -93,7 +93,7 @@ class ExtractiveAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return a summary of the pages that quotes one to three sentences. Never fails."""
+        """Return a summary that quotes one to three sentences from the pages. Never fails."""
         if run.summary and not earlier:
             return run.summary
         return (await self._digest(await pages())).summary
@@ -105,8 +105,8 @@ class ExtractiveAnalyst:
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
         """Return the facts and traits found in pages. Never fails.
 
-        The facts are quoted statements and wishes. The traits are found by counting subjects and ways of writing in the
-        user's messages.
+        The facts are quoted statements and wishes. The traits are found by counting subjects and ways of writing in
+        the user's messages.
         """
         return await to_thread.run_sync(learn, list(pages), around, limiter=self._limiter)
 
@@ -122,7 +122,7 @@ def learn(pages: Sequence[Page], around: Surroundings) -> Lessons:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """A topic under construction, with the positions of its pages in the batch."""
+    """A topic to which pages are still being added. ``members`` are the positions of its pages in the batch."""
 
     members: list[int] = field(default_factory=list)
     vector: Vector | None = None
@@ -132,8 +132,8 @@ class _Group:
 def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: float = TOPIC_THRESHOLD) -> Organised:
     """Return the runs and topics of a batch, in order of their first pages.
 
-    A page joins the topic with the highest ``segment_match`` if that match reaches the threshold. Afterwards, topics
-    whose match with each other reaches the threshold are merged.
+    A page joins the topic with the highest ``segment_match`` if that match reaches the threshold. Otherwise, the page
+    starts a new topic. Afterwards, two topics are merged if the match between them reaches the threshold.
 
     Args:
         batch: Pages in order of arrival, at least one.

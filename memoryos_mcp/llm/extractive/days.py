@@ -1,10 +1,10 @@
-"""Adds dates after the relative days in a text, as in "yesterday [7 May 2026]". The dates are as precise as the words.
+"""Adds dates after the relative days in a text, as in "yesterday [7 May 2026]" or "last month [April 2026]".
 
 If the words have two meanings ("next Friday", said on a Wednesday), both dates are added. If they have more meanings,
 no date is added.
 
 ``dateparser``, which parses the times in queries, is not suitable here. It returns a single instant: it chooses one of
-two meanings, returns a day for "June 2026", and takes "we" and "may" for days.
+two meanings, returns a day for "June 2026", and mistakes "we" and "may" for days.
 """
 
 import re
@@ -35,7 +35,7 @@ _STEP = {"next": 1, "this": 0, "last": -1}
 
 
 def with_days(text: str, said_at: datetime) -> str:
-    """Return the text with a date in brackets after each relative day. A text with brackets is returned unchanged."""
+    """Return ``text`` with a date in brackets after each relative day. Text that contains "[" is returned unchanged."""
     if "[" in text:
         return text
 
@@ -50,7 +50,10 @@ def with_days(text: str, said_at: datetime) -> str:
 
 
 def _date_of(match: re.Match[str], said: date) -> str | None:
-    """Return the date that relative words refer to, or two possible dates; None if the meaning is not clear."""
+    """Return the date that relative words refer to; None if the meaning is not clear.
+
+    If two dates are possible, the returned text contains both.
+    """
     if match["day"]:
         return _day(said + timedelta(days=_FROM_TODAY[match["day"].lower()]))
     if match["which"]:

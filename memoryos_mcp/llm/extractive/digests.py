@@ -122,7 +122,7 @@ class PageTerms:
     Attributes:
         sentences: The sentences of the user's and the assistant's messages.
         terms: The weight of each term.
-        forms: The words from which each term is derived, with their counts.
+        forms: For each term, the words from which it is derived, and how often each word occurs.
     """
 
     sentences: tuple[Sentence, ...]
@@ -133,7 +133,7 @@ class PageTerms:
 def page_terms(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> PageTerms:
     """Return the sentences and terms of a page.
 
-    Only the first ``side_max_chars`` characters of the user's message and of the assistant's message are read.
+    Only the first ``side_max_chars`` characters of each of the page's two messages are read.
     """
     found: list[Sentence] = []
     counts: dict[str, float] = defaultdict(float)
@@ -161,7 +161,7 @@ def page_terms(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> PageTerms
 
 
 def make_digest(pages: Sequence[Page]) -> Digest:
-    """Return the digest of pages. If there are more than ``PAGES_MAX`` pages, evenly spaced ones are used."""
+    """Return the digest of pages. If there are more than ``PAGES_MAX``, only that many evenly spaced pages are used."""
     pages = evenly(pages, PAGES_MAX)
     limit = min(SIDE_MAX_CHARS, max(400, TOTAL_MAX_CHARS // (2 * len(pages))))
     return digest_of(pages, [page_terms(page, side_max_chars=limit) for page in pages])
@@ -172,7 +172,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
 
     Args:
         pages: The pages, at least one.
-        said: The terms of each page.
+        said: The sentences and terms of each page.
     """
     weights = topic_terms(said)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
@@ -189,7 +189,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
 
 
 def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[str, float]:
-    """Return the terms with the highest total weights over all pages, each with its weight, in descending order."""
+    """Return the total weight of each term over all pages, highest first, for at most ``limit`` terms."""
     total: dict[str, float] = defaultdict(float)
     for page in said:
         for root, weight in page.terms.items():

@@ -1,4 +1,4 @@
-"""Facts without an LLM. Finds new statements, and statements that repeat or replace known facts."""
+"""Learns facts without an LLM: finds new statements, and statements that repeat or replace known facts."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[Knowl
     """Return the facts to add and the facts to confirm.
 
     An added fact lists the facts that it supersedes, so that only the latest statement remains valid. Each page is
-    compared with the facts that are valid at its time, including facts that earlier pages add.
+    compared with the facts that are valid at its time, including facts added from earlier pages.
 
     Args:
         pages: Pages that have not been analysed yet.
@@ -90,7 +90,7 @@ class _FactIndex:
         return page in self._facts[number].evidence
 
     def same_as(self, about: About, form: _Form) -> Fact | None:
-        """Return a fact with the same meaning; None if there is none."""
+        """Return a fact that has the same meaning as a text with this form; None if there is no such fact."""
         # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
         few = rarest[: int(len(rarest) * (1 - SAME_JACCARD)) + 1]
@@ -158,7 +158,7 @@ class _FactIndex:
 
 
 def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[KnowledgeChange]:
-    """Return the changes to the facts that follow from the statements on one page."""
+    """Return the changes that the statements on one page make to the known facts."""
     said = _without_idle_guesses(said, known)
     confirmed: dict[int, dict[int, str]] = {}
     added: list[tuple[Statement, tuple[int, ...]]] = []
@@ -188,7 +188,7 @@ def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[Knowledg
 
 
 def _without_idle_guesses(said: Sequence[Statement], known: _FactIndex) -> list[Statement]:
-    """Return the statements, except guesses about slots for which an answer was stated."""
+    """Return the statements, except guesses for slots that already have a stated answer."""
     filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
 
     def is_idle(statement: Statement) -> bool:
@@ -217,17 +217,17 @@ def _resolve_slot(
     confirmed: dict[int, dict[int, str]],
     added: list[tuple[Statement, tuple[int, ...]]],
 ) -> list[Statement]:
-    """Choose the answer that is valid for a slot after a page. Add it to ``confirmed`` or ``added``.
+    """Find out which answer is valid for a slot after a page, and record it in ``confirmed`` or ``added``.
 
     Args:
         group: The page's statements that fill the slot, in order.
         known: The valid facts that fill the slot.
         forms: The form of each fact, by the fact's number.
-        confirmed: The pages that confirm each fact, by the fact's number.
+        confirmed: For each fact number, the ids of the pages that confirm the fact, by ``seq``.
         added: The statements to add as facts, each with the numbers of the facts that it supersedes.
 
     Returns:
-        Copies of the page's statements that contain more than the answer. The copies have no slot.
+        Copies of the page's statements that say more than the answer. The copies have no slot.
     """
     newest = group[-1]
     same = [statement for statement in group if _is_same_answer(newest, statement)]
@@ -245,7 +245,7 @@ def _resolve_slot(
 
 
 def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
-    """Return copies of the statements that contain enough new stems. The copies have no slot."""
+    """Return copies of the statements that contain enough stems that ``form`` lacks. The copies have no slot."""
 
     def has_news(statement: Statement) -> bool:
         is_of_somebody = (statement.slot or "").startswith(("family:", "pet:"))
@@ -256,7 +256,7 @@ def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
 
 
 def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -> list[int]:
-    """Return the numbers of the facts that a statement ends. Facts that the statement replaces are excluded."""
+    """Return the numbers of the facts that a statement ends. Facts in ``replaced`` are excluded."""
     if statement.kind is Kind.WISH:
         form = _form_of(statement)
         over = [fact for fact in known.wishes() if _is_taken_back(form, statement.ends, known.forms[fact.fact])]

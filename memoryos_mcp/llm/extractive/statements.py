@@ -53,12 +53,12 @@ class Statement:
     """A durable statement or wish.
 
     Attributes:
-        about: Whether it is about the user or the assistant.
+        about: Whether the statement is about the user or the assistant.
         text: The quoted text, with white space collapsed and with the dates of relative days in brackets.
         slot: The slot that it fills, such as "lives"; None if it fills none.
         value: The stems of the answer that fills the slot; empty if there is no slot.
         said_at: The time of its page.
-        pages: The ids of its pages, by ``seq``.
+        pages: The ids of the pages that contain it, by ``seq``.
         kind: Whether it is a statement or a wish.
         ends: The stems of the earlier statement that it ends; empty if it ends none.
         is_implied: Whether it is a guess. A guess is only learned if its slot has no stated answer.
@@ -180,21 +180,25 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
 
 
 def _is_shown(text: str) -> bool:
-    """Return whether a text is pasted, role play or a letter. Such a text says nothing about its author."""
+    """Return whether a message contains pasted text, role play or a letter. It then says nothing about its sender."""
     head = text[:SIDE_MAX_CHARS]
     return bool(context.SHOWS_TEXT.search(head) or context.LETTER.search(head))
 
 
 def _asks_for_text(text: str) -> bool:
-    """Return whether a message requests a text or role play. The reply to it says nothing about the assistant."""
+    """Return whether a message asks for a piece of writing or role play.
+
+    The reply to such a message says nothing about the assistant.
+    """
     head = text[:SIDE_MAX_CHARS]
     return _is_shown(text) or bool(context.ASKS_TEXT.search(head) or context.SHOWS_WHAT_FOLLOWS.search(head))
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return the part of a sentence before a request for a text, and whether later sentences are about the user.
+    """Return the part of a sentence before a request for a piece of writing.
 
-    If the sentence contains no such request, the whole sentence is returned.
+    Also return whether later sentences are about the user. If the sentence contains no such request, the
+    whole sentence is returned.
     """
     made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
@@ -203,7 +207,7 @@ def _up_to_request(sentence: str) -> tuple[str, bool]:
 
 
 def _own_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences written by the author, up to the beginning of a pasted text."""
+    """Yield the sentences that the sender of a message wrote. Stop where pasted text begins."""
     found = sentences(text, with_lists=False)
     for sentence, following in zip_longest(found, found[1:], fillvalue=""):
         if len(sentence) <= SENTENCE_MAX_CHARS and not context.ABOUT_A_LINE.match(following):
@@ -259,7 +263,7 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return the clauses, joined where a pair was split: "my wife and I", "with my wife and our son"."""
+    """Return the clauses, but rejoin those that form a pair: "my wife and I", "with my wife and our son"."""
     joined: list[str] = []
     for clause in clauses:
         if joined and (

@@ -77,7 +77,7 @@ def titles(segments: Sequence[Segment]) -> dict[int, str]:
     """Return a title for each segment, by segment number.
 
     A title is empty only if the segment has neither keywords nor a summary. A keyword that several segments share
-    belongs to the largest of them, and comes last in the titles of the others.
+    belongs to the largest of these segments, and comes last in the titles of the other ones.
 
     Args:
         segments: All segments of a memory.
@@ -104,7 +104,7 @@ def _title(segment: Segment, owners: Mapping[str, int]) -> str:
 def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
     """Return the parts of a title: the first keywords in their original spelling.
 
-    Keywords that are adjacent in a quote are joined to one part.
+    Keywords that are adjacent in a quote are joined into one part.
     """
     runs = sorted((run for quote in quotes for run in _runs(quote, frozenset(keywords))), key=len, reverse=True)
     parts: list[str] = []
@@ -123,7 +123,7 @@ def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
 def _runs(text: str, keywords: frozenset[str]) -> Iterator[dict[str, str]]:
     """Yield the runs of adjacent keywords in a text.
 
-    A run maps each keyword to its spelling in the text, with the space or hyphen before it.
+    A run maps each keyword to its spelling in the text, including the space or hyphen before it.
     """
     run: dict[str, str] = {}
     end = -1

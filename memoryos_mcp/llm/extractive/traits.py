@@ -1,6 +1,6 @@
 """Traits without an LLM. They are found by counting subjects and ways of writing in the user's messages.
 
-The reason of a trait is a sentence that can be parsed, so that the count can be continued with later pages. A reason
+The reason for a trait is a sentence that states the count. It is parsed again when later pages are counted. A reason
 that was written by an LLM or by the user is never changed.
 """
 
@@ -70,8 +70,8 @@ class _Message:
 def learn_traits(pages: Sequence[Page], traits: Sequence[Trait]) -> tuple[TraitChange, ...]:
     """Return the traits that pages add or change.
 
-    A new interest needs ``PAGES_MIN`` pages in one call, because later calls do not get these pages again. For a known
-    interest, a single page is enough.
+    A new interest must be on at least ``PAGES_MIN`` pages of one call, because later calls do not get these pages
+    again. For a known interest, a single page is enough.
 
     Args:
         pages: Pages that have not been analysed yet.
@@ -132,8 +132,8 @@ class _Interest:
     """The evidence for one dimension in the new pages.
 
     Attributes:
-        cues: The number of sentences with each cue.
-        pages: The pages with cues, by ``seq``.
+        cues: For each cue, the number of sentences that contain it.
+        pages: The pages that contain cues, by ``seq``.
         quote: The score of the best sentence to quote, and the sentence.
     """
 
@@ -213,7 +213,7 @@ class _Style:
         medium: Minimum mean for the level Medium.
         high: Minimum mean for the level High.
         is_share: Whether each value is 0 or 1, so that the mean is a share.
-        shown_min: Minimum number of messages with a value above 0 that a new trait needs.
+        shown_min: Minimum number of messages with a value above 0. With fewer, no new trait is learned.
         words: Template of the reason, with the fields ``{value}`` and ``{count}``.
     """
 

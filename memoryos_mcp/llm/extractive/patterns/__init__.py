@@ -76,9 +76,9 @@ class Pattern:
     is_of_place: bool = False
 
     def match(self, text: str, start: int, *, has_adverb: bool = True) -> re.Match[str] | None:
-        """Return the match at ``start``; None if there is none.
+        """Return the match that begins at ``start``; None if there is none.
 
-        If ``has_adverb`` is False, the text must not contain an adverb after its subject. The search is then faster.
+        For a text without an adverb after its subject, pass ``has_adverb=False``. The search is then faster.
         """
         match = _compiled(self.text, has_adverb).match(text, start)
         return None if match is not None and self.is_of_place and not is_place(match["value"]) else match
@@ -90,16 +90,16 @@ class Group:
 
     Attributes:
         needs: Words and other signs of the language, as returned by ``_words_of``. Every text that a pattern matches
-            contains at least one of them. If empty, the patterns are tried on every text.
-        patterns: The patterns to try in order, by the beginning of a text: "b" for "I'm" and "we're", "i" for "I" and
-            "we", "m" for "my" and "our". For other texts, the key is the first letter, or "" if there is no such key.
+            contains at least one of them. If ``needs`` is empty, the patterns are tried on every text.
+        patterns: The patterns to try, in order. The key shows how a text begins: "b" for "I'm" and "we're", "i" for "I"
+            and "we", "m" for "my" and "our". For other texts, the key is the first letter, or "" if this is not a key.
     """
 
     needs: frozenset[str]
     patterns: dict[str, tuple[Pattern, ...]]
 
     def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-        """Return the first pattern with a match at ``start``, together with the match; None if there is none."""
+        """Return the first pattern that matches at ``start``, and the match; None if no pattern matches."""
         first = text[start : start + 1].lower()
         has_adverb = True
         if first in {"i", "w"}:
@@ -123,7 +123,7 @@ class Table:
 
 @lru_cache(256)
 def first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-    """Return the first pattern in a table with a match at ``start``, together with the match; None if there is none."""
+    """Return the first pattern of a table that matches at ``start``, and the match; None if no pattern matches."""
     said = _words_of(text)
     for group in table.groups:
         if not group.needs or _may_be_in(group, said):
@@ -153,7 +153,7 @@ def user_table() -> Table:
 def greeted_table() -> Table:
     """Return the patterns for a text that contains or follows a greeting.
 
-    They are those of ``user_table``, and some for short introductions such as "Hi, Tom here".
+    The table contains the patterns of ``user_table``, and patterns for short introductions such as "Hi, Tom here".
     """
     names = (*english.GREETED, *(row for each in _EUROPEAN for row in each.GREETED))
     return Table((_group(_patterns(names)), *user_table().groups))
@@ -215,7 +215,7 @@ def _compiled(text: str, has_adverb: bool) -> re.Pattern[str]:
 
 
 def _may_be_in(group: Group, said: frozenset[str]) -> bool:
-    """Return whether a text may be in the language of a group, given the text's words and signs from ``_words_of``."""
+    """Return whether a text may be in the language of a group. ``said`` is the result of ``_words_of`` for the text."""
     hits = group.needs & said
     return bool(hits) and not (hits <= _SHARED and not _ENGLISH.isdisjoint(said))
 
@@ -249,7 +249,7 @@ def _group(patterns: tuple[Pattern, ...], needs: frozenset[str] = frozenset()) -
 
 @cache
 def _beginning(text: str) -> str:
-    """Return the key of a pattern in ``Group.patterns``; empty if its matches may begin differently."""
+    """Return the key of a pattern in ``Group.patterns``; empty if the matched texts may begin in different ways."""
     for key, beginnings in _BEGINNINGS:
         if text.startswith(beginnings):
             return key

@@ -1,4 +1,4 @@
-"""Patterns for English statements about likes, habits, tools and possessions, and about the end of these."""
+"""Patterns for English statements about likes, habits, tools and possessions, including those that have ended."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import DO_REGULARLY, FOOD, OWNED, PLAY, REGULARLY, RUN_OF, THING
 from memoryos_mcp.llm.extractive.patterns.vocabulary import (

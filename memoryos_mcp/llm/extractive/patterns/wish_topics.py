@@ -64,7 +64,7 @@ _EMOJIS = re.compile(r"\b[ée]mojis?\b|\bemoticons?\b", re.IGNORECASE)
 
 
 def topic_of(wish: str) -> tuple[str, str] | None:
-    """Return the topic of a wish and the requested value; None if the wish has none of the topics."""
+    """Return the topic of a wish and the requested value; None if the wish has no topic."""
     if _SCOPED.search(wish):
         return None
     is_negated = _NEGATED.search(wish) is not None
