@@ -58,7 +58,7 @@ SETTINGS_SHOWN = ("user_id", "data_storage_path")
 
 
 class Choice(click.Choice[str]):
-    """A parameter with a fixed set of values. The error for another value suggests the most similar one."""
+    """A parameter with a fixed set of values. The error for an invalid value suggests the most similar valid value."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Return the error message for an invalid value, with the most similar valid value if there is one."""
@@ -112,7 +112,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        An `ArgumentError` about the argument of a tool is raised again, with the name of the command's option instead.
+        If an `ArgumentError` names an argument of a tool, it is replaced by an error that names the command's option.
         """
         try:
             return super().invoke(ctx)
@@ -129,9 +129,9 @@ class Command(click.Command):
 
 
 class _OutputClosedError(Exception):
-    """The program that reads the output has closed it.
+    """The output was closed by the program that reads it.
 
-    This error replaces `BrokenPipeError`, for which click would exit with 1.
+    This error replaces `BrokenPipeError`, because click would exit with 1 after a `BrokenPipeError`.
     """
 
 
@@ -173,7 +173,7 @@ class Group(click.Group):
             raise click.NoSuchCommand(name, possibilities=near, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the chosen command. If the output was closed, raise an error that determines the exit code."""
+        """Run the chosen command. Raise `_OutputClosedError` if the output was closed."""
         with _detecting_closed_output():
             return super().invoke(ctx)
 
@@ -218,7 +218,7 @@ def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
 
 
 def settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--config``, ``--help-settings`` and the options for all settings except API keys to a command."""
+    """Add options to a command: ``--config``, ``--help-settings``, and one for each setting except API keys."""
     count = sum(name not in NOT_AS_FLAGS for name in Settings.model_fields)
     command = click.option(
         "--help-settings", cls=SettingOption, is_flag=True, is_eager=True, expose_value=False, callback=_show_settings,
@@ -351,7 +351,7 @@ def _meaning(name: str) -> str:
 
 
 def _values(name: str) -> tuple[str, ...]:
-    """Return the allowed values of a setting, or an empty tuple if other values are possible too."""
+    """Return the allowed values of a setting, or an empty tuple if the values cannot be listed."""
     kind = value_type(name)
     if kind is Literal:
         return allowed_texts(name)

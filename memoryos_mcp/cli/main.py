@@ -312,9 +312,9 @@ async def forget_command(
 
 
 def _check_one_way(selected: Mapping[str, Any]) -> None:
-    """Raise `click.UsageError` unless the options select in exactly one way.
+    """Raise `click.UsageError` if no option selects anything, or if the options cannot be combined.
 
-    The library has the same check, but its messages do not contain the options' names.
+    The library makes the same check, but the library's messages do not contain the options' names.
     """
     has_pages = any(selected[name] for name in ("query", "after", "before"))
     ways = sum(map(bool, (selected["ids"], has_pages, selected["everything"])))

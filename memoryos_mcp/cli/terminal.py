@@ -1,7 +1,7 @@
 """Output to a terminal or a pipe.
 
-Rich decides whether to use colour. It uses none in a pipe, if NO_COLOR is set, or if TERM is dumb. If FORCE_COLOR is
-set, it uses colour in a pipe too.
+Rich decides whether to use colour. Rich uses no colour in a pipe, if NO_COLOR is set, or if TERM is dumb. If
+FORCE_COLOR is set, Rich uses colour in a pipe too.
 """
 
 import errno
@@ -36,7 +36,7 @@ class _StdoutConsole(Console):
 
 
 def prepare_stdout() -> None:
-    """Make stdout replace characters that it cannot encode, instead of raising an error."""
+    """Configure stdout to replace characters that cannot be encoded. Otherwise, they would raise an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 

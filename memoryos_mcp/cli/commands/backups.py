@@ -22,8 +22,8 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
     ``target`` is a new file or a folder. In a folder, each backup is named after the user and the time. With
     ``is_of_all``, ``target`` must be a folder, and a missing folder is created.
 
-    If a memory is missing or damaged, or cannot be copied, the other memories are copied before `StorageError` is
-    raised.
+    If a memory is missing or damaged, or cannot be copied, the other memories are still copied. Then `StorageError`
+    is raised.
     """
     copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:
@@ -103,7 +103,7 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
 
 
 def _backups(stores: Stores) -> Backups:
-    """Return the object that makes backups. Raise `StorageError` if the storage engine does not have one."""
+    """Return the object that makes backups. Raise `StorageError` if the storage engine does not support backups."""
     if stores.backups is None:
         msg = (
             f"this command cannot back up memories in {stores.engine}; use the tools of {stores.engine}, or use "

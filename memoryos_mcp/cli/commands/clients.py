@@ -11,7 +11,7 @@ from memoryos_mcp.cli.installer.catalogue import CLIENTS
 
 
 def client_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that install and uninstall have in common to a command."""
+    """Add the shared options of install and uninstall to ``command``."""
     for option in (
         json_option,
         click.option(
@@ -43,7 +43,7 @@ class ClientCommand(Command):
     """A command that suggests ``--client`` if the name of a client is used without this option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. An error about a client's name suggests ``--client``."""
+        """Parse the arguments. If an unexpected argument is the name of a client, the error suggests ``--client``."""
         named = [word for word in args if word in (*CLIENTS, "all")]
         try:
             return super().parse_args(ctx, args)

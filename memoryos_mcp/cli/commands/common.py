@@ -93,7 +93,7 @@ async def tool_result(
     service: "MemoryService",
     arguments: ArgumentsT,
 ) -> ResultT:
-    """Call an MCP tool for the configured user, and return its result, which is of the type ``kind``."""
+    """Call an MCP tool for the configured user. Return its result, which is an instance of ``kind``."""
     result = (await tool(service, service.settings.user_id, arguments)).result
     assert isinstance(result, kind)  # noqa: S101 - for the type checker
     return result
@@ -168,7 +168,7 @@ def gave_up(error: str, hint: str) -> str:
 
 @contextmanager
 def note_if_stopped(hint: str) -> Iterator[None]:
-    """If the command is stopped with Ctrl-C, print a note with this hint to stderr."""
+    """Print a note with ``hint`` to stderr if the block is stopped with Ctrl-C."""
     try:
         yield
     except asyncio.CancelledError:
@@ -178,7 +178,10 @@ def note_if_stopped(hint: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class TriedModel:
-    """Properties of an embedding model: the identity and the length of its vectors, and its load time in seconds."""
+    """Properties of an embedding model that was loaded and tried.
+
+    ``space`` is the identity of its vectors, and ``dimension`` is their length. ``load_s`` is the load time in seconds.
+    """
 
     space: str
     dimension: int

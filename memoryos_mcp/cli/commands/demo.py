@@ -68,7 +68,7 @@ COLOURS: Mapping[Look, str] = {
 
 
 async def run_demo(server_command: Sequence[str] | None = None) -> None:
-    """Run the demo, and print its output to stdout. It takes about ten seconds.
+    """Run the demo, and print its output to stdout.
 
     ``server_command`` is the command line that starts the server, without the option for its data folder. None means
     the server of this package.
@@ -153,7 +153,7 @@ class _Demo:
         )
 
     async def _settle(self, client: Client) -> GetMemoryStatsResult:
-        """Wait until all pages are embedded and no consolidation is due, and return the statistics."""
+        """Wait until all pages are embedded and no consolidation is due. Return the latest statistics."""
         batch_pages = (await _config(client))["consolidation_batch_pages"] or BATCH_PAGES
 
         def is_settled(stats: GetMemoryStatsResult) -> bool:
@@ -277,7 +277,7 @@ class _Demo:
 
 
 def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetime]]:
-    """Yield each exchange with its time. Exchanges of one day take place in the evening, a few minutes apart."""
+    """Yield each exchange with its time. All times are in the evening. Exchanges on one day are a few minutes apart."""
     today = utc_now().astimezone().replace(hour=EVENING_HOUR, minute=0, second=0, microsecond=0)
     turns_of_day: Counter[int] = Counter()
     for exchange in conversation:
@@ -307,7 +307,7 @@ async def _config(client: Client) -> Any:
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield the best results from one tier, each as a label and a text."""
+    """Yield the lines that show the best results for ``look``. Each line is a label and its text."""
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
             yield from _page(page, "")
@@ -333,7 +333,7 @@ def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
 
 
 def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
-    """Return a text with the topic of a page, its score, and the largest parts of the score."""
+    """Describe where a page was found: the topic, the page's score, and the largest parts of the score."""
     largest = sorted((page.signals or {}).items(), key=lambda signal: -abs(signal[1]))[:SIGNALS_SHOWN]
     parts = ", ".join(f"{name} {share:+.1f}" for name, share in largest)
     score = f"score {page.score:.2f} ({parts})"
@@ -344,9 +344,9 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 
 
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
-    """Return a text that says whether the best page was found by its words or by its meaning.
+    """Say whether the best page was found by its words or by its meaning.
 
-    A page that shares no word with the question was found by its meaning. The text is empty for tiers other than
+    A page that shares no word with the question was found by its meaning. Return an empty string for tiers other than
     mid-term.
     """
     if look is not Look.MID_TERM or not result.retrieved_pages or result.understood is None:

@@ -1,4 +1,4 @@
-"""The conversation of the demo, which lasts a month, and the questions about it."""
+"""The demo's conversation over one month, and the questions about this conversation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in the second part of the demo, and the part of the result that is printed."""
+    """A question in the second part of the demo. ``look`` is the part of the result that is printed."""
 
     text: str
     look: Look

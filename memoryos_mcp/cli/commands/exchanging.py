@@ -56,7 +56,7 @@ _KINDS = {
 class SkippedItems(BaseModel, frozen=True):
     """Items that were skipped for the same reason.
 
-    ``places`` says where the first of these items are in the file.
+    ``places`` contains the positions of the first few of these items in the file.
     """
 
     reason: str
@@ -67,8 +67,8 @@ class SkippedItems(BaseModel, frozen=True):
 class ImportReport(BaseModel, frozen=True):
     """The result of an import.
 
-    ``found`` contains the number of items in the file by kind, and ``new`` the number of new items by kind. A dry run
-    counts new items only for pages. ``archived_facts`` is the number of facts that were archived because the memory
+    ``found`` contains the number of items in the file by kind, and ``new`` the number of new items by kind. In a dry
+    run, ``new`` contains only pages. ``archived_facts`` is the number of facts that were archived because the memory
     contained more facts than ``long_term_knowledge_capacity``.
     """
 
@@ -155,7 +155,7 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
-    """Return the reader for a file, or None if the file is an export of this program."""
+    """Return the reader for a file from another program. Return None if this program exported the file."""
     names = [export_format.NAME, *(reader.NAME for reader in READERS)]
     if name is not None and name not in names:
         close = nearest_name(name, names)
@@ -190,7 +190,7 @@ def _size(path: Path) -> int:
 
 
 def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterator[Record]:
-    """Yield the records, and report the number of pages so far."""
+    """Yield the records unchanged. For each record, call ``report`` with the number of pages so far."""
     pages = 0
     for record in records:
         pages += isinstance(record, PageRecord)
@@ -199,7 +199,7 @@ def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterat
 
 
 def _cancellable(report: Callable[P, None]) -> Callable[P, None]:
-    """Return a function that reports progress, and raises `StorageError` if the current task has been cancelled.
+    """Return a function that calls ``report``, or raises `StorageError` if the command has been stopped.
 
     The error ends the work of the thread that calls the function.
     """
@@ -232,9 +232,9 @@ def _check_target(path: Path, target: str) -> None:
 
 @contextmanager
 def _target(target: str) -> Iterator[Callable[[bytes], object]]:
-    """Yield a function that writes the export to stdout or to a file.
+    """Open the target of an export, and yield a function that writes bytes to the target.
 
-    A file is written under a temporary name, and renamed when it is complete.
+    The target is stdout or a file. A file has a temporary name until it is complete.
     """
     if target == STDOUT:
         with _writing(target):
@@ -261,9 +261,9 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
 
 @contextmanager
 def _writing(target: str) -> Iterator[None]:
-    """Convert an `OSError` to a `StorageError` about the export's target.
+    """Convert an `OSError` in the block to a `StorageError` that names the export's target.
 
-    Without this conversion, the store would report the error as an error in its own file.
+    Without this conversion, the store would report the error as a problem with the store's own file.
     """
     try:
         yield

@@ -18,10 +18,10 @@ _COPIES = "backup copies made by restores"
 
 
 async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_json: bool) -> None:
-    """Forget the selected part of the configured user's memory, after showing it and asking for confirmation.
+    """Show the selected part of the configured user's memory, ask for confirmation, and forget this part.
 
-    With ``is_sure``, there is no question. With ``as_json`` and without ``is_sure``, only the dry run is printed and
-    nothing is forgotten.
+    With ``is_sure``, no confirmation is required. With ``as_json`` and without ``is_sure``, only the dry run is printed
+    and nothing is forgotten.
     """
     async with open_memory(settings) as (_, engine):
         dry_run = await engine.plan_forgetting(selection)
@@ -44,7 +44,7 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
 
 
 async def show_receipts(settings: Settings, *, as_json: bool) -> None:
-    """Print the receipts for everything that was forgotten, oldest first."""
+    """Print the receipts for forgotten items, beginning with the oldest receipt."""
     receipts: list[ForgetReceipt] = []
     if await has_memory_or_note(settings):
         async with open_memory(settings, only_reads=True) as (_, engine):

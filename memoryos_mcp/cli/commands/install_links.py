@@ -1,6 +1,6 @@
-"""Links that add the server to a client when they are opened, for ``memoryos-mcp install --link``.
+"""Links for ``memoryos-mcp install --link``. When the user opens a link, the client adds the server.
 
-A link contains the same entry that install writes to the client's file. The forms of the links are from
+A link contains the same entry that install writes to the client's file. The formats of the links are from
 https://cursor.com/docs/mcp/install-links and from "MCP URL handler" in
 https://code.visualstudio.com/api/extension-guides/ai/mcp.
 """

@@ -26,7 +26,8 @@ from memoryos_mcp.text.user_ids import user_folder
 def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:
     """List the last calls in the configured user's log, or print one call in full.
 
-    ``number`` is the line number of this call in the log, beginning with 1. None lists the last ``last`` calls.
+    ``last`` is the number of calls to list. ``number`` is the line number of the call to print in full. The first line
+    of the log has the number 1. If ``number`` is None, the calls are listed.
     """
     prepare_stdout()
     path = user_folder(settings.data_storage_path, settings.user_id) / LOG_NAME
@@ -43,9 +44,10 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
 
 
 def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]]:
-    """Return the last lines of a log, or only the line ``number``. Each line comes with its number.
+    """Return the last lines of a log, or only one line. Each item is a line number and a line.
 
-    The list is empty if the log does not exist.
+    If ``number`` is None, the list contains up to ``last`` lines. It is empty if the log does not exist. Otherwise, the
+    list contains only the line with this number. Raise `click.BadParameter` if there is no such line.
     """
     lines: list[tuple[int, bytes]] = []
     try:
@@ -131,7 +133,7 @@ def _print_part(console: Console, title: str, text: str) -> None:
 
 
 def _plain(text: str) -> Text:
-    """Return a text that Rich prints literally, without interpreting markup or escape sequences."""
+    """Convert a string to a Rich `Text`. Markup and escape sequences in the string have no effect."""
     return Text(plain(text))
 
 
@@ -140,7 +142,7 @@ def _time(line: LogLine, settings: Settings) -> str:
 
 
 def _tokens(line: LogLine) -> tuple[str, str]:
-    """Return the numbers of tokens in the prompt and in the reply. The texts are empty if the numbers are unknown."""
+    """Return the number of prompt tokens and the number of reply tokens, or empty strings if they are unknown."""
     usage = line.completion.usage if line.completion is not None else None
     return ("", "") if usage is None else (str(usage.prompt_tokens), str(usage.completion_tokens))
 

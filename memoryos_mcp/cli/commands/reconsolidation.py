@@ -1,6 +1,6 @@
 """The command ``memoryos-mcp reconsolidate``: let the LLM redo the work that was done without it.
 
-While no LLM is available, the fallback organises pages and learns from them. The command marks these pages in the
+While no LLM is available, a fallback organises pages and learns from pages. The command marks these pages in the
 store. Each page stays in its segment until the LLM has chosen a new segment. If the command stops early, finished work
 is kept, and the next process with an LLM continues.
 """
@@ -66,8 +66,8 @@ class Outcome(BaseModel, frozen=True):
 class Forecast(BaseModel, frozen=True):
     """An estimate of the work.
 
-    ``calls`` is the number of LLM calls: one for each batch of pages to organise, and further calls that learn from
-    pages.
+    ``calls`` is the number of LLM calls: one for each batch of pages to organise, and further calls for learning
+    from pages.
     """
 
     pages: int
@@ -118,7 +118,7 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
-    """Mark the pages to redo, wait until they are done or the work cannot continue, and return the outcome."""
+    """Mark the pages to redo. Wait until the work is done or cannot continue, and return the outcome."""
     before = _spent(await engine.stats())
     pages = await engine.reconsolidate()
     blockage = _Blockage(settings.llm_daily_token_limit)
@@ -146,7 +146,7 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
 
 
 class _Blockage:
-    """Checks whether the work can continue. If ``daily_token_limit`` is None, there is no limit."""
+    """A check for reasons why the work cannot continue. If ``daily_token_limit`` is None, there is no token limit."""
 
     def __init__(self, daily_token_limit: int | None) -> None:
         self._limit = daily_token_limit
@@ -155,7 +155,7 @@ class _Blockage:
         self._forgiven: dict[str, int] = {}
 
     def reason(self, stats: Stats) -> tuple[Ending, str] | None:
-        """Return why the work cannot continue, or None if it can continue."""
+        """Return the ending and the error message if the work cannot continue, or None if it can continue."""
         failed = {name: health.failed_attempts for name, health in stats.health.items()}
         if self._least_left is None or stats.counts.degraded < self._least_left:
             self._least_left = stats.counts.degraded
@@ -175,7 +175,7 @@ class _Blockage:
 
 
 def _spent(stats: Stats) -> dict[str, int]:
-    """Return the total LLM usage in calls and tokens, summed over all purposes."""
+    """Return the total numbers of LLM calls, failed calls, prompt tokens and reply tokens, by name."""
     names = ("calls", "failed_calls", "prompt_tokens", "completion_tokens")
     entries = stats.llm.total if stats.llm else ()
     return {name: sum(getattr(entry, name) for entry in entries) for name in names}
@@ -200,8 +200,8 @@ def _summary(outcome: Outcome) -> str:
 class _RedoPage:
     """A page to redo.
 
-    ``is_organised`` and ``is_learned`` say whether the fallback organised the page, and whether it learned from it.
-    ``tokens`` is the length of the page in a prompt.
+    ``is_organised`` is True if the fallback organised the page. ``is_learned`` is True if the fallback learned from the
+    page. ``tokens`` is the length of the page in a prompt.
     """
 
     seq: int

@@ -39,7 +39,7 @@ async def reembed(settings: Settings, *, as_json: bool) -> None:
 
 
 async def warm_up(settings: Settings, *, as_json: bool) -> None:
-    """Load the configured model, downloading it if necessary, and print its properties."""
+    """Load the configured model and print its properties. The model is downloaded if necessary."""
     model = _model(settings, "load")
     tried = await common.try_model(model, settings)
     result = {"model": model.name, "space": tried.space, "dimension": tried.dimension, "loaded_s": tried.load_s}
@@ -72,7 +72,10 @@ def _lines(status: EmbeddingStatus) -> Iterator[str]:
 
 
 def _is_finished(stats: Stats, show: common.Show) -> bool | None:
-    """Return True if all pages have vectors of the model, else None. Raise `ModelError` after repeated failures."""
+    """Return True if all pages have vectors of the configured model, else None.
+
+    Raise `ModelError` after repeated failures.
+    """
     health = stats.health["embedding"]
     if health.failed_attempts >= common.FAILURES_IN_A_ROW:
         raise ModelError(common.gave_up(str(health.last_error), _HINT))

@@ -76,7 +76,10 @@ class _TooSlowError(TimeoutError):
 
 
 async def _load(engine: MemoryEngine, settings: Settings) -> Exception | None:
-    """Load the embedding model without downloading it. Return the error if it fails or takes too long, else None."""
+    """Load the embedding model without downloading it.
+
+    Return the error if loading fails or takes too long, else None.
+    """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if settings.wants_no_embedder:
         return None
@@ -181,9 +184,9 @@ def highlighted(text: str, found: frozenset[str]) -> Text:
 
 
 def snippet(line: str, found: frozenset[str], room: int) -> Text:
-    """Return the line with matches highlighted. If the first match would not be visible, cut off the beginning.
+    """Return the line with matches highlighted. If no match would be visible, cut off the beginning.
 
-    ``room`` is the number of visible characters. A line without its beginning starts shortly before the first match.
+    ``room`` is the number of visible characters. A line that was cut off starts shortly before the first match.
     """
     first = next((start for start, end in _places(line, found) if end > room), None)
     if first is None or any(end <= room for _, end in _places(line, found)):
@@ -195,7 +198,7 @@ def snippet(line: str, found: frozenset[str], room: int) -> Text:
 def _places(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each match.
 
-    A match is a word that contains a root. In scripts without spaces, it is only the root itself.
+    A match is a word that contains a root. In scripts without spaces between words, a match is only the root itself.
     """
     for match in _WORDS.finditer(text):
         word = match[0]

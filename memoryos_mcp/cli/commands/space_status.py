@@ -14,8 +14,8 @@ from memoryos_mcp.storage.values import Space
 class SpaceStatus(BaseModel, frozen=True):
     """The embedding progress of one model.
 
-    ``space`` is the identity of the model's vectors, or None if there are none. ``used_at`` is the time at which the
-    vectors were last used, accurate to about a day.
+    ``space`` is the identity of the model's vectors. It is None if the memory has no vectors of the model.
+    ``used_at`` is the time at which the vectors were last used, accurate to about a day.
     """
 
     model: str
@@ -26,9 +26,9 @@ class SpaceStatus(BaseModel, frozen=True):
 
 
 class EmbeddingStatus(BaseModel, frozen=True):
-    """The embedding progress of all models, the configured model first.
+    """The embedding progress of all models.
 
-    ``pages`` is the number of pages in the memory.
+    ``pages`` is the number of pages in the memory. ``spaces`` begins with the configured model.
     """
 
     pages: int

@@ -39,7 +39,7 @@ Row = Sequence[RenderableType]
 class Overview(BaseModel, frozen=True):
     """An overview of a memory.
 
-    ``last_errors`` contains the last error of each kind of background work, in this or any other process.
+    ``last_errors`` contains the last error of each kind of background work. The error may be from any process.
     """
 
     file: str
@@ -52,7 +52,7 @@ class Overview(BaseModel, frozen=True):
 
 
 async def show_stats(settings: Settings, *, is_whole: bool, as_json: bool) -> None:
-    """Print an overview of the configured user's memory, which is not changed.
+    """Print an overview of the configured user's memory. The memory is not changed.
 
     With ``is_whole``, the overview contains all topics, traits and facts. The JSON output always contains all traits
     and facts.

@@ -31,7 +31,10 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 
 def takes_data_folder(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for the data folder to a command, which takes the settings as its first argument."""
+    """Add ``--config`` and ``--data-storage-path`` to a command.
+
+    The command takes the settings as its first argument.
+    """
 
     @config_option
     @setting_option("data_storage_path")
@@ -152,8 +155,9 @@ def revoke(settings: Settings, token_id: str, as_json: bool) -> None:
 def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
     """Return the time at which a token expires.
 
-    ``text`` is a duration like ``12h``, ``30d`` or ``4w``, or the last valid day, like ``2027-01-31``. ``zone`` is the
-    time zone of this day. None means the time zone of this machine.
+    ``text`` is a duration, such as ``12h``, ``30d`` or ``4w``, or a date, such as ``2027-01-31``. With a date, the
+    token is valid until the end of that day. ``zone`` is the time zone of the date. None means the time zone of this
+    machine.
     """
     text = text.strip().lower()
     msg = "is not a valid duration or date; use a value like 12h, 30d, 4w or 2027-01-31"
@@ -183,7 +187,7 @@ def _stores(settings: Settings) -> "Stores":
 
 
 def _described(entry: "TokenEntry") -> dict[str, object]:
-    """Return a description of a token as JSON types. Times are in ISO 8601, in UTC."""
+    """Return the properties of a token as JSON values. Times are ISO 8601 strings in UTC."""
     return {
         "id": entry.token_id,
         "user_id": entry.user_id,

@@ -1,7 +1,7 @@
-"""Changes to the user file of Claude Code, which are made with its command ``claude mcp``.
+"""Changes to the user's file of Claude Code. The changes are made with the command ``claude mcp``.
 
-Running sessions of Claude Code often rewrite the whole file, so changes by other programs are lost. Simultaneous writes
-have damaged the file. The command locks the file. The file of a project is changed directly.
+This command locks the file. Without a lock, changes could be lost, because running sessions of Claude Code often
+rewrite the whole file. Simultaneous writes have also damaged the file. A project's file is changed directly.
 """
 
 import shutil

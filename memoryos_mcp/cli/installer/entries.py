@@ -22,7 +22,7 @@ _RUNNERS = frozenset({"uvx", "pipx", "uv"})
 
 
 class Kind(StrEnum):
-    """The program to which an entry belongs: this one, another project called memoryos-mcp, or any other."""
+    """The program to which an entry belongs: this program, another project called memoryos-mcp, or any other."""
 
     OURS = "ours"
     OTHER_PROJECT = "other project"
@@ -93,7 +93,7 @@ def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[
 
 
 def _without(entry: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Return a copy of an entry without its command line and without the given keys."""
+    """Return a copy of an entry without ``command``, ``args`` and the given keys."""
     ours = {"command", "args", *keys}
     return {key: value for key, value in entry.items() if key not in ours}
 
@@ -159,9 +159,9 @@ def file_name(command: str) -> str:
 
 
 def problem_of(entry: Mapping[str, Any]) -> str | None:
-    """Return why a client cannot start the server in an entry, or None if it can.
+    """Return the reason why a client cannot start the server in an entry.
 
-    The result is also None if the entry has no command line.
+    Return None if the client can start the server, or if the entry has no command line.
     """
     words = _words(entry)
     if not words:

@@ -41,7 +41,7 @@ class ClientFile:
             raise ClientFileError(msg) from error
 
     def encoded(self, text: str) -> bytes:
-        """Return a text encoded in UTF-8, with a byte order mark if the file has one."""
+        """Return ``text`` encoded in UTF-8. The result has a byte order mark if the file has one."""
         try:
             return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
         except UnicodeEncodeError as error:
@@ -78,7 +78,7 @@ def backups(path: Path) -> list[Path]:
 
 
 def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) -> Path | None:
-    """Replace a file atomically, and return the path of its backup. Return None if the file did not exist.
+    """Create or replace a file atomically. Return the path of the backup, or None if the file did not exist.
 
     Permissions, owner and symbolic links do not change. With ``is_private``, only this account can read a new file.
     """

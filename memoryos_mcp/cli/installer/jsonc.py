@@ -55,8 +55,8 @@ class _Member:
 class _Style:
     """The layout of a JSON text.
 
-    ``is_in_lines`` is True if new members are written on separate lines. This applies to texts of several lines, and to
-    an empty text or object.
+    ``is_in_lines`` is True if new members are written on separate lines. This is the case if the text has several
+    lines, is empty, or is an empty object.
     """
 
     newline: str
@@ -65,7 +65,7 @@ class _Style:
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the object in a JSON text. For an empty text, return an empty object."""
+    """Parse JSON text and return its object. If the text is empty, return an empty object."""
     try:
         value = json.loads(text)  # much faster than the scanner, which is only needed for comments and trailing commas
     except (ValueError, RecursionError):
@@ -94,7 +94,7 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at a path of keys. If there is no such member, return it unchanged."""
+    """Return the text without the member at a path of keys. If there is no such member, return the text unchanged."""
     root = _object(text)
     objects = _objects_on(root, path)
     if len(objects) < len(path) or (found := _member(objects[-1], path[-1])) is None:
@@ -130,7 +130,7 @@ def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str,
 def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, depth: int) -> str:
     """Return the text after adding a member at the end of the object ``inner``.
 
-    The layout is the same as that of the other members.
+    The new member has the same layout as the other members.
     """
     if not inner.members:
         if not style.is_in_lines:
@@ -158,7 +158,7 @@ def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, dept
 
 
 def _after_comment(text: str, at: int) -> int:
-    """Return the index after a comment that begins at ``at``. If there is no comment on this line, return ``at``."""
+    """Return the index after the comment that follows ``at`` on the same line, or ``at`` if there is no comment."""
     match = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/(?=[ \t]*[\r\n]))").match(text, at)
     return match.end() if match else at
 
@@ -182,7 +182,7 @@ def _style(text: str) -> _Style:
 
 
 def _object(text: str) -> _Node:
-    """Return the object in a JSON text, with positions. Raise `ClientFileError` if it is not an object."""
+    """Parse JSON text and return the node of its object. Raise `ClientFileError` if the text is not a JSON object."""
     if not text.strip():
         return _Node(0, 0, {})
     node = _Scanner(text).whole()
@@ -228,7 +228,7 @@ def _checked(text: str, expected: Any) -> str:
 
 
 def _skipped(text: str, at: int) -> int:
-    """Return the index of the next token. Whitespace and comments are skipped."""
+    """Return the index of the first token from ``at`` on. Whitespace and comments are skipped."""
     match = _BETWEEN.match(text, at)
     return at if match is None else match.end()
 

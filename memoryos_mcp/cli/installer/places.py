@@ -83,8 +83,8 @@ class Location:
 def locations_of(client: Client, scope: Scope, machine: Machine) -> list[Location]:
     """Return the locations of a client's files for a scope.
 
-    For the scope ``user``, these are all places where the client is installed. If it is not installed, this is the
-    first possible place.
+    For the scope ``user``, return a location for each place where the client is installed. If the client is not
+    installed, return only the first possible location.
     """
     if scope == "project":
         if client.project is None:

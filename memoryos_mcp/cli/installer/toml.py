@@ -1,7 +1,7 @@
 """Editing TOML, the format of Codex's file: append, replace or remove one table.
 
-All other characters are unchanged. The standard library cannot write TOML. The result is parsed again and compared with
-the expected content before it is returned.
+This module edits the text itself, because the standard library cannot write TOML. The text outside the table is not
+changed. The result is parsed again and compared with the expected content before it is returned.
 """
 
 import json
@@ -21,7 +21,7 @@ _STRING = re.compile(
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the content of a TOML text."""
+    """Parse TOML text and return its content."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -33,8 +33,8 @@ def read(text: str) -> Mapping[str, Any]:
 def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
     """Return the text after adding or replacing one table.
 
-    ``path`` contains the keys that lead to the table, beginning with the outermost table. Values are strings, numbers,
-    booleans, times, and lists and tables of these.
+    ``path`` contains the keys that lead to the table, beginning with the outermost table. ``value`` contains strings,
+    numbers, booleans, times, and lists and tables of these.
     """
     content = read(text)
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -52,7 +52,7 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at a path of keys. If there is no such table, return it unchanged."""
+    """Return the text without the table at a path of keys. If there is no such table, return the text unchanged."""
     content = read(text)
     if _at(content, path) is None:
         return text
@@ -106,7 +106,7 @@ def _checked(text: str, expected: Mapping[str, Any]) -> str:
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table without empty inner tables, which are ignored in the comparison."""
+    """Return a copy of a table without its empty inner tables. `_checked` ignores these tables."""
     return {key: value for key, value in table.items() if value != {}}
 
 

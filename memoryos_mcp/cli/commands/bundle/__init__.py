@@ -70,7 +70,7 @@ def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
 
 
 def bundled_files() -> dict[str, bytes]:
-    """Return the content of each file in the bundle, by path."""
+    """Return the files of the bundle as a mapping from path to content."""
     installed = _installed()
     about = {
         "name": DISTRIBUTION,

@@ -55,7 +55,8 @@ class UserSetting:
     def option(self) -> dict[str, Any]:
         """Return the description of the setting for ``user_config``.
 
-        It always contains a default. Without one, clients would pass the placeholder itself to the server.
+        The description always contains a default. Without a default, clients would pass the placeholder itself to the
+        server.
         """
         default = Settings.model_fields[self.setting].default
         option: dict[str, Any] = {

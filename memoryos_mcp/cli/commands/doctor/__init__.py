@@ -1,6 +1,6 @@
 """The command ``memoryos-mcp doctor``: check whether the server can work, and show what to change.
 
-The command does not change a memory, and does not send anything from it.
+The command does not change any memory, and does not send the content of a memory anywhere.
 """
 
 import os
@@ -23,10 +23,10 @@ _STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"
 
 
 async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
-    """Run the checks, print their results, and return whether no check failed.
+    """Run the checks and print their results. Return False if a check failed.
 
-    Each result is printed to stdout as soon as it is known. With ``as_json``, all results are printed at the end.
-    ``load`` reads the settings. A `ConfigError` that it raises counts as a failed check.
+    Without ``as_json``, each result is printed as soon as it is known. With ``as_json``, all results are printed at the
+    end. ``load`` reads the settings. If ``load`` raises `ConfigError`, this counts as a failed check.
     """
     console = make_console()
     checks: list[Check] = []
@@ -78,7 +78,10 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
 
 
 def _configured(settings: Settings, environment: Mapping[str, str]) -> tuple[Check, Endpoint | None]:
-    """Return the result of checking the LLM's settings, and the configured LLM. The LLM may be None."""
+    """Check the LLM's settings. Return the result and the LLM's endpoint.
+
+    The endpoint is None if no LLM is configured, or if the settings are not valid.
+    """
     try:
         endpoint = endpoint_of(settings, environment)
     except ConfigError as error:

@@ -53,6 +53,9 @@ def failed_by(name: str, error: MemoryOSError) -> Check:
 
 
 def parts(error: MemoryOSError) -> tuple[str, str | None]:
-    """Split an error message at its semicolon, and return the problem and the fix. The fix may be None."""
+    """Split an error message at its first semicolon, and return the problem and the fix.
+
+    The fix is None if there is no semicolon.
+    """
     found, _, fix = str(error).partition("; ")
     return found, fix or None

@@ -50,7 +50,7 @@ class _Problem:
 
 
 async def check_clients() -> AsyncIterator[Check]:
-    """Yield a check for each client's file. If there are no clients, yield a single check that says so."""
+    """Yield the result of checking each client's file. If no client is found, yield a single result that says so."""
     try:
         here = clients_here(Machine.this())
     except ClientFileError as error:  # only a warning, because a server in a container needs no clients
@@ -108,9 +108,9 @@ async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem |
 
 
 async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> _Problem | None:
-    """Return why a client cannot reach the server in an entry of its file, or None if it can.
+    """Return the reason why a client cannot reach the server in an entry. Return None if the server can be reached.
 
-    The check sends a request with the token in the entry, and only to the address in the same entry.
+    The check sends a request with the entry's token. The request is sent only to the address in the same entry.
     """
     url = str(entry[http.url_key])
     headers, missing = _headers(entry, http, environment)
@@ -148,9 +148,9 @@ async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[s
 
 
 def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the headers in an entry, and the names of variables that are not set.
+    """Return the HTTP headers in an entry, and the names of environment variables that are not set.
 
-    Variables in the headers are replaced by their values. Headers with a variable that is not set are left out.
+    Each variable in a header is replaced by its value. A header is left out if one of its variables is not set.
     """
     written = entry.get(http.headers_key)
     headers = {str(key): str(value) for key, value in written.items()} if isinstance(written, Mapping) else {}

@@ -88,9 +88,9 @@ def configured(settings: Settings, endpoint: Endpoint | None) -> str:
 
 
 def how_to_use_one(environment: Mapping[str, str]) -> str:
-    """Return a text that says how to configure an LLM.
+    """Return instructions for configuring an LLM.
 
-    If the environment contains a provider's API key, the text is about this provider.
+    If the environment contains a provider's API key, the instructions are for this provider.
     """
     for provider, preset in PRESETS.items():
         for variable in preset.key_variables:
@@ -103,7 +103,7 @@ def how_to_use_one(environment: Mapping[str, str]) -> str:
 
 
 async def check_embedder(settings: Settings) -> Check:
-    """Check whether the embedding model works, in this process or through an API."""
+    """Check whether the embedding model works. The model may run in this process or behind an API."""
     name = "embedding_model"
     model = configured_model(settings)
     if model is None:
@@ -180,9 +180,9 @@ async def _failed_call(
     provider: LlmProvider | None,
     started_with: Mapping[LlmProvider, str],
 ) -> Check:
-    """Return a failed check with hints about the cause.
+    """Return the result of a check that failed because a request to a model failed.
 
-    The hints say how to start a local server, which models the server has, or what its correct address is.
+    Its ``fix`` contains hints: how to start a local server, which models the server has, or which address is correct.
     """
     found, fix = parts(error)
     hints = [fix or f"try again; if the problem persists, see the log of {api.wording.name}'s server"]
@@ -201,7 +201,10 @@ async def _failed_call(
 
 
 def _nearest(names: Sequence[str], model: str) -> str:
-    """Return a text with up to `MODELS_SHOWN` of the names, beginning with those most similar to ``model``."""
+    """Return a string with the names that are most similar to ``model``, the most similar name first.
+
+    The string contains up to `MODELS_SHOWN` names, and the number of the other names.
+    """
     nearest = sorted(names, key=lambda name: -SequenceMatcher(None, name, model).ratio())
     more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
     return ", ".join(nearest[:MODELS_SHOWN]) + more
@@ -226,7 +229,7 @@ async def _is_listening(api: Api) -> bool:
 
 
 def _provider_at_port(api: Api, providers: Iterable[LlmProvider]) -> LlmProvider | None:
-    """Return the provider whose default port is the port of the API, or None if there is no such provider."""
+    """Return the first provider that uses the API's port by default, or None if there is no such provider."""
     port = urlsplit(api.base_url).port
     return next((name for name in providers if urlsplit(PRESETS[name].base_url).port == port), None)
 
@@ -261,6 +264,6 @@ async def _model_names(api: Api) -> list[str]:
 def _is_showable(name: str, key: str) -> bool:
     """Return whether a name from a server may be shown.
 
-    It must be short and printable, and must not contain the key.
+    The name must be short and printable, and must not contain the API key.
     """
     return 0 < len(name) <= MODEL_NAME_MAX_CHARS and name.isprintable() and key not in name

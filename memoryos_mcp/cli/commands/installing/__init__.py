@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
-    """Return a server that clients start from this installation, with these settings in its command line."""
+    """Return the server of this installation. Its command line contains the settings that are not None."""
     settings = load_settings(config_file, {"user_id": user_id, "data_storage_path": data_folder})
     args = ["serve"]
     if config_file is not None:
@@ -43,7 +43,8 @@ def local_server(config_file: Path | None, user_id: str | None, data_folder: str
 def remote_server(url: str, token: str | None, token_variable: str | None) -> Remote:
     """Return the server at an address. If the address has no path, `MCP_PATH` is added.
 
-    ``token_variable`` is the name of an environment variable that contains the token. It is used instead of ``token``.
+    ``token_variable`` is the name of an environment variable that contains the token. `ArgumentError` is raised if
+    both ``token`` and ``token_variable`` are given, or if a value is not valid.
     """
     try:
         parts = urlsplit(url)
@@ -93,7 +94,10 @@ def server_of(
 
 
 def _token(given: str | None) -> str | None:
-    """Return the token. For ``-``, read it from a hidden prompt on a terminal, or else from the first line of stdin."""
+    """Return the given token, or None. If ``given`` is ``-``, read the token from stdin.
+
+    On a terminal, a prompt asks for the token and does not show the input. Otherwise, the first line is read.
+    """
     if given is None:
         return None
     if given == "-":
@@ -108,9 +112,9 @@ def _token(given: str | None) -> str | None:
 
 
 def change_clients(request: Request, server: Local | Remote | None) -> bool:
-    """Change clients' files, print the outcomes, and return whether all changes succeeded.
+    """Add a server to clients' files and print the outcomes. Return True if all changes succeeded.
 
-    The server is added to the files. If ``server`` is None, its entry is removed.
+    If ``server`` is None, the entry named ``request.name`` is removed instead.
     """
     check_name(request.name)
     outcomes = list(_outcomes(request, server, Machine.this()))
@@ -136,7 +140,7 @@ def list_clients(command: str, *, as_json: bool) -> None:
 
 
 def clients_here(machine: Machine) -> list[Location]:
-    """Return the locations of the user's files for the clients on this machine."""
+    """Return the locations of the user's files for all clients that are installed on ``machine``."""
     return [
         location
         for client in CLIENTS.values()

@@ -49,7 +49,7 @@ class Request:
 class Outcome:
     """The result for one file. ``action`` is None after an error.
 
-    ``change`` is a diff, or the command that makes the change. Tokens in it are masked.
+    ``change`` is a diff, or the client's commands that make the change. All tokens in ``change`` are masked.
     """
 
     client: Client
@@ -62,7 +62,7 @@ class Outcome:
 
     @property
     def then(self) -> str | None:
-        """What the user has to do after the change, so that the client loads it. None if nothing changed."""
+        """What the user has to do after the change, such as restarting the client. None if nothing was changed."""
         if self.action in (None, Action.NOTHING):
             return None
         if self.action is Action.REMOVE:
@@ -71,9 +71,9 @@ class Outcome:
 
 
 def shown_change(file: Path, before: str, after: str) -> str:
-    """Return the diff of two texts, with tokens and keys masked.
+    """Return a diff of a file's text before and after a change. Tokens and keys are masked.
 
-    For very long texts, return only the part that differs.
+    If the text is very long, return only the part that differs.
     """
     # The texts are masked first. Otherwise the part that differs could begin inside a token and show the rest of it.
     before, after = masked(before), masked(after)
@@ -87,7 +87,7 @@ def shown_change(file: Path, before: str, after: str) -> str:
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """Return the length of the common prefix of two texts."""
+    """Return the length of the common prefix of two strings."""
     shorter = min(len(one), len(other))
     return next((index for index in range(shorter) if one[index] != other[index]), shorter)
 
