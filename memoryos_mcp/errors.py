@@ -7,7 +7,7 @@ MemoryOSError
 ├── StorageError           the store could not be read or written
 │   ├── DamagedStoreError      the store's file is damaged or was made by another program; it was not changed
 │   ├── NewerStoreError        the store's file was written by a newer version; it was not changed
-│   └── LeaseLostError         another process has taken over this user's background work
+│   └── LeaseLostError         another process took over the background work, or memories were forgotten meanwhile
 ├── ClientFileError        the configuration file of an MCP client could not be read or changed; it is unchanged
 ├── IssuerError            the JWT issuer did not return its keys, so a token could not be checked
 └── ModelError             the LLM or the embedding model failed; pages stay queued
@@ -55,7 +55,7 @@ class NewerStoreError(StorageError):
 
 
 class LeaseLostError(StorageError):
-    """Another process has taken over this user's background work. The results of this process were discarded."""
+    """Another process took over the background work, or memories were forgotten meanwhile. The result was discarded."""
 
 
 class ClientFileError(MemoryOSError):

@@ -149,7 +149,7 @@ class Memoryos:
         style_hint: str = "",
         user_conversation_meta_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Return the LLM's answer to a query, based on the whole memory, and store the query with the answer.
+        """Let the LLM answer a query, using all of the memory. Store the exchange, and return the answer.
 
         Args:
             query: The user's message.
@@ -222,7 +222,7 @@ class Memoryos:
         return self._call_tool(correct_memory, arguments)
 
     def get_memory_stats(self) -> dict[str, Any]:
-        """Return counts and the state of the background work, as the tool ``get_memory_stats`` does.
+        """Return the result of the tool ``get_memory_stats``: counts, and the state of the background work.
 
         Raises:
             StorageError: The store could not be read.
@@ -258,7 +258,7 @@ class Memoryos:
 
 
 class _MemoryThread:
-    """A thread with an event loop, in which the memory of the configured user stays open."""
+    """A thread that runs an event loop, and keeps the configured user's memory open."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

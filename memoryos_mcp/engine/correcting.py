@@ -24,7 +24,7 @@ async def correct(
     is_restored: bool = False,
     is_dry_run: bool = False,
 ) -> Corrected:
-    """Correct a fact or trait, and return the change; see `MemoryEngine.correct` for the arguments."""
+    """Check a correction, apply it and return the change. `MemoryEngine.correct` describes the arguments."""
     what = read_id(memory_id)
     if what.kind not in (Kind.FACT, Kind.TRAIT):
         problem = (
@@ -84,7 +84,7 @@ def _level(text: str) -> Level:
 
 
 def _checked(argument: str, text: str | None, max_chars: int, policy: SecretPolicy) -> str | None:
-    """Return a text on one line and without its secrets; return None if the text is None.
+    """Return ``text`` on one line, redacted according to ``policy``. Return None if ``text`` is None.
 
     Raises:
         ArgumentError: The text is empty or too long, or the policy rejects a secret in it.

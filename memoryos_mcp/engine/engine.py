@@ -91,7 +91,7 @@ class MemoryEngine:
     async def open(
         cls, user_id: str, *, config_file: Path | None = None, **settings: Any
     ) -> AsyncIterator["MemoryEngine"]:
-        """Open a user's memory and its own models, and yield the memory. Both are closed when the context ends.
+        """Open a user's memory and yield it. When the context ends, the memory and its models are closed.
 
         Args:
             user_id: Id of the user; any text.
@@ -167,7 +167,7 @@ class MemoryEngine:
         await self._store.keep_lost()
 
     async def load_to_look(self) -> None:
-        """Enable semantic search on a read-only memory, for the pages that already have vectors.
+        """Enable semantic search on a read-only memory. It finds only pages that already have vectors.
 
         Raises:
             ModelError: The model could not be loaded.
@@ -226,7 +226,7 @@ class MemoryEngine:
 
         Raises:
             ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
-            LeaseLostError: A memory that the answer may quote was forgotten after that time; nothing was stored.
+            LeaseLostError: The forget epoch has changed, so the answer may quote forgotten text; nothing was stored.
             StorageError: The turn could not be written to disk; nothing was stored.
         """
         return await self._add(await self._validation.turn(NewTurn(query, answer, meta_data=meta_data)), forgettings)
@@ -247,19 +247,19 @@ class MemoryEngine:
     ) -> Recall:
         """Return the memories of all three tiers that are relevant to a query.
 
-        Secrets in the query are removed unless ``secret_policy`` is off.
+        Secrets in the query are replaced by placeholders unless ``secret_policy`` is ``off``.
 
         Args:
             query: A question or keywords.
             max_results: Number of pages to return in addition to short-term pages, 1 to 100. Fewer are returned if they
-                do not fit into ``max_tokens``. None means at most ``retrieval_queue_capacity`` pages, without those
-                that score far below the best page.
-            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. In that case,
-                pages that ``max_results`` requests beyond the budget are returned as short excerpts.
+                do not fit into ``max_tokens``. None means at most ``retrieval_queue_capacity`` pages. Pages that score
+                far below the best page are then left out.
+            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. If only
+                ``max_results`` is set, pages that do not fit into the budget are returned as short excerpts.
             reserved_tokens: Number of tokens of the budget that the caller needs for its own text.
-            has_all_recent: Whether to include all short-term pages, in up to half of the budget, because they are the
-                current conversation. If False, only the last two short-term pages and those that are relevant to the
-                query are included.
+            has_all_recent: Whether to include all short-term pages, because they are the current conversation. They
+                take up at most half of the budget. If False, only the last two short-term pages and those that are
+                relevant to the query are included.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -294,7 +294,7 @@ class MemoryEngine:
         max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> Response:
-        """Return the LLM's answer to a query, based on all three tiers, and store the query with the answer.
+        """Let the LLM answer a query, using memories of all three tiers. Store the exchange, and return the answer.
 
         Args:
             query: The user's message.
@@ -343,7 +343,10 @@ class MemoryEngine:
         )
 
     async def candidates(self, query: str) -> Candidates:
-        """Return the candidate pages for a query with all ranking signals. Benchmarks use them to tune the ranking."""
+        """Return the candidate pages for a query, each with all its ranking signals.
+
+        Benchmarks use these signals to tune the ranking.
+        """
         retrieving = self._spaces.retrieving
         _, candidates = await retrieving.candidates(self._validation.query(query))
         return candidates
@@ -470,15 +473,18 @@ class MemoryEngine:
         )
 
     async def text_bytes(self) -> Mapping[Tier, int]:
-        """Return the total length of the page texts in each tier, in bytes of UTF-8. This reads every page."""
+        """Return the total size of the page texts for each tier, in UTF-8 bytes. This reads every page."""
         return await self._store.user_data.text_bytes()
 
     async def failures(self) -> Mapping[str, Failure]:
-        """Return the last failure of each background loop by the loop's name, including failures in other processes."""
+        """Return the last failure of each background loop, keyed by name. Loops in other processes are included."""
         return await self._store.failures()
 
     async def next_work_at(self) -> datetime | None:
-        """Return when the next background work is due: now if it is overdue, or None if all work is done."""
+        """Return the time at which the next background work is due. Return None if all work is done.
+
+        If the work is overdue, return the current time.
+        """
         return await self._worker.next_work_at()
 
     async def waiting(self) -> Pending:
@@ -486,13 +492,13 @@ class MemoryEngine:
         return await self._spaces.pending()
 
     async def topics(self) -> list[str]:
-        """Return the distinct keywords of all segments, starting with those of the most prominent segment."""
+        """Return the keywords of all segments without duplicates. Keywords of prominent segments come first."""
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
-        """Mark the pages that were processed without the LLM, and return their number.
+        """Mark all pages that were processed without the LLM, and return their number.
 
-        The LLM processes these pages again in the background.
+        In the background, the LLM then processes the marked pages again.
         """
         pages = await self._store.mark_degraded(self._components.fallback.name)
         self._worker.redo()
@@ -519,7 +525,7 @@ class MemoryEngine:
         return await self._forgetting.plan(selection, self._spaces.retrieving)
 
     async def forget(self, handle: str) -> ForgetReceipt:
-        """Forget the memories of a dry run, and return the receipt.
+        """Forget the memories that a dry run selected, and return the receipt.
 
         If the handle was already used, the same receipt is returned again.
 
@@ -562,7 +568,7 @@ class MemoryEngine:
             await self._store.close()
 
     async def _top_segments(self) -> list[tuple[Segment, float]]:
-        """Return all segments with their heat, the most prominent segment first."""
+        """Return each segment with its heat. The most prominent segment comes first."""
         now = self._components.clock()
         segments = sorted(
             await self._store.segments(), key=lambda segment: segment.prominence(now, self._heat.mu_s), reverse=True

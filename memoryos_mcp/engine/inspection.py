@@ -42,7 +42,7 @@ class ListPart:
     """One part of a list of memories.
 
     Attributes:
-        cursor: The start of the next part; None if this is the last part.
+        cursor: The cursor of the next part; None if this is the last part.
     """
 
     entries: Sequence[ListEntry]
@@ -52,7 +52,10 @@ class ListPart:
 async def look(
     store: UserData, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]
 ) -> list[MemoryView]:
-    """Return memories in the order of their ids. If they exceed ``max_tokens``, the longest pages are shortened."""
+    """Return the memories with the given ids, in the order of ``ids``.
+
+    If the pages together exceed ``max_tokens``, the longest pages are shortened.
+    """
     known_ids = read_ids(ids)
     views = await store.look(known_ids)
     missing = [each for each, found in zip(known_ids, views, strict=True) if found is None]
@@ -69,7 +72,7 @@ async def look(
 def list_request(
     *, tier: str, topic: str, state: str, after: str | datetime, before: str | datetime, zone: tzinfo | None
 ) -> ListRequest:
-    """Return a validated request; see `MemoryEngine.listed` for the arguments.
+    """Validate the arguments of `MemoryEngine.listed`, and return them as a request.
 
     A time without a zone is in ``zone``, or in the local time zone if ``zone`` is None.
     """
@@ -99,7 +102,7 @@ def list_request(
 
 
 async def listed(store: UserData, request: ListRequest, cursor: str, limit: int) -> ListPart:
-    """Return the part of a list that starts at ``cursor``.
+    """Return the part of the requested list that starts at ``cursor``. If ``cursor`` is empty, return the first part.
 
     Memories that are added between two calls cause neither duplicates nor gaps.
     """
@@ -127,7 +130,7 @@ def _tokens(page: Page) -> int:
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the maximum number of tokens per page with which all pages fit into ``room``.
+    """Return the length in tokens to which long pages must be shortened, so that all pages fit into ``room``.
 
     If all pages fit without being shortened, return None.
     """
@@ -196,5 +199,5 @@ def _place(cursor: str, request: ListRequest) -> Place:
 
 
 def _mark(request: ListRequest) -> int:
-    """Return a checksum of a request. A cursor contains it, so that the cursor is rejected for other requests."""
+    """Return a checksum of a request. Each cursor contains one, so that a cursor of another request is rejected."""
     return zlib.crc32(repr(request).encode())

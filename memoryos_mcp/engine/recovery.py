@@ -29,11 +29,13 @@ RETRY_AFTER = timedelta(minutes=5)
 
 
 class Recovery:
-    """Opens a few users with unfinished work at a time, and keeps each user open until no work is due.
+    """Reopens the memories of users with unfinished work, a few at a time.
+
+    Each memory stays open until no work is due or the time limit is reached.
 
     Args:
         find: Returns the users with unfinished work. It is called once, at the start, in a thread.
-        borrow: Opens a user. If there are too many open users, this user is closed before all others.
+        borrow: Opens a user's memory. If too many memories are open, this one is closed before all others.
         is_busy: Returns whether any caller is being served.
         clock: Returns the current time.
     """
@@ -58,15 +60,15 @@ class Recovery:
         self._loop.start()
 
     async def close(self) -> None:
-        """Stop the loop. Users whose work is still unfinished will be found at the next start."""
+        """Stop the loop. The next start will find all work that is still unfinished."""
         await self._loop.close()
 
     def note(self, user_id: str, at: datetime) -> None:
-        """Record the time at which the next work of a closed user is due."""
+        """Record the time at which the next work is due for a user whose memory is being closed."""
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
-        """Remove the record of a user who is being opened. The background loops of the engine do the work then."""
+        """Remove the record of a user whose memory is being opened. The user's engine then does the work."""
         self._due.pop(user_id, None)
 
     async def _step(self) -> bool:
@@ -85,7 +87,7 @@ class Recovery:
         return bool(due)
 
     async def _finish_work(self, user_id: str) -> None:
-        """Open a user, and keep the user open until no work is due or the time limit is reached."""
+        """Open a user's memory, and keep it open until no work is due or the time limit is reached."""
         try:
             async with asyncio.timeout(USER_LIMIT_S), self._borrow(user_id) as engine:
                 while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110

@@ -1,7 +1,7 @@
 """Responding: lets the LLM answer a query with memories in its prompt, and stores the query with the answer.
 
-The prompt contains the newest pages as a conversation. All other memories form one block before the question, which is
-marked as data. Pages with fetched text are always in this block, because they are not part of the conversation.
+The prompt contains the newest pages as a conversation. All other memories form one block before the question.
+The block is marked as data. Pages from a tool, the web or a document are always in this block.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ class Memory(Protocol):
 
 
 class Responding:
-    """Lets the LLM answer one user with the help of the user's memory, and stores the exchanges."""
+    """Lets the LLM answer queries with the help of one user's memory, and stores each query with its answer."""
 
     def __init__(
         self,
@@ -220,7 +220,7 @@ def response_request(
 
 
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:
-    """Return the LLM's answer without its reasoning, and the number of tokens used.
+    """Send a request to the LLM. Return the answer without its reasoning, and the number of tokens used.
 
     If there is a ``listener``, it is called with each piece of the answer as soon as the piece arrives.
 
@@ -305,20 +305,20 @@ def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
 
 
 def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield messages with alternating roles, as many models require. Consecutive messages of the same role are joined.
+    """Join consecutive messages of the same role, because many models require alternating roles.
 
-    If an answer is missing, no filler text is inserted, because a small model would repeat that text as its answer.
+    A missing answer is not replaced by filler text, because a small model would repeat that text as its answer.
     """
     for role, together in groupby(messages, lambda message: message.role):
         yield Message(role, "\n\n".join(message.content for message in together))
 
 
 def _noted(notes: str | None) -> list[str]:
-    """Return one line with the caller's notes, or an empty list if there are none."""
+    """Return a list with one line that contains the caller's notes; the list is empty if there are none."""
     return [disarmed(f"Notes of the calling program on this conversation: {one_line(notes)}")] if notes else []
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return the memories that are not part of the conversation as one block of text, or an empty list."""
+    """Return a list with one block of text: the memories outside the conversation. The list may be empty."""
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []

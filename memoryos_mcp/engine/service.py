@@ -74,7 +74,7 @@ class _User:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the engine must be reopened, because its file was replaced or removed, or can be written again."""
+        """Whether the engine must be reopened, because its file was replaced or removed, or has become writable."""
         is_open = self.opening.done() and not self.opening.cancelled() and self.opening.exception() is None
         return is_open and not self.opening.result().is_in_place()
 
@@ -139,7 +139,10 @@ class Memories(Protocol):
 
 
 class _ReadOnlyMemories:
-    """The memories for a read-only caller. For a user who has no memory, an empty temporary memory is opened."""
+    """Access to the memories for a caller who may only read.
+
+    For a user without a memory, an empty temporary memory is opened.
+    """
 
     def __init__(self, service: "MemoryService") -> None:
         self._service = service
@@ -169,14 +172,14 @@ class MemoryService:
     Args:
         settings: Validated settings.
         clock: Returns the current time, with a time zone.
-        embedder: Replaces the configured embedder.
-        chat: Replaces the client of the configured LLM.
-        analyst: Replaces the analyst that uses the LLM.
+        embedder: Used instead of the configured embedder.
+        chat: Used instead of the client of the configured LLM.
+        analyst: Used instead of the analyst that calls the LLM.
         catches_up: Whether to finish the background work of memories that are not open. They are opened in the
             background when the service starts, and again after they were closed to make room for others. Use this
             option for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
-        only_looks: Whether to open all memories read-only, as `MemoryEngine.begin` does.
+        only_looks: Whether to open all memories read-only; see `MemoryEngine.begin`.
 
     Raises:
         ConfigError: The settings of the LLM are not valid.
@@ -239,11 +242,11 @@ class MemoryService:
             self._give_back(user)
 
     def as_seen_by(self, caller: Caller) -> Memories:
-        """Return the memories with the access rights of a caller."""
+        """Return access to the memories, limited to the rights of ``caller``."""
         return self if caller.may_write else _ReadOnlyMemories(self)
 
     async def has_memory(self, user_id: str) -> bool:
-        """Return whether a memory of a user exists.
+        """Return whether a user already has a memory.
 
         Raises:
             ArgumentError: The id is not a valid user id.
@@ -279,7 +282,7 @@ class MemoryService:
 
     @asynccontextmanager
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield a user's engine like `user`. This user is closed before all others if there are too many open users."""
+        """Yield a user's engine, as `user` does. If too many users are open, this user is closed before all others."""
         user = await self._borrow(user_id)
         try:
             yield user.opening.result()
@@ -297,9 +300,9 @@ class MemoryService:
         return {} if self._components is None else self._components.tally.spent
 
     async def backlog(self) -> Backlog:
-        """Return the pending work of all open memories that can be read within 5 s.
+        """Return the total pending work of all open memories.
 
-        The result contains the number of the other open memories as ``unread_users``.
+        Memories that cannot be read within 5 s are not included. The result contains their number.
         """
         survey = self._survey
         if survey is None or survey.task.done():  # concurrent callers share one survey
@@ -335,7 +338,10 @@ class MemoryService:
                 await self._components.aclose()
 
     async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
-        """Read the pending work of all open memories, `SURVEYED_AT_ONCE` memories at a time."""
+        """Add the pending work of each open memory to ``survey``.
+
+        At most `SURVEYED_AT_ONCE` memories are read at a time.
+        """
         remaining = iter(users)
 
         async def read_next() -> None:
@@ -347,7 +353,10 @@ class MemoryService:
         await asyncio.gather(*(read_next() for _ in range(SURVEYED_AT_ONCE)))
 
     async def _borrow(self, user_id: str) -> _User:
-        """Return an open user. The user stays open until `_give_back` is called."""
+        """Open a user's engine if necessary, and return the user.
+
+        The engine stays open at least until `_give_back` is called.
+        """
         while (closing := self._closings.get(user_id)) is not None:
             await asyncio.shield(closing)
         self._refuse_if_closed()
@@ -399,7 +408,7 @@ class MemoryService:
             raise
 
     def _close_surplus(self) -> None:
-        """Start to close the idle users that exceed the limit of open users, beginning with the least recently used."""
+        """If too many users are open, start to close idle users. The least recently used are closed first."""
         surplus = max(0, len(self._users) - self._capacity_users)
         if surplus:
             idle = (user for user in self._users.values() if user.is_idle)

@@ -1,4 +1,4 @@
-"""Validation: checks the input of callers, and removes secrets before the input is stored or searched for."""
+"""Validation: checks the input of callers, and redacts secrets before the input is stored or used in a search."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -20,14 +20,14 @@ CHECKED_AT_ONCE_CHARS = 20_000
 
 
 class Validation:
-    """Checks turns and queries, and removes their secrets, according to the settings."""
+    """Checks turns and redacts secrets in turns and queries, according to the settings."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._settings = settings
         self._clock = clock
 
     async def turn(self, new: NewTurn) -> Redaction:
-        """Return a turn without its secrets.
+        """Check a turn, and return it redacted according to the setting ``secret_policy``.
 
         Raises:
             ArgumentError: The turn is not valid, or the policy rejects a secret in it.
@@ -42,9 +42,9 @@ class Validation:
         return await anyio.to_thread.run_sync(clean) if is_long else clean()
 
     def query(self, query: str) -> str:
-        """Return a query without its secrets, because it may be sent to an embedding API.
+        """Replace the secrets in a query by placeholders, because the query may be sent to an embedding API.
 
-        If ``secret_policy`` is off, the secrets are not removed.
+        If ``secret_policy`` is ``off``, the secrets are not replaced.
         """
         query = storable(query)
         policy = self._settings.secret_policy
@@ -58,12 +58,12 @@ def check_query(query: str) -> None:
 
 
 def check_results(max_results: int) -> None:
-    """Raise ArgumentError if a number of results is out of range."""
+    """Raise ArgumentError if ``max_results`` is out of range."""
     check_range("max_results", max_results, 1, RESULTS_AT_MOST)
 
 
 def check_tokens(max_tokens: int) -> None:
-    """Raise ArgumentError if a token budget is out of range."""
+    """Raise ArgumentError if ``max_tokens`` is out of range."""
     check_range("max_tokens", max_tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
 
 

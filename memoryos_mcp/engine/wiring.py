@@ -54,9 +54,8 @@ class Components:
     Attributes:
         embedders: The configured embedding model, and the models of existing vector spaces.
         fallback: The analyst that is used if there is no LLM, or if the LLM fails.
-        make_chat: Returns a user's LLM client. Its arguments are the user's usage account and folder. It returns None
-            if no LLM is configured.
-        make_analyst: Returns the analyst that uses an LLM client; returns the fallback if the client is None.
+        make_chat: Returns the LLM client for a user's usage account and folder, or None if no LLM is configured.
+        make_analyst: Returns the analyst for an LLM client. If the client is None, returns the fallback.
         chat: The LLM client that all users share; None if no LLM is configured.
         tally: Total LLM usage since the process started.
         stores: Opens the users' stores.
@@ -83,7 +82,7 @@ class Components:
 def make_components(
     settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], overrides: Overrides
 ) -> Components:
-    """Return the configured components. Those in ``overrides`` replace the configured ones.
+    """Return the configured components. Components in ``overrides`` are used instead of the configured ones.
 
     Call this in a thread, because it imports libraries and blocks.
     """
@@ -128,7 +127,7 @@ def make_components(
 
 
 def configured_model(settings: Settings) -> EmbeddingModel | None:
-    """Return the configured embedding model; None if the setting is ``none``, which allows only keyword search."""
+    """Return the configured embedding model. None means that there is only keyword search."""
     if settings.wants_no_embedder:
         return None
     if settings.uses_bundled_embedder:

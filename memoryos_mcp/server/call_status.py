@@ -23,14 +23,14 @@ class Outcome(StrEnum):
 def tool_of(context: ServerRequestContext[Any, Any]) -> str:
     """Return the called tool's name, or ``unknown`` if there is no such tool.
 
-    Clients could invent any number of names, and each name would become a metric.
+    Otherwise clients could create any number of metrics, by calling tools with invented names.
     """
     name = (context.params or {}).get("name")
     return name if isinstance(name, str) and name in _TOOL_NAMES else "unknown"
 
 
 def outcome_of(result: HandlerResult) -> Outcome:
-    """Return the outcome of a call from its result, which is an object of the SDK or the JSON object that is sent."""
+    """Return the outcome of a call. ``result`` is an object of the SDK, or the JSON object for the client."""
     if isinstance(result, types.CallToolResult):
         is_error = bool(result.is_error)
     else:

@@ -51,7 +51,7 @@ async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> N
 
 
 def local_caller(settings: Settings) -> Caller:
-    """Return the caller over stdio, which is the configured user.
+    """Return the caller of all requests over stdio: the configured user.
 
     The caller has all rights, but may act as other users only if the setting ``act_as`` is on.
     """

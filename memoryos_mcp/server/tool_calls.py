@@ -32,7 +32,7 @@ async def call(
 
 
 def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
-    """Return a tool as clients see it in the list of tools.
+    """Convert the definition of a tool to the MCP type that clients receive.
 
     Only callers who may act as another user see the argument ``user_id``.
     """

@@ -56,8 +56,8 @@ class CallSpans:
 def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
     """Return the context of the client's span, or None if the client sent no span.
 
-    It is read from the MCP message, or else from the HTTP headers. The field ``tracestate`` is ignored, because it may
-    contain any text.
+    The context is read from the MCP message, or else from the HTTP headers. The field ``tracestate`` is ignored,
+    because it may contain any text.
     """
     meta = cast(Mapping[str, object], ctx.meta or {})
     named = meta.get(_PARENT) or (ctx.request and ctx.request.headers.get(_PARENT))

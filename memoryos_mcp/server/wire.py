@@ -133,7 +133,7 @@ class Requests(io.TextIOWrapper):
 
 
 def repair(line: str) -> str:
-    """Return a line of JSON in which every escape of a lone surrogate is replaced by the escape of U+FFFD."""
+    """Replace every escape of a lone surrogate in a line of JSON by the escape of U+FFFD, and return the line."""
     if "\\ud" not in line and "\\uD" not in line:
         return line
     return _ESCAPE.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], line)
@@ -141,7 +141,7 @@ def repair(line: str) -> str:
 
 @contextmanager
 def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
-    """Yield stdin and stdout for MCP messages only. Until the block ends, all other output goes to stderr."""
+    """Yield stdin and stdout, reserved for MCP messages. Until the block ends, other output goes to stderr."""
     sys.stdout.flush()
     wire_in, wire_out = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -66,7 +66,7 @@ USER_ID_SCHEMA = {"type": "string", "description": "Owner of the memory. Default
 
 
 def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return the user id and the other arguments. The user id is None if it was left out.
+    """Split ``given`` into the user id and the other arguments. The user id is None if ``given`` does not contain it.
 
     Raises:
         ArgumentError: The user id is not a string. Null is rejected too, because it does not say whose memory is meant.
@@ -82,7 +82,7 @@ def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
 
 
 def check(model: type[ArgumentsT], given: dict[str, Any], *, also_known: Sequence[str] = ()) -> ArgumentsT:
-    """Return validated arguments.
+    """Validate ``given``, and return it as an instance of ``model``.
 
     Args:
         model: The class of the arguments.

@@ -236,7 +236,7 @@ TOOLS: Sequence[ToolDefinition] = (
 
 
 def stats_result(service: Memories, user_id: str, stats: "Stats", *, topics_shown: int | None) -> GetMemoryStatsResult:
-    """Return the statistics of a memory as a result, with at most ``topics_shown`` topics; None means all topics."""
+    """Convert ``stats`` to a tool result with at most ``topics_shown`` topics; None means all topics."""
     counts, settings = stats.counts, service.settings
     move = stats.move
     return GetMemoryStatsResult(

@@ -14,7 +14,7 @@ from memoryos_mcp.engine.tools.arguments import Arguments
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a tool call, as a model for programs and as text for readers."""
+    """The result of a tool call in two forms: a Pydantic model for programs, and text for readers."""
 
     result: BaseModel
     text: str
@@ -41,7 +41,7 @@ class ToolDefinition:
 
 
 def text_time(moment: datetime) -> str:
-    """Return a time in the format of results: ISO 8601 with seconds."""
+    """Return a time as a string in the format of tool results: ISO 8601 with seconds."""
     return moment.isoformat(timespec="seconds")
 
 

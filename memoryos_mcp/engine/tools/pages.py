@@ -19,7 +19,7 @@ TierName = Literal["short_term", "backlog", "mid_term"]
 
 
 def shown_notes(notes: str | None) -> dict[str, Any] | None:
-    """Return the caller's own notes as a dictionary; ``notes`` is JSON."""
+    """Parse the caller's own notes, which are a JSON object. Return None if there are none."""
     return json.loads(notes) if notes else None
 
 
@@ -78,7 +78,7 @@ class AddMemoryResult(BaseModel):
 
 
 class ShownTurn(BaseModel):
-    """A turn as tools return it. Fields that also exist in `Turn` have the same values."""
+    """A turn in a tool result. The text may be an excerpt."""
 
     user_input: str
     agent_response: str

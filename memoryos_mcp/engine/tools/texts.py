@@ -22,8 +22,8 @@ def profile_text(traits: Sequence[Trait], known: Mapping[About, Sequence[Fact]],
 
     Args:
         traits: The user's traits.
-        known: The facts about the user and about the assistant that are included.
-        older: The number of older facts about the user and about the assistant that are not included.
+        known: Facts to show about the user and about the assistant.
+        older: Numbers of older facts about the user and about the assistant that are not shown.
     """
     lines = section(WISHES, (fact_line(fact) for fact in known[About.USER] if fact.kind is Kind.WISH))
     for whom, facts in known.items():
@@ -78,5 +78,5 @@ def stats_text(result: GetMemoryStatsResult) -> str:
 
 
 def minute(timestamp: str) -> str:
-    """Return a timestamp as texts show it, such as "2026-05-08 13:56"."""
+    """Convert an ISO 8601 timestamp to a shorter form, such as "2026-05-08 13:56"."""
     return timestamp[:16].replace("T", " ")

@@ -50,7 +50,7 @@ class BearerVerifier:
         return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
     async def is_needed(self) -> bool:
-        """Return whether callers need a token. They need one as soon as any static token was created.
+        """Return whether callers need a token. They need one once any static token has been created.
 
         Raises:
             StorageError: The static tokens could not be read.
@@ -72,7 +72,7 @@ class BearerVerifier:
 
 
 def caller_of(access: AccessToken) -> Caller:
-    """Return the caller for a result of `BearerVerifier.verify_token`."""
+    """Convert a result of `BearerVerifier.verify_token` to a caller."""
     return Caller(
         user_id=access.subject or "",
         scopes=frozenset(Scope(name) for name in access.scopes),

@@ -48,7 +48,7 @@ def make_app(
     closing: Closing,
     tracer: "Tracer | None" = None,
 ) -> Starlette:
-    """Return the ASGI application. When its lifespan ends, all sessions end. The service is not closed."""
+    """Return the ASGI application. When its lifespan ends, all sessions end, but ``service`` stays open."""
     metrics = Metrics(service)
     server = make_server(service, _who)
     server.middleware += [closing, metrics]

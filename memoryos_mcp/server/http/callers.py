@@ -22,7 +22,7 @@ _BEARER = "bearer "
 class CallerGuard:
     """Refuses requests without a valid bearer token, unless no token is needed.
 
-    The status is 401, or 503 if the token cannot be checked at the moment.
+    A refusal has the status 401, or 503 if the token cannot be checked at the moment.
 
     Routes read the caller of a request with `caller_of`. The SDK reads the owner of a session from ``scope["user"]``.
 

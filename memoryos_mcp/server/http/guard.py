@@ -141,7 +141,7 @@ class BodyGuard:
         await self._run(body, scope, receive, send)
 
     async def _run(self, body: list[Message], scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the application on a complete body, and cancel it when the client disconnects."""
+        """Call the application with a complete body. If the client disconnects, the call is cancelled."""
         gone, is_answered = anyio.Event(), False
 
         async def replay() -> Message:
@@ -174,7 +174,7 @@ class BodyGuard:
             raise error from error.__cause__
 
     async def _read(self, receive: Receive, body: list[Message]) -> bool:
-        """Append the messages of a request to ``body``. Return False as soon as the body is too large."""
+        """Append the ASGI messages of a request to ``body``. Return False as soon as the body is too large."""
         size, more = 0, True
         while more:
             message = await receive()
@@ -254,7 +254,7 @@ class RateGuard:
             await self._app(scope, receive, send)
 
     def _wait_s(self, key: str) -> float:
-        """Return how long the caller must wait, in seconds. If the result is 0, the request is admitted and counted."""
+        """Return the seconds that the caller must wait. If the result is 0, the request is admitted and counted."""
         now = self._clock()
         left, since = self._left.pop(key, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._per_second)

@@ -175,7 +175,7 @@ class _IssuerKeys:
         return key
 
     def _cached(self, key_id: str | None, age_s: float) -> jwt.PyJWK | None:
-        """Return the key with this id from the cache, or None if the cache lacks it or is ``age_s`` seconds old."""
+        """Return the key with this id if it is cached and the cache is less than ``age_s`` seconds old."""
         if self._fetched_at is None or self._monotonic() - self._fetched_at >= age_s:
             return None
         if key_id is None:
@@ -216,7 +216,7 @@ class _IssuerKeys:
         return ours
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
-        """Return the URL of the issuer's keys, which is read from the issuer's metadata."""
+        """Read the issuer's metadata, and return the URL of the issuer's keys."""
         parts = urlsplit(self._issuer)
         path = parts.path.rstrip("/")
         server = f"{parts.scheme}://{parts.netloc}"
@@ -254,7 +254,7 @@ async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the token's scopes, without scopes that this server does not know. If none is left, return ``read``."""
+    """Return the known scopes in a token's claims, or only ``read`` if there are none."""
     named: set[str] = set()
     for value in (claims.get("scope"), claims.get("scp")):
         if isinstance(value, str):

@@ -46,7 +46,9 @@ _SELDOM = (
 
 
 async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None:
-    """Serve until a signal stops the server. Running calls then have ``shutdown_grace_s`` seconds to finish.
+    """Serve MCP over HTTP until a signal stops the server.
+
+    Running calls then have ``shutdown_grace_s`` seconds to finish.
 
     Raises:
         ConfigError: The host and port cannot be used, or no audience is set for the issuer's tokens.

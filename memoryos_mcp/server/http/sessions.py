@@ -219,7 +219,7 @@ class UnreadReplies:
         self._unread: dict[tuple[str, str], _Unread] = {}
 
     async def stream(self, scope: Scope, send: Send, serve: Callable[[Send], Awaitable[None]]) -> None:
-        """Run ``serve`` for a new stream, and track how much of the stream's data the client has not read yet."""
+        """Run ``serve`` for a new stream, and track the stream's unread data."""
         key, name, unread = self._caller(scope), "", _Unread()
         put, waiting = anyio.create_memory_object_stream[Message](math.inf)
 
@@ -244,7 +244,7 @@ class UnreadReplies:
     async def post(self, scope: Scope, receive: Receive, send: Send, app: ASGIApp) -> None:
         """Pass a message on to ``app``, or refuse it.
 
-        The status is 429 if too many replies are unread, and 409 if the message's request id is in use.
+        A refusal has the status 429 if too many replies are unread, and 409 if the message's request id is in use.
         """
         key, name = self._caller(scope), QueryParams(scope["query_string"]).get("session_id", "")
         unread = self._unread.get((key, name))
@@ -294,7 +294,7 @@ class UnreadReplies:
 
 @dataclass(slots=True)
 class _Unread:
-    """Tracks the data of one stream that the client has not read yet.
+    """Tracks the unread data of one stream.
 
     Attributes:
         calls: Ids of the calls that have no reply yet.
@@ -309,7 +309,7 @@ class _Unread:
     last: int = 0
 
     def add(self, body: bytes) -> None:
-        """Count a message that was queued on the stream."""
+        """Count a message as unread."""
         self.size += len(body)
         if body.startswith(_REPLY):
             self.last = len(body)
@@ -324,7 +324,7 @@ class _Unread:
 
 
 def _size(unread: Iterable[_Unread]) -> int:
-    """Return the number of unread bytes. A call without a reply counts as `REPLY_BYTES`."""
+    """Return the number of unread bytes of several streams. A call without a reply counts as `REPLY_BYTES`."""
     return sum(each.size + len(each.calls) * REPLY_BYTES for each in unread)
 
 
@@ -348,7 +348,7 @@ async def _refuse_id(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _needs_no_session(scope: Scope) -> bool:
-    """Return whether a request uses a newer protocol version, which has no sessions.
+    """Return whether a request uses one of the newer protocol versions, which have no sessions.
 
     The SDK applies the same test.
     """

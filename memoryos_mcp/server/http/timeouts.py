@@ -1,4 +1,4 @@
-"""Time limits for slow clients that uvicorn does not have: for sending request headers, and for reading an answer.
+"""Limits the time that a client may take to send request headers and to read an answer. uvicorn has no such limits.
 
 A request may be answered before its whole body has arrived. uvicorn then waits without a limit for the remaining body,
 because the keep-alive limit ends with the first byte that arrives. The remaining body therefore has a time limit too.
@@ -29,7 +29,7 @@ class PatientProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Process the data. Data that completes neither headers nor a body does not extend the time limit."""
+        """Process the data. The time limit ends only when the headers or the body are complete."""
         super().data_received(data)
         if self._is_incomplete():
             self._wait()
@@ -59,7 +59,7 @@ class PatientProtocol(H11Protocol):
         super().resume_writing()
 
     def _is_incomplete(self) -> bool:
-        """Return whether the client still has to send data that has a time limit here.
+        """Return whether the client still has to send data for which this class has a time limit.
 
         This data is the headers of a request, or the remaining body of a request that was already answered. `BodyGuard`
         limits all other bodies. Between requests, the keep-alive limit applies until data arrives.
