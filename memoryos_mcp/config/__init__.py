@@ -277,7 +277,10 @@ class Settings(HttpSettings):
         return self.embedding_base_url is None and self.embedding_model_name.strip().lower() in BUNDLED_EMBEDDER_NAMES
 
     def public(self) -> dict[str, JsonValue]:
-        """Return all settings as JSON values that are safe to show, without API keys and URL credentials."""
+        """Return all settings as JSON values that are safe to show.
+
+        An API key becomes "set" or "not set". Credentials are removed from URLs and masked in other values.
+        """
         shown: dict[str, JsonValue] = {name: getattr(self, name) for name in type(self).model_fields}
         shown["data_storage_path"] = path_text(self.data_storage_path)
         shown["openai_api_key"] = "set" if self.has_llm_key else "not set"

@@ -38,7 +38,7 @@ _PLACEHOLDER_KEY = re.compile(
 
 
 def is_unanswered(text: str) -> bool:
-    """Return whether a text is a placeholder of an MCP bundle.
+    """Return whether ``text`` is a placeholder of an MCP bundle.
 
     Some clients pass the placeholder itself if the user has not entered a value.
     """
@@ -96,7 +96,7 @@ def file_path(value: object) -> object:
 
 
 def _path(value: object) -> object:
-    """Return the absolute path, with ``~`` expanded. Other values are returned unchanged for the type check."""
+    """Return an absolute path, with ``~`` expanded. A value that is not a path is left for the type check."""
     if not isinstance(value, str | Path):
         return value
     text = str(value)
@@ -130,20 +130,20 @@ def default_folder() -> Path:
 
 
 def upper(value: object) -> object:
-    """Return a text in upper case without surrounding spaces. Values that are not texts are returned unchanged."""
+    """Return a string in upper case without surrounding spaces. Any other value is returned unchanged."""
     return value.strip().upper() if isinstance(value, str) else value
 
 
 def lower_or_none(value: object) -> object:
-    """Return a text in lower case without surrounding spaces; None if it is blank.
+    """Return a string in lower case without surrounding spaces; None if it is blank.
 
-    Values that are not texts are returned unchanged.
+    Any value that is not a string is returned unchanged.
     """
     return (value.strip().lower() or None) if isinstance(value, str) else value
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text is blank, or a placeholder for an API key such as ``your-api-key``."""
+    """Return whether ``text`` is blank, or a placeholder for an API key such as ``your-api-key``."""
     return _PLACEHOLDER_KEY.fullmatch(text.strip()) is not None
 
 

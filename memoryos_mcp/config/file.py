@@ -45,10 +45,10 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:
-    """Parse a JSON text.
+    """Parse JSON strictly, and return the value.
 
     Raises:
-        ValueError: The text is not valid JSON, or a key occurs twice in an object. The message is meant for users.
+        ValueError: ``text`` is not valid JSON, or a key occurs twice in an object. The message is meant for users.
     """
     try:
         return json.loads(

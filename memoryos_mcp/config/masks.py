@@ -27,9 +27,9 @@ def without_credentials(url: str | None) -> str | None:
 
 
 def without_secrets(value: JsonValue) -> JsonValue:
-    """Return a JSON value without its secrets.
+    """Remove the secrets inside a JSON value.
 
-    A member or item is a secret if its name or text looks like that of a key or password.
+    A member or item is a secret if its name looks like the name of a key or password, or its value looks like one.
     """
     if isinstance(value, dict):
         return {
@@ -47,7 +47,7 @@ def _is_secret(value: JsonValue) -> bool:
 def masked(value: JsonValue, *, depth: int = 0) -> JsonValue:
     """Return a JSON value in which ``***`` replaces secrets and deeply nested values.
 
-    A value is a secret if its name or text looks like that of a key or password.
+    A value is a secret if its name looks like the name of a key or password, or if it looks like one itself.
     """
     if isinstance(value, dict | list) and depth >= _KWARGS_DEPTH_SHOWN:
         return _HIDDEN

@@ -28,12 +28,12 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return a key of the config file for a message; if the key may be a secret, return only a description."""
+    """Return how a message names a key of the config file. A key that may be a secret is only described."""
     return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
 
 
 def kind_of(value: object) -> str:
-    """Return a description of a value for a message: the value of a number or boolean, but only the type of others."""
+    """Return how a message describes a value: numbers and booleans are quoted, for others the type is stated."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):

@@ -45,12 +45,12 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
     Args:
         config_file: Path of the config file. None means the path in the environment variable ``MEMORYOS_CONFIG``; if
             that is not set either, no file is read.
-        overrides: Settings from command-line flags, by name; None means that the flag was not used. A text is parsed
-            as the setting's type.
+        overrides: Settings from command-line flags, by name; None means that the flag was not used. A string is
+            parsed as the setting's type.
 
     Raises:
         ConfigError: A setting is unknown or out of range, or the file cannot be read. The message is one line and
-            does not quote invalid texts.
+            does not quote invalid strings.
     """
     path = _config_path(config_file)
     values: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
 
 
 def _variables() -> dict[str, Any]:
-    """Return the settings in environment variables, as texts. Unreplaced placeholders of MCP bundles are left out."""
+    """Return the settings in environment variables, as strings. Placeholders of MCP bundles are left out."""
     found = EnvSettingsSource(Settings)()
     return {name: text for name, text in found.items() if not (isinstance(text, str) and is_unanswered(text))}
 
@@ -156,7 +156,7 @@ def _parsed(text: str, kind: object) -> Any:
 
 
 def _whole_number(text: str) -> float:
-    """Return the number in a text: an int for "7" and "1e6", but a float for "7.5", which validation then rejects."""
+    """Return the number in ``text``: an int for "7" and "1e6", but a float for "7.5", which validation then rejects."""
     try:
         return int(text)
     except ValueError:
@@ -188,7 +188,7 @@ def _unknown_key(name: str, where: str) -> str:
 
 
 def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """Return a message for each invalid setting. The messages do not quote the invalid texts."""
+    """Return a message for each invalid setting. The messages do not quote invalid strings."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         name, *inner = problem["loc"]

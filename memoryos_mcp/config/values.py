@@ -11,13 +11,13 @@ from memoryos_mcp.config import Settings
 
 
 def value_type(name: str) -> object:
-    """Return the type of a setting, apart from null: a plain class, or `Literal` if only certain texts are allowed."""
+    """Return the type of a setting, ignoring null: a plain class, or `Literal` if only certain strings are allowed."""
     annotation = _annotation(name)
     return get_origin(annotation) or annotation
 
 
 def takes_null(name: str) -> bool:
-    """Return whether null is an allowed value of a setting. Text settings use an empty text instead."""
+    """Return whether null is an allowed value of a setting. A setting whose values are strings uses "" instead."""
     is_optional = NoneType in get_args(Settings.model_fields[name].annotation)
     return is_optional and value_type(name) not in (str, SecretStr)
 
@@ -28,7 +28,7 @@ def describe_values(name: str) -> str:
 
 
 def allowed_texts(name: str) -> tuple[str, ...]:
-    """Return the allowed texts of a setting whose type is `Literal`."""
+    """Return the allowed strings of a setting. Its type must be `Literal`."""
     return get_args(_annotation(name))
 
 
@@ -56,7 +56,7 @@ def _described(name: str) -> str:
 
 
 def _annotation(name: str) -> Any:
-    """Return the type annotation of a setting, without its ``| None``."""
+    """Return the type annotation of a setting, with ``| None`` removed."""
     annotation = Settings.model_fields[name].annotation
     if get_origin(annotation) not in (Union, UnionType):
         return annotation

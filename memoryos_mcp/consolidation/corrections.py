@@ -79,6 +79,6 @@ async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFa
 
 
 def _has_all_words(text: str, corrected: CorrectedFact) -> bool:
-    """Return whether a text contains all words of the wrong fact that are not in the user's replacement."""
+    """Return whether ``text`` contains all words of the wrong fact that are not in the user's replacement."""
     said, wrong, right = (set(stems(_SUBJECT.sub("", each))) for each in (text, corrected.text, corrected.right or ""))
     return bool(wrong - right) and wrong - right <= said

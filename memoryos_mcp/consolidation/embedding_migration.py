@@ -136,19 +136,19 @@ class VectorSpaces:
             await self._use(_OpenSpace.of(identity, await self._store.in_space(identity), configured))
 
     async def has_work(self) -> bool:
-        """Return whether the model is not loaded, vectors are missing, or queries do not use the new space yet."""
+        """Return whether work is left: to load the model, to add vectors, or to switch queries to the new space."""
         if self._target is None:
             return self.has_model
         return self._previous is not None or await self._target.embedding.has_work()
 
     async def is_filled(self) -> bool:
-        """Return whether the current space is complete. It does not matter whether a new space is being filled."""
+        """Return whether the current space is complete, even if a new space is still being filled."""
         if self._target is None:
             return not self.has_model
         return not await (self._previous or self._target).embedding.has_work()
 
     async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return the vectors of texts in the current space, one row per text, or None if no space is loaded.
+        """Embed ``texts`` in the current space, one row for each. Return None if no space is loaded.
 
         Raises:
             ModelError: The model failed.
@@ -207,7 +207,7 @@ class VectorSpaces:
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
     async def _use_previous(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
-        """Use a previous space for queries: the most complete space whose model can be loaded.
+        """Use a previous space for queries: of those with a model that can be loaded, the most complete.
 
         Args:
             target: A space that must not be used.

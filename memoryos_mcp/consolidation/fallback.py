@@ -31,5 +31,5 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
 
 
 async def becomes_final(failure: BaseException, count: Count) -> bool:
-    """Return whether the fallback's result becomes final. It does after five unusable answers from the analyst."""
+    """Return whether the fallback's result becomes final, after five unusable answers from the analyst."""
     return isinstance(failure, ReplyFormatError) and await count() >= ATTEMPTS_BEFORE_FALLBACK

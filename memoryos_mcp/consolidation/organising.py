@@ -149,7 +149,7 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst assign pages again that the fallback has assigned to chains and segments.
+        """Let the analyst assign pages to chains and segments in place of the fallback, which did it first.
 
         The analyst gets batches of these pages in parallel. If it repeatedly gives unusable answers to a batch, the
         fallback's result becomes final.

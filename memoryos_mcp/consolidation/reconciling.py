@@ -132,7 +132,7 @@ class _Fitting:
         return replace(fitted, text=known.text, slot=None, supersedes=others)
 
     def _with_unique_slots(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
-        """Return the changes, with at most one value per slot (attribute of a person) on each page.
+        """Return the changes, with each slot (attribute of a person) used at most once per page.
 
         If several values for a slot were said on the same page, only the last value keeps the slot. Of all facts about
         a relative, only the last fact keeps the slot. The other facts are added without a slot. A value from a later

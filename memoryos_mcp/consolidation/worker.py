@@ -247,7 +247,7 @@ class Worker:
         return self._damaged_pages if self._is_started else len(await self._store.damaged_pages())
 
     async def is_settled(self) -> bool:
-        """Return whether no work is due now. The backlog may still contain an incomplete batch."""
+        """Return whether all work that is due has been done. The backlog may still contain an incomplete batch."""
         return not self._visits and not await self._is_behind()
 
     async def next_work_at(self) -> datetime | None:

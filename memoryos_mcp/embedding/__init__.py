@@ -13,7 +13,7 @@ from memoryos_mcp.model.pages import Window, page_text, storable
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """The settings with which an embedding model is loaded, without API keys.
+    """The settings that select and configure an embedding model. They do not contain API keys.
 
     Attributes:
         name: Name of the model in the configuration.
@@ -31,7 +31,7 @@ class EmbeddingModel:
 
     @classmethod
     def from_json(cls, text: str) -> "EmbeddingModel":
-        """Return the model that is described by JSON from `to_json`. Missing fields get their default values.
+        """Return the model for JSON that `to_json` returned. Missing fields get their default values.
 
         Raises:
             ValueError: The text does not describe an embedding model.
@@ -52,7 +52,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The text of the user and of the assistant, without characters that cannot be stored."""
+        """The user's and the assistant's text, with characters that cannot be stored replaced."""
         return storable(page_text(self.user_input, self.agent_response))
 
 
@@ -127,13 +127,13 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts as passages and return one unit-length row per text.
+        """Embed strings as passages and return one unit-length row per string.
 
-        The result has shape ``(len(texts), dimension)`` and type float32. If a text is too long for the model, its end
-        is ignored.
+        The result has shape ``(len(texts), dimension)`` and type float32. If a string is too long for the model, its
+        end is ignored.
 
         Args:
-            texts: Texts to embed; may be empty.
+            texts: The strings to embed; may be empty.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.

@@ -60,7 +60,7 @@ _RESTART = "if the server's model was changed, restart this program"
 
 
 class TooMuchError(ModelError):
-    """The API rejected a request as too long. Fewer or shorter texts may work."""
+    """The API rejected a request as too long. A request with fewer or shorter strings may work."""
 
 
 class _Options(BaseModel):
@@ -190,7 +190,7 @@ class ApiEmbedder:
         return self._space
 
     async def _in_batches(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts as passages and return one unit-length row per text."""
+        """Embed ``texts`` as passages and return one unit-length row for each."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
 
         async def embed(batch: Sequence[int]) -> None:
@@ -207,10 +207,10 @@ class ApiEmbedder:
         return rows
 
     async def _embedded(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Return one unit-length row per text.
+        """Return one unit-length row for each of ``texts``.
 
-        If the API rejects a request as too long, each half of its texts is sent in a separate request. If a single text
-        is too long, both halves of the text are embedded. The vector of the text is then the mean of both vectors.
+        If the API rejects a request as too long, each half of ``texts`` is sent in a separate request. If a single
+        string is too long, its two halves are embedded. Its row is then the mean of their vectors.
         """
         try:
             rows = await self._request(texts, before=before, slots=slots)
@@ -286,7 +286,7 @@ async def _send(name: str, body: dict[str, Any], client: "openai.AsyncOpenAI") -
 
 
 def _rows(body: bytes, count: int, api: Api) -> NDArray[np.float32]:
-    """Return the vectors in a reply as unit-length rows, shape ``(count, n)``, in the order of the texts sent."""
+    """Return the vectors in a reply as unit-length rows, in the order of the request. Shape: ``(count, n)``."""
     try:
         items = _Reply.model_validate_json(body).data
     except ValidationError:

@@ -88,7 +88,7 @@ class _Model:
     projection: NDArray[np.float32]
 
     def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return the id, start and end of each token of a text, shape ``(3, n)``.
+        """Return the id, start and end of each token of ``text``, shape ``(3, n)``.
 
         ``offset`` is added to each start and end. If the text is a slice of a longer text, pass the position of the
         slice.

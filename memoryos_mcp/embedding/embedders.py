@@ -9,7 +9,7 @@ class Embedders:
     """The embedders of a process. Safe to share between tasks.
 
     Args:
-        configured: The embedder for new vectors; None to search only keywords.
+        configured: The embedder for new vectors; None to use only keywords.
         make: A function that creates the embedder for a model, or raises `ModelError`.
     """
 

@@ -78,7 +78,7 @@ class LoadedModel:
     overhead_tokens: int
 
     def starts(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return the start of each token of a text, shape ``(n,)``.
+        """Return the start of each token of ``text``, shape ``(n,)``.
 
         ``offset`` is added to each start. If the text is a slice of a longer text, pass the position of the slice.
         Without a tokenizer, every character counts as a token.
@@ -92,16 +92,19 @@ class LoadedModel:
         return np.array(begins, dtype=np.int64) + offset
 
     def batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the indices of the texts in each batch. ``sizes`` contains the number of tokens of each text."""
+        """Group passages into batches. Yield the indices of each batch.
+
+        ``sizes`` contains the number of tokens of each passage.
+        """
         rows, tokens = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
         return batches([size + self.overhead_tokens for size in sizes], max_rows=rows, max_size=tokens)
 
     def size(self, text: str) -> int:
-        """Return the number of tokens in a text, at most the number that fits into a window."""
+        """Return the number of tokens in ``text``, or the number that fits into a window if that is smaller."""
         return min(len(self.starts(text)), self.window_tokens)
 
     def passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts as passages, in one batch, and return one unit-length row per text."""
+        """Embed ``texts`` as passages in one batch, and return one unit-length row for each."""
         return self._unit(self.library.encode_document, texts, self.instructions.passage)
 
     def queries(self, queries: Sequence[str]) -> list[EmbeddedQuery]:
@@ -271,7 +274,7 @@ def _overhead_tokens(tokenizer: "Tokenizer | None", instruction: str) -> int:
 
 
 def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instruction: str) -> NDArray[np.float32]:
-    """Embed texts in one batch and return one unit-length row per text, shape ``(len(texts), dimension)``."""
+    """Embed ``texts`` in one batch and return one unit-length row for each, shape ``(len(texts), dimension)``."""
     with _failures_as_model_errors(name):
         rows = np.asarray(
             encode(
@@ -319,7 +322,7 @@ def _load_failures_as_model_errors(name: str, *, is_folder: bool) -> Iterator[No
 
 
 def _reason(error: Exception, *, is_folder: bool) -> str:
-    """Return a text that says why a model could not be loaded and what to do."""
+    """Return the part of an error message that says why a model could not be loaded and what to do."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in ("sentence_transformers", "torch"):
         return "it needs optional packages; in a checkout of this program run: pip install '.[sentence-transformers]'"

@@ -1,4 +1,4 @@
-"""Windowing: splits a text into parts that are short enough for an embedding model, at sentence ends if possible."""
+"""Windowing: splits text into parts that are short enough for an embedding model, at sentence ends if possible."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Stretch:
 
 
 def head(text: str) -> str:
-    """Return the beginning of a text, long enough to fill a window."""
+    """Return the beginning of ``text``, long enough to fill a window."""
     return text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS]
 
 
@@ -60,7 +60,7 @@ def slices(text: str) -> Iterator[tuple[int, int]]:
 
 
 def stretches(text: str, starts: NDArray[np.int64], window_tokens: int = WINDOW_TOKENS) -> list[Stretch]:
-    """Split a text into stretches and return them in order. There is at least one stretch.
+    """Split ``text`` into stretches and return them in order. There is at least one stretch.
 
     Args:
         text: The whole text.
@@ -87,7 +87,7 @@ def windows(text: str) -> list[tuple[int, int]]:
 
 
 def first_window(text: str) -> str:
-    """Return the first window of a text, without surrounding white space."""
+    """Return the first window of ``text``, without surrounding white space."""
     start, end = next(_windows(text), (0, 0))
     return text[start:end]
 

@@ -57,7 +57,7 @@ class TokenState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """The stored data of a token, without its secret.
+    """The stored data of a token. It does not contain the token's secret.
 
     Attributes:
         token_id: Public id, 12 hexadecimal digits.

@@ -171,15 +171,15 @@ class Page(Turn):
 
     @property
     def beginning(self) -> str:
-        """The beginning of the user's text, or of the assistant's if the user's is blank; on one line, for lists."""
+        """A line for lists: the beginning of the user's text, or of the assistant's text if the user's is blank."""
         sides = self.user_input[:BEGINNING_CHARS], self.agent_response[:BEGINNING_CHARS]
         return " ".join((sides[0] if sides[0].strip() else sides[1]).split())
 
     @property
     def sides_without_orders(self) -> tuple[str, str]:
-        """The user's text and the assistant's for summaries, without instructions to an assistant that reads them.
+        """The user's text and the assistant's, for use in summaries.
 
-        Both are empty if the page is damaged.
+        ``[…]`` replaces instructions to an assistant. Both texts are empty if the page is damaged.
         """
         if self.is_damaged:
             return "", ""
@@ -220,7 +220,7 @@ def new_page_id() -> str:
 
 
 def estimate_tokens(text: str) -> int:
-    """Return an estimate of the number of LLM tokens in a text: one per four bytes of UTF-8, plus one.
+    """Return an estimate of the number of LLM tokens in ``text``: one per four bytes of UTF-8, plus one.
 
     English has about four characters per token. Chinese, Japanese and Korean have about 1.3, which are also four bytes.
     """

@@ -12,7 +12,7 @@ _CLEANERS = {"user_input": redact, "agent_response": redact, "meta_data": redact
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """A turn without its secrets.
+    """A turn in which placeholders have replaced the secrets.
 
     Attributes:
         kinds: Kind of each removed secret, in order. A kind can occur several times.
@@ -23,7 +23,7 @@ class Redaction:
 
 
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
-    """Return a turn without the secrets in its texts and in the keys and values of its ``meta_data``.
+    """Replace the secrets in a turn with placeholders, also in the keys and values of its ``meta_data``.
 
     If the policy is "off", the turn is returned unchanged. The idempotency key is never changed, because turns with
     the same key become one page.

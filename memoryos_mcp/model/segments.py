@@ -18,8 +18,8 @@ class Digest:
     """Keywords and summary of a set of pages.
 
     Attributes:
-        keywords: In lower case, most significant first, without duplicates.
-        summary: A few readable sentences.
+        keywords: Keywords in lower case, most significant first, without duplicates.
+        summary: Summary in a few readable sentences.
     """
 
     keywords: tuple[str, ...]
@@ -32,7 +32,7 @@ class Segment:
 
     Attributes:
         segment: Number of the segment, unique within the user's memory.
-        keywords: In lower case, most significant first.
+        keywords: Keywords in lower case, most significant first.
         vector: Unit-length mean of the vectors of the segment's pages, shape ``(dimension,)``; None if the pages have
             not been embedded yet.
         n_visit: Number of retrievals that returned the segment since the last analysis.
@@ -88,8 +88,8 @@ def segment_match(
 ) -> float:
     """Return the similarity of pages and a segment: ``cos(segment, page) + jaccard(keywords)``.
 
-    The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. ``vector`` and ``keywords`` are
-    those of the pages. Vectors have unit length and shape ``(dimension,)``. If a vector is missing, the cosine of the
+    The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. ``vector`` and ``keywords``
+    describe the pages. Vectors have unit length and shape ``(dimension,)``. If a vector is missing, the cosine of the
     keyword sets replaces the cosine of the vectors.
     """
     if segment_vector is not None and vector is not None:
@@ -101,7 +101,7 @@ def segment_match(
 
 
 def mean_vector(vectors: Sequence[Vector] | NDArray[np.float32]) -> Vector | None:
-    """Return the unit-length mean of vectors, shape ``(dimension,)``; None without vectors or for a mean of zero."""
+    """Return the mean of vectors, scaled to unit length; None if there are no vectors or their mean is zero."""
     if not len(vectors):
         return None
     mean = np.asarray(vectors[0] if len(vectors) == 1 else np.mean(np.asarray(vectors), axis=0), dtype=np.float32)

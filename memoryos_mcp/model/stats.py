@@ -38,8 +38,8 @@ class Counts:
         assistant_facts: Number of current facts about the assistant, without archived ones.
         superseded_facts: Number of facts that are no longer valid.
         oldest_backlog_at: When the oldest page of the backlog was added; None if the backlog is empty.
-        retention_waits_until: When pages older than ``retention_days`` will be forgotten, if this is delayed because
-            the clock may be wrong; None if it is not delayed.
+        retention_waits_until: Until when forgetting by age is delayed, because the clock may be wrong; None if it is
+            not delayed.
     """
 
     pages: int
@@ -130,9 +130,9 @@ class Stats:
         titles: Title of each of these segments, by segment number.
         health: State of each background loop, by the loop's name.
         is_semantic: Whether retrieval currently uses vectors.
-        is_settled: Whether no background work is due now. Pages may still be waiting until their batch is due.
+        is_settled: Whether all background work that is due has been done. Pages may still wait for their batch.
         damaged_pages: Number of damaged pages that the last check of all pages found.
-        space: Identity of the embedding model whose vectors are searched; None while only keywords are searched.
+        space: Identity of the embedding model that search uses; None while search uses only keywords.
         move: Progress of a change to another embedding model; None if no change is in progress.
         recipe: Name and version of the ranking method.
         llm: The name of the LLM and its usage; None if no LLM is used.

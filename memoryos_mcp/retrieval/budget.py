@@ -39,8 +39,8 @@ def whole(page: Page) -> Quote:
 def roots(query: str) -> frozenset[str]:
     """Return a root for each query word: a string that occurs in most inflected forms of the word.
 
-    A root is a stem without accents, and without a last letter that differs between forms. Searching a page for roots
-    is cheaper than stemming the page.
+    A root is a stem without accents. If the stem's last letter differs between forms, the root does not contain it.
+    Searching a page for roots is cheaper than stemming the page.
     """
     foreign = is_foreign(query)
     found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))
@@ -79,7 +79,7 @@ def quote(
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """Return the text; if it is longer than ``max_chars``, cut it after a word and append an ellipsis."""
+    """Return ``text``. If it is longer than ``max_chars``, cut it after a word and append an ellipsis."""
     if len(text) <= max_chars:
         return text
     end = text.rfind(" ", max_chars // 2, max_chars)
@@ -94,7 +94,7 @@ class _Passage:
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each passage of a text.
+    """Yield the start and end of each passage of ``text``.
 
     A passage has at most `PASSAGE_CHARS` characters. It is cut after a line, sentence or word if possible.
     """

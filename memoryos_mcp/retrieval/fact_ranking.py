@@ -88,15 +88,15 @@ class FactTable:
         return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
 
     def wishes(self, now: datetime) -> list[RecalledFact]:
-        """Return the user's preferences for every answer that are valid at ``now``, newest first."""
+        """Return the wishes that are valid at ``now``, newest first. A wish is a preference for every answer."""
         return [RecalledFact(fact, 0.0) for fact in reversed(_in_force(self._wishes, now))]
 
     def named(self, now: datetime) -> list[Fact]:
-        """Return the facts that state the name of the user or the assistant and are valid at ``now``, oldest first."""
+        """Return the facts that are valid at ``now`` and state the user's or the assistant's name, oldest first."""
         return _in_force(self._named, now)
 
     def _word_shares(self, parsed: ParsedQuery) -> Scores:
-        """Return, for each fact, the share of the query's words that it contains, from 0 to 1, weighted by rarity."""
+        """Return, for each fact, how many of the query's words it contains, as a share. Rare words count more."""
         weights = {stem(word): rarity(count, parsed.pages) for word, count in parsed.counts.items()}
         total = sum(weights.values()) or 1.0
         matched = np.zeros(len(self._facts))

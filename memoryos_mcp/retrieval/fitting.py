@@ -305,7 +305,7 @@ class _Budget:
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
         """Return the text of a page, shortened to fit into ``room`` bytes; None if no useful part fits.
 
-        The head of the page and the labels of the speakers count as well.
+        The ``room`` must also hold the page's head and the labels of the speakers.
         """
         if self._whole(page) <= room:
             return whole(page)
@@ -321,7 +321,7 @@ class _Budget:
         return None
 
     def _whole(self, page: Page) -> int:
-        """Return the size of a page in full, without its notes, in bytes."""
+        """Return the size in bytes of a complete page. Its notes are not counted."""
         if page.seq not in self._wholes:
             self._wholes[page.seq] = self._cost_of(page, whole(page))
         return self._wholes[page.seq]

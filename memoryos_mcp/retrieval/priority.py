@@ -30,7 +30,7 @@ class QueryPriority:
                 self._is_quiet.set()
 
     def pauses(self) -> Callable[[], Awaitable[None]]:
-        """Return a function to await before each block of vectors is read. It returns when no query is being answered.
+        """Return a function that waits until no query is running. Await it before each block of vectors is read.
 
         Call this method once for each load of the vectors. The pauses of one load take at most `PAUSE_LIMIT_S` in
         total, so that many queries cannot prevent the load.

@@ -53,12 +53,12 @@ class ParsedQuery:
 
     Attributes:
         subject: The query without the names of the user and the assistant.
-        side: The side of the dialogue whose words the query asks for; None for no side in particular.
+        side: Whether the query asks for words of the user or of the assistant; None for no side in particular.
         counts: The words of the query, each with the number of pages that contain it.
         pages: Approximate number of pages in the memory.
         times: The time spans in the query.
         is_for_several: Whether the query asks for several memories, which are usually in different sessions.
-        embedded: Vectors of the subject; None if only keywords are searched.
+        embedded: Vectors of the subject; None if search uses only keywords.
         weights: Weight of each token of the subject, shape ``(n,)``; empty if there are no vectors.
         user_called: The name that the assistant uses most often for the user; None if no name is known.
         agent_called: The name that the user uses most often for the assistant; None if no name is known.
@@ -90,7 +90,7 @@ def subject_of(query: str, stats: TermStats) -> str:
 
 
 def side_of(query: str, stats: TermStats) -> Side | None:
-    """Return the side of the dialogue whose words a query asks for, if any.
+    """Return whether a query asks for words of the user or of the assistant.
 
     It is the first side that the query names, as in "What did Ada tell Ben?". The result is None if the query names
     neither side, or both together, as in "Where did Ada and Ben meet?".

@@ -143,7 +143,7 @@ def _begins(span: Span, day: datetime) -> Iterator[datetime]:
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield each time phrase in a text: its start, its end, the phrase to parse, and its language code."""
+    """Yield each time phrase in ``text``: its start, its end, the phrase to parse, and its language code."""
     for match in _ISO.finditer(text):
         yield match.start(), match.end(), match[0], "en"
     for match in _AGO.finditer(text):

@@ -140,11 +140,11 @@ def rank(
 
 
 def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
-    """Return the candidates without those that score far below the best candidate.
+    """Return the candidates, best first. Those that score far below the best candidate are dropped.
 
     Args:
         ranked: The candidates, best first.
-        extra: The ``seq`` of pages that do not count towards the `CUT_KEEPS` pages that are always returned.
+        extra: The ``seq`` of pages that are not counted. At least `CUT_KEEPS` other pages are returned.
     """
     scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
     least = CUT_SHARE * max(scores, default=0.0)

@@ -72,7 +72,7 @@ class Recall:
         user_facts: Facts about the user, best first. Their scores are comparable with those of ``assistant_facts``.
         traits: Traits relevant to the query; traits with the most evidence come first.
         asked: The parsed query.
-        is_semantic: Whether vectors were compared; False if only keywords were searched.
+        is_semantic: Whether vectors were compared; False if search used only keywords.
         recipe: Name and version of the ranking.
         tokens: Number of tokens in the result as text, at four bytes per token.
         wishes: The user's preferences for every answer, newest first. They do not depend on the query.

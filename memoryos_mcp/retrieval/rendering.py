@@ -29,7 +29,7 @@ UNFILED = "# Without a topic yet"
 
 
 def recall_text(recall: "Recall", manner: Iterable[str] = ()) -> str:
-    """Return the result of a retrieval as text for a tool result, after the lines in ``manner``."""
+    """Return the text of a tool result: the lines in ``manner``, followed by the result of a retrieval."""
     body = recall_lines(recall, recall.short_term, NEWEST, has_ids=True)
     if not body and recall.left_out is None:
         body = [NOTHING]
@@ -57,7 +57,7 @@ def recall_lines(recall: "Recall", newest: Sequence["RecalledPage"], title: str,
 
 
 def framed(lines: Iterable[str]) -> list[str]:
-    """Return the lines between delimiters, after a note that they are information and not instructions."""
+    """Put the lines between delimiters. A note in front says that they are information and not instructions."""
     return [MARKED, delimited(lines)]
 
 
@@ -72,7 +72,7 @@ def manner_lines(relationship: str, style_hint: str) -> list[str]:
 
 
 def section(title: str, lines: Iterable[str]) -> list[str]:
-    """Return the title and the lines of a section; without lines, the result is empty."""
+    """Return the title and the lines of a section. If there are no lines, the result is an empty list."""
     body = list(lines)
     return [title_line(title), *body] if body else []
 
@@ -167,7 +167,7 @@ def left_out_line(left_out: "LeftOut") -> str:
 
 
 def left_out_text(left_out: "LeftOut") -> str:
-    """Return a text that says how many memories were omitted for the budget."""
+    """Return a sentence part that says how many memories were omitted for the budget."""
     counts = {"page": left_out.pages, "fact": left_out.facts, "trait": left_out.traits}
     told = [amount(count, noun) for noun, count in counts.items() if count]
     if left_out.excerpts:

@@ -96,7 +96,7 @@ class Retrieving:
     Args:
         store: The store of the user's memory. Its vectors must be from ``embedder``.
         cache: The cache of the store. If there is an embedder, the page vectors must be loaded.
-        embedder: A loaded embedder; None to search only keywords.
+        embedder: A loaded embedder; None to use only keywords.
         zone: The time zone of times in queries; None for the time zone of this machine.
     """
 
@@ -178,9 +178,9 @@ class Retrieving:
         return RecalledPage(page, whole(page), entry.score, entry.shares, page.meta_data, segment, span)
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
-        """Return the pages in ``among`` that are about a query, best first, at most ``limit``.
+        """Return the ``seq`` of the pages in ``among`` that are about a query, best first, at most ``limit``.
 
-        A page is about a query if it contains one of the query's words, or if the vectors of both are near.
+        A page is about a query if it contains one of the query's words, or if its vector is near the query's.
 
         Raises:
             StorageError: The store could not be read.
@@ -241,7 +241,7 @@ class Retrieving:
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
         """Return the vectors of a query; None if there is no model or the model fails.
 
-        Without vectors, only keywords are searched.
+        Without vectors, search uses only keywords.
         """
         if self.embedder is None:
             return None
@@ -373,7 +373,7 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
-    """Return the pages and the neighbours of the first ``count`` pages.
+    """Return the ``seq`` of the given pages, and of the neighbours of the first ``count`` of them.
 
     Neighbours are included because an answer may not repeat the words of its question.
     """
@@ -382,9 +382,9 @@ def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
 
 
 def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
-    """Return the pages, most promising first. Their token vectors are read in this order.
+    """Sort ``seqs``, most promising page first. The token vectors of the pages are read in this order.
 
-    Pages are ordered by the sum of two z-scores: of their keyword score, and of the cosine of their first window.
+    The sort key is the sum of two z-scores: that of the keyword score and that of the first window's cosine.
     """
     by_words = z_scores(np.array([words.get(seq, 0.0) for seq in seqs]))
     first = np.array([meaning.get(seq, _NO_MATCH).first for seq in seqs])

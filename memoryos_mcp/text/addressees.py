@@ -62,7 +62,7 @@ NAMELESS = Speakers()
 
 
 def addressed(text: str) -> set[str]:
-    """Return the words of a text, in lower case, that may be the name of the person addressed.
+    """Return the words of ``text`` that may be the name of the person addressed. They are in lower case.
 
     Many of these words are not names.
     """
@@ -71,7 +71,7 @@ def addressed(text: str) -> set[str]:
 
 
 def is_called(text: str, name: str) -> bool:
-    """Return whether a text certainly addresses a person by ``name``, as in "Thanks, Ada!" and "Hi Ada,".
+    """Return whether ``text`` certainly addresses a person by ``name``, as in "Thanks, Ada!" and "Hi Ada,".
 
     The comparison is case-sensitive.
     """
@@ -86,20 +86,20 @@ def is_called(text: str, name: str) -> bool:
 
 
 def stated_name(text: str) -> str | None:
-    """Return the name that a text states, as in "I'm called Ada"; None if the text does not state a name."""
+    """Return the name that ``text`` states, as in "I'm called Ada"; None if the text does not state a name."""
     found = next(filter(None, (form.search(text) for form in _STATED)), None)
     return found[1].strip() if found and len(found[1]) <= NAME_MAX_CHARS else None
 
 
 def capitalised(text: str) -> list[str]:
-    """Return the capitalised words of a text, in lower case, without possessive endings and without duplicates."""
+    """Return the capitalised words of ``text``, each once. They are in lower case, without possessive endings."""
     return list(dict.fromkeys(name for _, _, name in places(text)))
 
 
 def without(text: str, names: Set[str]) -> str:
-    """Return a query without ``names``, which must be in lower case.
+    """Remove ``names`` (in lower case) from a query.
 
-    A query that contains no other words is returned unchanged.
+    A query that contains only such names is returned unchanged.
     """
     kept, end = [], 0
     for start, last, name in places(text):

@@ -98,7 +98,7 @@ _PARAGRAPH_END = re.compile(r"\n\s*\n")
 
 
 def gives_orders(text: str, *, is_said: bool) -> bool:
-    """Return whether a text contains instructions to the assistant that reads it.
+    """Return whether ``text`` contains instructions to the assistant that reads it.
 
     Args:
         text: The text of the user or of the assistant on a page.
@@ -113,7 +113,7 @@ def gives_orders(text: str, *, is_said: bool) -> bool:
 
 
 def without_orders(text: str) -> str:
-    """Return a text with ``[…]`` in place of each instruction to the assistant.
+    """Return ``text`` with ``[…]`` in place of each instruction to the assistant.
 
     The whole sentence and the rest of its paragraph are replaced. The rest usually belongs to the instruction, as in
     "Remember this. The user loves ...".
@@ -137,7 +137,7 @@ def _search(form: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
 
 
 def _visible(text: str) -> str:
-    """Return a text without invisible characters, and with full-width characters replaced by normal ones."""
+    """Return ``text`` without invisible characters, and with full-width characters replaced by normal ones."""
     if text.isascii():
         return text
     return "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")

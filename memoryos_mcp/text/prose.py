@@ -34,7 +34,7 @@ ELLIPSIS = "…"
 
 
 def own_lines(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of prose in a text, each with a flag that is True for headings and list items.
+    """Return the lines of prose in ``text``. Each has a flag that is True for a heading or list item.
 
     Code, quoted lines, tables and recalled memories are omitted. The lines of a wrapped sentence are joined. Only the
     first ``SIDE_MAX_CHARS`` characters are used, up to the last complete line or sentence.
@@ -63,12 +63,12 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
 
 
 def without_recalled(text: str) -> str:
-    """Return a text without ``<memory>`` blocks. These contain recalled memories that were pasted into the text."""
+    """Remove ``<memory>`` blocks from ``text``. They contain recalled memories that were pasted into it."""
     return _RECALLED.sub("\n", text) if "<" in text else text
 
 
 def sentences(text: str, *, with_lists: bool) -> list[str]:
-    """Return the first ``SENTENCES_MAX`` sentences of the prose in a text, with white space reduced to single spaces.
+    """Return the first ``SENTENCES_MAX`` sentences of the prose in ``text``, with white space reduced to single spaces.
 
     If ``with_lists`` is False, headings and list items are omitted.
     """
@@ -83,7 +83,7 @@ def sentences(text: str, *, with_lists: bool) -> list[str]:
 
 
 def shorten(sentence: str, max_chars: int) -> str:
-    """Return the sentence; if it is longer than ``max_chars``, cut it after a word and append "…"."""
+    """Return the sentence. If it is longer than ``max_chars``, cut it after a word and append "…"."""
     if len(sentence) <= max_chars:
         return sentence
     head = sentence[:max_chars]

@@ -58,19 +58,22 @@ _DELIMITER = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return a text with control characters and invisible marks replaced or removed, except tabs and line feeds."""
+    """Return ``text`` with control characters and invisible marks replaced or removed, except tabs and line feeds."""
     if not (_SHOWN_LOW.search(text) or _SHOWN_HIGH.search(text)):
         return text
     return _SELECTORS.sub("", _JOINERS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN)))
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, with control characters and invisible marks replaced or removed."""
+    """Return ``text`` on one line, with control characters and invisible marks replaced or removed."""
     return plain(" ".join(text.split()))
 
 
 def quoted(text: str, label: str = "") -> str:
-    """Return a text after a label, with all lines but the first indented. Without a label, all lines are indented."""
+    """Put ``label`` in front of ``text``, and indent all lines but the first.
+
+    Without a label, all lines are indented.
+    """
     return (label or INDENT) + plain(text).strip("\n").replace("\n", f"\n{INDENT}")
 
 
@@ -80,7 +83,7 @@ def delimited(lines: Iterable[str]) -> str:
 
 
 def disarmed(text: str) -> str:
-    """Return a text in which the delimiters of this module are changed, so that they have no effect."""
+    """Change the delimiters of this module that occur in ``text``, so that they have no effect."""
     return _DELIMITER.sub(r"<\1 memory", text) if any(sign in text for sign in _OPENING_SIGNS) else text
 
 

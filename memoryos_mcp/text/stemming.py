@@ -82,7 +82,7 @@ def latin_stem(word: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a text in lower case, without accents and vowel signs. Variants of an Arabic letter become one letter."""
+    """Return ``text`` in lower case, without accents and vowel signs. Arabic letter variants become one letter."""
     text = text.lower()
     if text.isascii():
         return text

@@ -1,4 +1,4 @@
-"""Splits text into words for keyword search, for keywords, and for comparisons of texts.
+"""Splits text into words for keyword search, for lists of keywords, and for comparisons.
 
 Text in scripts without spaces (Chinese, Japanese, Thai, ...) is split into overlapping pairs of characters, the usual
 way to search it without a dictionary. Korean text is also split in this way, because its particles are attached to
@@ -6,7 +6,7 @@ words. The last character of each run of such text is also indexed alone, so tha
 
 The word index stems text as English. Words of other languages are stemmed before they are indexed. Words in Cyrillic,
 Arabic and Greek script are always stemmed. Words in Latin script are stemmed if the text has more foreign function
-words than English ones. A short query does not reveal its language, so both forms of its words are searched.
+words than English ones. A short query does not reveal its language, so search uses both forms of its words.
 """
 
 import re
@@ -116,7 +116,7 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in lower case, in order.
+    """Return the words of ``text`` in order. They are in lower case.
 
     Text in a script without spaces is split into pairs of characters.
     """
@@ -124,7 +124,7 @@ def words(text: str) -> list[str]:
 
 
 def is_foreign(text: str) -> bool:
-    """Return whether a text has more foreign function words and accented words than English function words."""
+    """Return whether ``text`` has more foreign function words and accented words than English function words."""
     found = _TOLD_BY.findall(text.lower())
     foreign = sum(word in _TELLS_FOREIGN for word in found)
     if not text.isascii():
@@ -133,7 +133,7 @@ def is_foreign(text: str) -> bool:
 
 
 def stop_words(text: str) -> Set[str]:
-    """Return the stop words for a text: English stop words, or those of all languages if the text is not English."""
+    """Return the stop words for ``text``: the English ones, or those of all languages if it is not English."""
     return _ALL_STOP_WORDS if is_foreign(text) else STOP_WORDS
 
 
@@ -143,7 +143,7 @@ def is_content(word: str, stops: Set[str]) -> bool:
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words of a text in order, without stop words and without single Latin letters and digits."""
+    """Return the words of ``text`` in order, without stop words and without single Latin letters and digits."""
     stops = stop_words(text)
     return [word for word in words(text) if is_content(word, stops)]
 
@@ -159,7 +159,7 @@ def is_unspaced(word: str) -> bool:
 
 
 def index_text(text: str) -> str:
-    """Return a text in the form in which it is added to the word index. English text is unchanged.
+    """Convert ``text`` to the form in which it is added to the word index. English text is unchanged.
 
     A run of text in a script without spaces becomes pairs of characters, followed by its last character. Words of other
     languages become stems.
@@ -181,7 +181,7 @@ def index_forms(word: str) -> tuple[str, ...]:
 
 
 def stems(text: str) -> list[str]:
-    """Return the stems of the content words of a text, in order, with duplicates."""
+    """Return the stems of the content words of ``text``, in order, with duplicates."""
     return [stem(word) for word in content_words(text)]
 
 
@@ -195,7 +195,7 @@ def _indexed(run: str, *, foreign: bool) -> str:
 
 
 def _normal(text: str) -> str:
-    """Return a text in normal form NFKC, in which full-width letters, for example, become normal letters."""
+    """Normalise ``text`` (NFKC). Full-width letters, for example, become normal letters."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 

@@ -67,7 +67,7 @@ def write(records: Iterator[Record], put: Callable[[bytes], object]) -> Contents
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a file seems to be an export of this package. Only its beginning is read."""
+    """Return whether a file seems to be exported by memoryos-mcp. Only its beginning is read."""
     if not path.is_file():
         return False
     try:
@@ -82,7 +82,7 @@ def check(path: Path, progress: Progress) -> Contents:
     """Check every line of an export file, and return a summary of the file.
 
     Raises:
-        ImportFormatError: The file is cut off, changed, in a newer format, or not an export of this package.
+        ImportFormatError: The file is cut off, changed, in a newer format, or not exported by memoryos-mcp.
     """
     reading = _Reading(path)
     for _ in reading.records(progress):
@@ -94,7 +94,7 @@ def read(path: Path, progress: Progress) -> Iterator[Record]:
     """Yield the records of an export file.
 
     Raises:
-        ImportFormatError: The file is cut off, changed, in a newer format, or not an export of this package.
+        ImportFormatError: The file is cut off, changed, in a newer format, or not exported by memoryos-mcp.
     """
     return _Reading(path).records(progress)
 

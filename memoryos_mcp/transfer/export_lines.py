@@ -1,4 +1,4 @@
-"""Reads the lines of an export of this package, with limits on their length and on decompression."""
+"""Reads the lines of a file that memoryos-mcp exported. Line length and decompressed size are limited."""
 
 import gzip
 import os

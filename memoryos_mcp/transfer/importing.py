@@ -1,4 +1,4 @@
-"""Imports an export of this package, or a file of another system, in transactions of a few hundred pages.
+"""Imports a file that memoryos-mcp or another system exported, in transactions of a few hundred pages.
 
 The whole file is read and checked before anything is stored. If a transaction fails, the pages of previous transactions
 stay stored. A second import of the same file then continues from there, because a page whose id or key is already in
@@ -61,7 +61,7 @@ class Import:
         self._is_dry_run = is_dry_run
 
     async def import_own(self) -> None:
-        """Import an export of this package.
+        """Import a file that memoryos-mcp exported.
 
         Raises:
             ImportFormatError: The file cannot be used. Nothing was stored.
@@ -109,7 +109,7 @@ class Import:
     async def _import_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
         """Import a batch of pages.
 
-        Return a mapping for the pages that were in the memory already, from their ids in the file to their ids in the
+        Some pages may be in the memory already. For these, return a mapping from the id in the file to the id in the
         memory.
         """
         if store is None or self._is_dry_run:

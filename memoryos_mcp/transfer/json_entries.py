@@ -118,7 +118,7 @@ def outline(stream: Bytes) -> Outline:
 
 
 def parse(text: bytes) -> tuple[Any, str | None]:
-    """Parse a short JSON text. Return its value and None, or None and a description of the problem."""
+    """Parse short JSON. Return a pair: the value and None, or None and a description of the problem."""
     try:
         return json.loads(text.decode("utf-8")), None
     except (ValueError, RecursionError):

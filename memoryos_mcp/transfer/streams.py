@@ -51,7 +51,7 @@ class Stream:
         return self._got(lambda: self._stream.read(size))
 
     def lines(self, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number of each line, from 1, and its bytes. Yield None for a line of ``max_bytes`` bytes or more.
+        """Yield the number (from 1) and the bytes of each line. Instead of ``max_bytes`` bytes or more, yield None.
 
         Raises:
             ImportFormatError: The lines could not be read.
@@ -75,7 +75,7 @@ class Stream:
 
 
 def streams(path: Path, wanted: re.Pattern[str], progress: Progress) -> Iterator[Stream]:
-    """Yield a stream of a file, or of each file in a folder or archive whose name matches ``wanted``.
+    """Yield a stream for a file. For a folder or archive, yield one for each file whose name matches ``wanted``.
 
     The files are sorted by name. Each stream must be read before the next one is requested.
 

@@ -23,7 +23,7 @@ SecretPolicy = Literal["redact", "reject", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without its secrets.
+    """Text in which placeholders have replaced the secrets.
 
     Attributes:
         text: The text with placeholders such as ``[redacted: github token]``; unchanged if it contained no secrets.
@@ -63,7 +63,7 @@ _OTHERS = tuple(group for group in _GROUPS if not group.pattern.is_long)
 
 
 def redact(text: str) -> Redacted:
-    """Return a text with its secrets replaced by placeholders. A text that was already redacted is unchanged.
+    """Replace the secrets in ``text`` with placeholders. Text that was already redacted is unchanged.
 
     The running time is proportional to the length of the text, whatever the text contains.
     """
@@ -89,12 +89,12 @@ def _redact_once(text: str) -> Redacted:
 
 
 def placeholder(kind: str) -> str:
-    """Return the placeholder that replaces a secret of a kind."""
+    """Return the placeholder for secrets of the given kind."""
     return f"[redacted: {kind}]"
 
 
 def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
-    """Return the text of a tool argument without its secrets.
+    """Replace the secrets in the text of a tool argument with placeholders.
 
     If the policy is ``off``, return the text unchanged.
 
@@ -114,7 +114,7 @@ def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
 def _found(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the start, end and kind of each secret.
 
-    Overlapping secrets are merged. The kind is then that of the pattern that comes first in `PATTERNS`.
+    Overlapping secrets are merged. Of their patterns, the first in `PATTERNS` determines the kind.
     """
     kept: list[tuple[int, int, int]] = []
     for start, end, number in sorted(_candidates(text)):
@@ -157,14 +157,14 @@ def _candidates(text: str) -> list[tuple[int, int, int]]:
 
 
 def redact_json(text: str) -> Redacted:
-    """Return a JSON text with the secrets in its keys and values replaced by placeholders."""
+    """Replace the secrets in the keys and values of JSON with placeholders."""
     kinds: list[str] = []
     clean = _clean(json.loads(text), kinds)
     return Redacted(json.dumps(clean, ensure_ascii=False), tuple(kinds)) if kinds else Redacted(text)
 
 
 def _clean(value: Any, kinds: list[str]) -> Any:
-    """Return a JSON value without its secrets, and append the kinds of these secrets to ``kinds``.
+    """Replace the secrets in a JSON value with placeholders, and append the kind of each to ``kinds``.
 
     A number may be a secret too.
     """

@@ -41,18 +41,18 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 
 
 def is_card_number(text: str) -> bool:
-    """Return whether a text is a possible card number.
+    """Return whether ``text`` is a possible card number.
 
-    The prefix and length must be those of an issuer, and the check digit must be valid.
+    Some issuer must use its prefix and length, and its check digit must be valid.
     """
     digits = re.sub(_GAP, "", text)
     return _ISSUER.fullmatch(digits) is not None and checks.has_luhn(digits) and len(set(digits)) > 1
 
 
 def is_iban(text: str) -> bool:
-    """Return whether a text without spaces is a valid IBAN.
+    """Return whether ``text`` is a valid IBAN, written without spaces.
 
-    Its length must be that of its country, and its check digits must be valid (mod 97, ISO 7064).
+    Its length must be right for its country, and its check digits must be valid (mod 97, ISO 7064).
     """
     if len(text) != int(_IBAN_CHARS.get(text[:2], 0)):
         return False

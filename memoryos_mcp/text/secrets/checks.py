@@ -36,7 +36,7 @@ _CHOSEN_SYMBOLS = _SYMBOLS | {"@"}
 
 
 def base62_crc32(text: str) -> str:
-    """Return the CRC-32 of a text as six base-62 digits. GitHub and npm tokens end with this checksum."""
+    """Return the CRC-32 of ``text`` as six base-62 digits. GitHub and npm tokens end with this checksum."""
     number = zlib.crc32(text.encode())
     digits = ""
     while number:
@@ -52,12 +52,12 @@ def has_crc32(token: str) -> bool:
 
 
 def looks_random(text: str) -> bool:
-    """Return whether a text has enough different characters to look random."""
+    """Return whether ``text`` has enough different characters to look random."""
     return len(set(text)) >= DISTINCT_CHARS_MIN
 
 
 def is_checked_token(token: str) -> bool:
-    """Return whether text in the form of a token with a checksum is a secret.
+    """Return whether ``token``, which has the form of a token with a checksum, is a secret.
 
     A token with an invalid checksum may contain a typo, but it is nearly as useful to a thief. So only text that is
     clearly not random is excluded.
@@ -72,21 +72,24 @@ def has_luhn(digits: str) -> bool:
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text is a placeholder for a password, as in examples or code."""
+    """Return whether ``text`` is a placeholder for a password, as in examples or code."""
     if _PLACEHOLDER.search(text):
         return True
     return _WORDS_OF_EXAMPLES.search(text) is not None and not _looks_chosen(text)
 
 
 def _looks_chosen(text: str) -> bool:
-    """Return whether a text mixes letters, digits and symbols like a password, unlike an identifier in a program."""
+    """Return whether ``text`` mixes letters, digits and symbols as a password does and an identifier does not."""
     if sum(map(str.isdigit, text)) >= _DIGITS_IN_CHOSEN and not _CHOSEN_SYMBOLS.isdisjoint(text):
         return True
     return len(text) / max(len(_PIECE.findall(text)), 1) < _CHARS_OF_A_RANDOM_PIECE
 
 
 def is_password(text: str) -> bool:
-    """Return whether text where a password is expected is a password: digits, or letters with digits or symbols."""
+    """Return whether ``text``, found where a password is expected, is a password.
+
+    A password has only digits, or letters with digits or symbols.
+    """
     text = text.rstrip(SENTENCE_ENDS)
     if is_placeholder(text) or len(set(text)) <= 1:
         return False
@@ -96,7 +99,10 @@ def is_password(text: str) -> bool:
 
 
 def is_mixed_password(text: str) -> bool:
-    """Return whether text where other text is also possible looks like a password: it has letters and digits."""
+    """Return whether ``text`` looks like a password, although other text is possible in its place.
+
+    It must have letters and digits.
+    """
     text = text.rstrip(SENTENCE_ENDS)
     has_digits = any(char.isdigit() for char in text)
     return len(text) >= _MIXED_CHARS_MIN and has_digits and _is_mixed(text) and is_password(text)
@@ -108,12 +114,15 @@ def _is_mixed(text: str) -> bool:
 
 
 def is_url_password(text: str) -> bool:
-    """Return whether the text between the user name and the host of a URL is a password and not a placeholder."""
+    """Return whether ``text``, found between the user name and the host of a URL, is a password.
+
+    A placeholder is not a password.
+    """
     return not is_placeholder(text) and text.lower() not in {"pw", "pwd", "port"}
 
 
 def is_named_key(text: str) -> bool:
-    """Return whether text after the name of a key looks random.
+    """Return whether ``text``, found after the name of a key, looks random.
 
     It must have letters, digits and many different characters, and must not be a placeholder.
     """
@@ -132,7 +141,7 @@ def is_jwt(token: str) -> bool:
 
 
 def is_basic_login(text: str) -> bool:
-    """Return whether a text is the base64 encoding of a user name, a colon and a password."""
+    """Return whether ``text`` is the base64 encoding of a user name, a colon and a password."""
     login = _decoded(text)
     return b":" in login[1:-1] and _is_printable(login)
 

@@ -27,14 +27,13 @@ class SecretPattern:
 
     Attributes:
         kind: Name of the kind in placeholders and receipts.
-        hints: Only texts that contain one of these strings are searched. The strings are in lower case unless
-            ``is_word`` is True. If there are no hints, every text is searched; if ``is_word`` is also True, only texts
-            in which a long word matches.
+        hints: Text is searched only if it contains one of these strings. They are in lower case unless ``is_word`` is
+            True. Without hints, all text is searched. If ``is_word`` is then True, a long word of the text must match.
         find: A function that yields the start and end of each secret.
         is_word: Whether the hint and the secret are in one word without spaces.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.
-        digits: Minimum number of digits in a text with such a secret. Only groups of at least three digits are counted.
-        may_match: A function that quickly checks whether a text with the given words may contain such a secret. It is
+        digits: Minimum number of digits in text that contains such a secret. Only groups of three or more are counted.
+        may_match: A function that quickly checks whether text with the given words may contain such a secret. It is
             used in place of hints.
     """
 

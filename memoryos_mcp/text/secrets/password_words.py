@@ -112,7 +112,7 @@ def is_plain_password(text: str) -> bool:
 
 
 def is_phrase(text: str) -> bool:
-    """Return whether the words between quotes are a passphrase.
+    """Return whether ``text``, found between quotes, is a passphrase.
 
     A passphrase has at least four words. None of them is a function word or describes a password.
     """
@@ -126,12 +126,12 @@ def is_phrase(text: str) -> bool:
 
 
 def is_password_or_word(text: str) -> bool:
-    """Return whether text where a password is expected looks like a password, or is a word that may be a password."""
+    """Return whether ``text``, found where a password is expected, may be a password or a word used as one."""
     return checks.is_password(text) or is_plain_password(text)
 
 
 def is_quoted_password(text: str) -> bool:
-    """Return whether text between quotes is a password, a word that may be a password, or a passphrase."""
+    """Return whether ``text``, found between quotes, is a password, a word used as one, or a passphrase."""
     return is_phrase(text) if any(char.isspace() for char in text) else is_password_or_word(text)
 
 

@@ -148,9 +148,9 @@ PASSWORDS = SecretPattern(KIND, ROOTS, _find)
 
 
 def is_named_password(name: str, value: str) -> bool:
-    """Return whether a named value, such as a member of a JSON object, is a password.
+    """Return whether ``value`` is a password, judged with its ``name``, such as the key in a JSON object.
 
-    The value may be a plain word only if the name ends with a word for "password".
+    A plain word is a password only if the name ends with a word for "password".
     """
     named = None
     for at in positions(ROOTS, name.lower()):

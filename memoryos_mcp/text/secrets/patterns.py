@@ -25,9 +25,9 @@ _KEY_NAME = re.compile("key|token|secret", re.IGNORECASE)
 
 
 def is_named_secret(name: str, value: str) -> str | None:
-    """Return the kind of secret that a named value is; None if the value is not a secret.
+    """Return what kind of secret ``value`` is; None if it is not a secret.
 
-    The name and the value may be those of a member of a JSON object, for example.
+    The value is judged with its ``name``, such as the key in a JSON object.
     """
     if is_named_password(name, value):
         return KIND

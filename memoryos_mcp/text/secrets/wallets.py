@@ -100,7 +100,7 @@ def _find_seed_phrases(text: str, lower: str) -> Iterator[Span]:
 
 
 def _may_contain_phrase(tokens: Sequence[str]) -> bool:
-    """Return whether a text contains 12 consecutive words from the BIP-39 list.
+    """Return whether the tokens contain 12 consecutive words from the BIP-39 list.
 
     Every eleventh token is tested, which is enough to find each such run.
     """

@@ -84,7 +84,10 @@ def _time(node: object) -> float:
 
 
 def _message(name: str, node: object) -> tuple[Message | None, list[str]]:
-    """Return the message of a node, or None if it has none, and the reason for each part that is skipped."""
+    """Return a pair: the message of a node, and a reason for each skipped part.
+
+    A node without a message gives None in its place.
+    """
     if not isinstance(node, Mapping):
         return None, [DAMAGED]
     message = node.get("message")
@@ -117,7 +120,7 @@ def _not_dialogue(role: object, message: Mapping[str, Any], content: Mapping[str
 
 
 def _text(content: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the text of a message, and the reason for skipping each part without text."""
+    """Return the text of a message, and a reason for each skipped part. Parts without text are skipped."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         parts = [content.get(name) for name in ("text", "content") if isinstance(content.get(name), str)]

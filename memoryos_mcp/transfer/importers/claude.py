@@ -60,7 +60,7 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def _text(raw: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the text of a message, and the reason for skipping each content block without text.
+    """Return the text of a message, and a reason for each skipped block. Content blocks without text are skipped.
 
     In older exports, a message has no blocks, and its text is under the key ``text``. In a message with blocks, that
     key only contains placeholders for the blocks.

@@ -12,7 +12,7 @@ def key(system: str, *names: str) -> str:
 
 
 def digest(*texts: str) -> str:
-    """Return the first 128 bits of the SHA-256 of the texts and their lengths, as hexadecimal digits."""
+    """Hash the strings and their lengths. Return the first 128 bits of the SHA-256 in hexadecimal."""
     hashed = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Code shared by the importers for MemoryOS. It collects pages, facts and profile texts, and orders the pages.
+"""Code shared by the importers for MemoryOS. It collects pages, facts and profiles, and orders the pages.
 
 MemoryOS stores a copy of a page in every topic that the page belongs to. Only one copy links to the next page. A
 short-term page has no id. A page's key is therefore made from its text and time, which are the same in all copies and
@@ -48,7 +48,7 @@ class _Copy:
 
 @dataclass(slots=True)
 class Gathering:
-    """Collects the pages, profile texts and facts of a memory. Then `found` yields them in order."""
+    """Collects the pages, profiles and facts of a memory. Then `found` yields them in order."""
 
     _pages: dict[str, _Copy] = field(default_factory=dict)
     _facts: list[ImportedFact] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Gathering:
             )
 
     def found(self) -> Iterator[Item]:
-        """Yield the pages in order, without duplicates, then the profile texts, then the facts."""
+        """Yield the pages in order, without duplicates, then the profiles, then the facts."""
         places = _places(self._pages)
         copies = sorted(self._pages.values(), key=lambda copy: places[copy.page_id])
         seen: Counter[str] = Counter()
@@ -147,12 +147,12 @@ class Gathering:
 
 
 def _is_error(text: str) -> bool:
-    """Return whether a text is the error message of a failed LLM call."""
+    """Return whether ``text`` is the error message of a failed LLM call."""
     return text.lstrip().startswith(_ERROR)
 
 
 def _is_nothing(text: str) -> bool:
-    """Return whether a text is empty or only a word like "none"."""
+    """Return whether ``text`` is empty or only a word like "none"."""
     return text.strip(" \t\r\n-*.`'\"").lower() in _NOTHING
 
 
