@@ -22,7 +22,7 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.pages import Turn, page_text, utc_now
 from memoryos_mcp.retrieval.retrieving import CODE_BYTES_AT_MOST
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 
 SIZES = (10_000, 100_000, 1_000_000)
 QUERIES = 200

@@ -40,7 +40,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 
 STARTS = 11
 ADDS = 300

@@ -18,7 +18,7 @@ import apsw
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 
 Era = Literal["auto", "legacy"]
 ERAS: tuple[Era, ...] = ("auto", "legacy")

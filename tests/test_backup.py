@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from memoryos_mcp.storage.sqlite.stores import SqliteStores
 from tests.earlier_versions import make_version

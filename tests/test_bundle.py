@@ -27,7 +27,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.values import value_type
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.programs import MCPB, NODE, NODE_PACKAGES, program
 from tests.servers import USER, clean_environment, sdk_client
 

@@ -17,7 +17,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from memoryos_mcp import __version__
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.containers import LIMIT_S, Image, are_possible, built, container_process, read_only_mounts, volume_mounts
 from tests.servers import EXIT_LIMIT_S, USER, wait_until
 

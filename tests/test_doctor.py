@@ -19,8 +19,8 @@ from click.testing import CliRunner, Result
 from memoryos_mcp.cli.commands.doctor import machine, models
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.llm.providers import PRESETS, Preset
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import connections
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.http_server import HttpServer
 from tests.llm_server import (
     Answer,

@@ -20,7 +20,7 @@ from memoryos_mcp.llm.analysis import Organised, Surroundings
 from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.stats import Stats
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
 
 LIMIT_S = 30

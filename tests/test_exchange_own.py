@@ -14,7 +14,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.model.records import FORMAT_VERSION
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.servers import USER, PipeServer, clean_environment, wait_until
 from tests.taking_along import add, changed, check_whole, count, exported, imported, make_memory, peak_mb, run
 
@@ -61,7 +62,7 @@ def test_an_export_has_every_kind_of_record_and_no_local_path(memory: Path, file
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n")[:-1]]
     kinds = {line.get("kind") for line in lines[1:]}
     assert kinds == {"chain", "segment", "page", "fact", "trait", "past_trait", "note", "refused", "end"}
-    assert lines[0] == {"format": "memoryos", "version": 1}
+    assert lines[0] == {"format": "memoryos", "version": FORMAT_VERSION}
     assert str(memory) not in file.read_text(encoding="utf-8")
     assert lines[-1]["counts"]["page"] == PAGES
     page = next(line for line in lines if line.get("kind") == "page" and "meta_data" in line)
@@ -294,7 +295,7 @@ def with_a_line_more(text: bytes) -> bytes:
 
 
 def of_a_newer_version(text: bytes) -> bytes:
-    return text.replace(b'"version":1', b'"version":2', 1)
+    return text.replace(b'"version":%d' % FORMAT_VERSION, b'"version":%d' % (FORMAT_VERSION + 1), 1)
 
 
 def nested_deep(text: bytes) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from tests.memories import NO_MODEL
 from tests.servers import (

@@ -7,7 +7,7 @@ import pytest
 
 from memoryos_mcp.errors import DamagedStoreError
 from memoryos_mcp.model.pages import Tier
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from memoryos_mcp.storage.values import PageQuery
 from tests.earlier_versions import make_version, said

@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.memories import NO_MODEL, POLL_S, UNFILED, USER, Memory, Said, memory
 from tests.servers import PipeServer, wait_until
 

@@ -20,9 +20,9 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.forgotten import ForgetReceipt
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import vacuum
 from memoryos_mcp.storage.sqlite.mapping import to_us
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.commands import run_on
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.llm_server import Answer, Asked, completion, llm_server

@@ -20,7 +20,7 @@ from mcp_types import TextResourceContents
 
 from memoryos_mcp.model.callers import Scope, token_id_of
 from memoryos_mcp.server.http.serving import _listen
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.tokens import token_file
 from tests.commands import run_here
 from tests.http_server import (

@@ -14,8 +14,8 @@ import pytest
 
 from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import database_file, kept_copies
 from memoryos_mcp.storage.sqlite import checkpoints, journals, open_file
+from memoryos_mcp.storage.sqlite.paths import database_file, kept_copies
 from tests.servers import USER, clean_environment
 from tests.taking_along import run
 

@@ -15,7 +15,7 @@ from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Message, Purpose, ReplyForm, Usage
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.fakes import Clock
 
 USER = "Zoë"

@@ -15,7 +15,7 @@ import pytest
 import memoryos_mcp
 from memoryos_mcp import MemoryEngine, Memoryos, MemoryOSError, StorageError
 from memoryos_mcp.errors import ArgumentError, ConfigError, DamagedStoreError, ModelError
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.sync import _MemoryThread
 from tests.llm_server import Asked, api_error, completion, llm_server
 from tests.memories import NO_MODEL

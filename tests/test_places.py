@@ -15,9 +15,9 @@ import pytest
 
 from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import database_file, kept_copies
 from memoryos_mcp.storage.sqlite.file_errors import translated
 from memoryos_mcp.storage.sqlite.journals import journals_of
+from memoryos_mcp.storage.sqlite.paths import database_file, kept_copies
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, stored_pages, wait_until
 from tests.taking_along import check_whole, run
 

@@ -20,7 +20,7 @@ from memoryos_mcp.embedding import bundled
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.model.stats import Stats
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.llm_server import Answer, Asked, Hang, LlmServer, api_error, completion, llm_server
 from tests.memories import load_once
 from tests.servers import clean_environment

@@ -17,7 +17,7 @@ from memoryos_mcp.engine import recovery
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.pending import users_with_work
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 

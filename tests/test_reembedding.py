@@ -22,7 +22,7 @@ from memoryos_mcp.embedding.revision import PROBE
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.model.stats import Stats
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.llm_server import Answer, Answering, Asked, LlmServer, api_error, embeddings, free_port, llm_server
 from tests.memories import load_once
 from tests.servers import clean_environment

@@ -16,7 +16,7 @@ from memoryos_mcp.errors import ArgumentError, ConfigError, ModelError, ReplyFor
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.pages import estimate_tokens
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 
 LIMIT_S = 30

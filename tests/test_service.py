@@ -21,7 +21,7 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.model.pages import Window
 from memoryos_mcp.retrieval.page_index import PageIndex
-from memoryos_mcp.storage.paths import beginning_mark, database_file
+from memoryos_mcp.storage.sqlite.paths import beginning_mark, database_file
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import clean_environment, stored_pages
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.text.user_ids import USER_ID_MAX_CHARS, user_folder_name
 
 ROOT = Path("/data")

@@ -21,13 +21,13 @@ from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import checks as checks_module
 from memoryos_mcp.storage.sqlite import integrity, lexical, open_file, term_stats, vector_spaces
 from memoryos_mcp.storage.sqlite import store as sqlite_store
 from memoryos_mcp.storage.sqlite.backup import make_copy, put_in_place
 from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.file_check import check_copy
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import (

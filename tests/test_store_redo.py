@@ -22,8 +22,8 @@ from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.stats import UsageEntry
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.mapping import to_us
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, MIGRATIONS
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import (

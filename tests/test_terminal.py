@@ -19,7 +19,7 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm import api
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.commands import run_here
 from tests.memories import NO_MODEL, UNFILED
 from tests.servers import USER, PipeServer, open_store, wait_until

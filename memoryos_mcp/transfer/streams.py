@@ -51,7 +51,9 @@ class Stream:
         return self._got(lambda: self._stream.read(size))
 
     def lines(self, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number (from 1) and the bytes of each line. Instead of ``max_bytes`` bytes or more, yield None.
+        """Yield the number of each line, from 1, and its bytes, or None for a line of ``max_bytes`` or more.
+
+        A line that is too long is read to its end. So use `read` to recognise a format.
 
         Raises:
             ImportFormatError: The lines could not be read.

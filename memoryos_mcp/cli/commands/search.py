@@ -31,6 +31,7 @@ from memoryos_mcp.engine.tools.pages import RetrievedPage, ShortTermPage
 from memoryos_mcp.engine.tools.results import KnowledgeEntry, RetrieveMemoryResult, UnderstoodQuery
 from memoryos_mcp.errors import ArgumentError, ModelError
 from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.model.pages import page_marks
 from memoryos_mcp.retrieval.budget import ELLIPSIS, roots
 from memoryos_mcp.retrieval.recall import LeftOut
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, left_out_text
@@ -139,11 +140,7 @@ def _understood(query: UnderstoodQuery) -> Iterator[tuple[str, RenderableType]]:
 
 def _page(page: ShortTermPage, found: frozenset[str], *, is_full: bool) -> Iterator[RenderableType]:
     topic = (page.segment_id or "") if isinstance(page, RetrievedPage) else ""
-    notes = [
-        *([f"from {page.source}"] if page.source != "conversation" else []),
-        *(["contains instructions"] if page.gives_orders else []),
-        *(["excerpt"] if page.excerpt and is_full else []),
-    ]
+    notes = page_marks(page, is_excerpt=page.excerpt and is_full)
     head = Text.assemble(
         "  ", (minute(page.timestamp) if is_full else day(page.timestamp), "dim"),
         "  ", (one_line(page.page_id), "cyan"), f"  {topic}" if topic else "",

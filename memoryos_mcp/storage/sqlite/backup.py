@@ -12,12 +12,12 @@ import apsw
 
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.storage.capabilities import MemorySummary, RestorePlan
-from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, database_files, kept_name
 from memoryos_mcp.storage.sqlite.connections import make_folders
 from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy, reading, set_aside_foreign_locked
 from memoryos_mcp.storage.sqlite.file_errors import translated
 from memoryos_mcp.storage.sqlite.file_header import check_content
 from memoryos_mcp.storage.sqlite.journals import checkpointed, forget_owner, remove_empty
+from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME, database_file, database_files, kept_name
 
 # SQLite pages copied per step; progress is reported after each step.
 PAGES_PER_STEP = 2_000

@@ -10,9 +10,9 @@ from pathlib import Path
 import apsw
 
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.sqlite.file_errors import BUSY_TIMEOUT_MS
 from memoryos_mcp.storage.sqlite.journals import journals_of
+from memoryos_mcp.storage.sqlite.paths import beginning_mark
 
 # Earlier versions can corrupt a WAL file that several connections use, and their FTS5 has no secure-delete.
 SQLITE_AT_LEAST = (3, 51, 3)

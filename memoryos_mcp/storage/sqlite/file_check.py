@@ -8,7 +8,6 @@ import apsw
 
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.capabilities import MemorySummary
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import retention
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.connections import connect_to_read, distrust, require_version
@@ -17,6 +16,7 @@ from memoryos_mcp.storage.sqlite.file_header import check_content, check_header
 from memoryos_mcp.storage.sqlite.integrity import integrity_check, read_texts
 from memoryos_mcp.storage.sqlite.journals import locked_folder, set_aside_foreign
 from memoryos_mcp.storage.sqlite.mapping import from_us
+from memoryos_mcp.storage.sqlite.paths import database_file
 
 BUSY_TIMEOUT_MS = 2_000
 

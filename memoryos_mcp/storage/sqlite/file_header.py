@@ -7,9 +7,9 @@ from pathlib import Path
 
 import apsw
 
-from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.file_errors import damaged, newer
+from memoryos_mcp.storage.sqlite.paths import beginning_mark
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100

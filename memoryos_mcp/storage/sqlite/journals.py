@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from memoryos_mcp.storage.paths import kept_name
+from memoryos_mcp.storage.sqlite.paths import kept_name
 
 try:
     import fcntl

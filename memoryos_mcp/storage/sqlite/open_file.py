@@ -14,7 +14,6 @@ from typing import TypeVar
 import apsw
 
 from memoryos_mcp.errors import DamagedStoreError, StorageError
-from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.checkpoints import Checkpoints
 from memoryos_mcp.storage.sqlite.checks import Checks
@@ -41,6 +40,7 @@ from memoryos_mcp.storage.sqlite.journals import (
     remove_empty,
     set_aside_foreign,
 )
+from memoryos_mcp.storage.sqlite.paths import beginning_mark
 from memoryos_mcp.storage.sqlite.places import FileIdentity, lost_message, unwritable_reason
 from memoryos_mcp.storage.sqlite.rescuing import fold_journal, keep_lost, remove_if_contained
 from memoryos_mcp.storage.sqlite.unwritable_file import UnwritableFile
@@ -274,7 +274,7 @@ class OpenFile:
     def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
         if owner != user_id:
-            msg = f"{self.path} is another user's memory; it was left untouched. Move it to that user's folder"
+            msg = f"{self.path} is another user's memory; it was not changed. Move it to that user's folder"
             raise DamagedStoreError(msg)
 
     def _tidy(self, *, is_opened: bool) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import apsw
 
-from memoryos_mcp.storage.paths import database_files
 from memoryos_mcp.storage.sqlite.connections import connect_to_read
+from memoryos_mcp.storage.sqlite.paths import database_files
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, version
 
 _OWNER = "SELECT value FROM meta WHERE key = 'user_id'"

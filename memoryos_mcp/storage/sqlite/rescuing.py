@@ -12,11 +12,11 @@ from pathlib import Path
 import apsw
 
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import kept_copies, kept_name
 from memoryos_mcp.storage.sqlite.backup import copy_pages, sync, unfinished_copy
 from memoryos_mcp.storage.sqlite.connections import distrust
 from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy
 from memoryos_mcp.storage.sqlite.journals import checkpointed, identity, journals_of
+from memoryos_mcp.storage.sqlite.paths import kept_copies, kept_name
 from memoryos_mcp.storage.sqlite.places import FileIdentity
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,6 @@ from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import Counts, UsageEntry
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import (
     checksums,
     forget_plans,
@@ -51,6 +50,7 @@ from memoryos_mcp.storage.sqlite.mapping import (
     to_segment,
     to_us,
 )
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.user_data import SqliteUserData
 from memoryos_mcp.storage.values import (

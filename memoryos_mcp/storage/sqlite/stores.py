@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.checks import Checks
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 

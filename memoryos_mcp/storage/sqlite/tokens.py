@@ -261,7 +261,7 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
     if owner == APPLICATION_ID and version > CURRENT_VERSION:
         msg = (
             f"{path} has version {version}, but this program supports only versions up to {CURRENT_VERSION}; the file "
-            "was left untouched. Upgrade memoryos-mcp-server"
+            "was not changed. Upgrade memoryos-mcp-server"
         )
         raise NewerStoreError(msg)
     if owner == APPLICATION_ID and version == CURRENT_VERSION and tables:
@@ -303,6 +303,6 @@ def _lost(path: Path) -> DamagedStoreError:
 
 def _damaged(path: Path, what: str) -> DamagedStoreError:
     return DamagedStoreError(
-        f"{path} is damaged ({what}); it was left untouched. Restore it from a backup, or move the file away and add "
+        f"{path} is damaged ({what}); it was not changed. Restore it from a backup, or move the file away and add "
         "the tokens again"
     )

@@ -16,7 +16,6 @@ from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, Place
-from memoryos_mcp.storage.paths import kept_copies, remove_kept_copies
 from memoryos_mcp.storage.sqlite import (
     export,
     forget_plans,
@@ -31,6 +30,7 @@ from memoryos_mcp.storage.sqlite import (
 from memoryos_mcp.storage.sqlite.correcting import Correcting
 from memoryos_mcp.storage.sqlite.database import Database
 from memoryos_mcp.storage.sqlite.mapping import offset_s, to_us
+from memoryos_mcp.storage.sqlite.paths import kept_copies, remove_kept_copies
 from memoryos_mcp.storage.values import (
     ARCHIVED,
     Corrected,
