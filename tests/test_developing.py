@@ -11,7 +11,9 @@ from tests.documents import DOCS, ROOT
 
 PAGE = (DOCS / "developing.md").read_text(encoding="utf-8")
 NAMES = re.findall(r"`((?:[a-z_]+\.)+\w+)`", PAGE)
-STOPS = [name for name in NAMES if not name.startswith("benchmarks.") and not name.endswith((".toml", ".lock"))]
+STOPS = [
+    name for name in NAMES if not name.startswith(("benchmarks.", "tests.")) and not name.endswith((".toml", ".lock"))
+]
 STOPS_AT_MOST = 8
 
 

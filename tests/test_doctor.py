@@ -449,7 +449,7 @@ async def test_a_missing_replay_file_is_a_warning(data: Path, tmp_path: Path) ->
 
 async def test_an_unsupported_python_is_a_warning(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fine = checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]
-    assert fine["found"].startswith(f"{platform.python_version()}, 64 bits, ")
+    assert fine["found"].startswith(f"{platform.python_version()}, 64-bit, ")
     assert fine["verdict"] == "ok"
     monkeypatch.setattr(machine, "NEWEST_PYTHON", (3, 10))
     old = checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]

@@ -213,7 +213,7 @@ async def export_(settings: Settings, **given: Any) -> None:
     "--format",
     "name",
     metavar="NAME",
-    help="Format of FILE, such as chatgpt or mem0. By default, it is recognised from the content.",
+    help="Format of FILE, such as chatgpt or mem0. By default, the format is detected from the content.",
 )
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option

@@ -60,7 +60,10 @@ def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
 
 
 async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFact], embed: Embed | None) -> bool:
-    """Return whether a fact means the same as a corrected fact, and is not closer to the user's replacement."""
+    """Return whether a new fact repeats one that the user has marked as wrong.
+
+    It does not if it is closer in meaning to the user's replacement than to the wrong fact.
+    """
     if not corrected:
         return False
     rights = [fact.right or "" for fact in corrected]

@@ -186,9 +186,9 @@ class Forgetting:
         return forgotten is not None
 
     async def tidy(self) -> None:
-        """Overwrite deleted content in the files, and write all missing summaries.
+        """Overwrite deleted content in the memory's files, and write all missing summaries.
 
-        The files are not overwritten while another process is reading them.
+        While another process is reading the memory, the content is left for the next call.
         """
         await self._purge()
         await self._resummarise()

@@ -291,7 +291,7 @@ class MemoryService:
 
     @property
     def open_users(self) -> int:
-        """Number of open memories."""
+        """Number of users whose memory is open."""
         return len(self._users)
 
     @property

@@ -133,7 +133,7 @@ class Requests(io.TextIOWrapper):
 
 
 def repair(line: str) -> str:
-    """Replace every escape of a lone surrogate in a line of JSON by the escape of U+FFFD, and return the line."""
+    """Return a line of JSON in which every escaped lone surrogate is replaced with the escape of U+FFFD."""
     if "\\ud" not in line and "\\uD" not in line:
         return line
     return _ESCAPE.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], line)

@@ -1,4 +1,4 @@
-"""Reads the lines of a file that memoryos-mcp exported. Line length and decompressed size are limited."""
+"""Reads the lines of a file that this program exported. Line length and decompressed size are limited."""
 
 import gzip
 import os

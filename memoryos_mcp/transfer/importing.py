@@ -1,4 +1,4 @@
-"""Imports a file that memoryos-mcp or another system exported, in transactions of a few hundred pages.
+"""Imports a file that this program or another system exported, in transactions of a few hundred pages.
 
 The whole file is read and checked before anything is stored. If a transaction fails, the pages of previous transactions
 stay stored. A second import of the same file then continues from there, because a page whose id or key is already in
@@ -61,7 +61,7 @@ class Import:
         self._is_dry_run = is_dry_run
 
     async def import_own(self) -> None:
-        """Import a file that memoryos-mcp exported.
+        """Import a file that this program exported.
 
         Raises:
             ImportFormatError: The file cannot be used. Nothing was stored.

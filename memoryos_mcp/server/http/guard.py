@@ -97,7 +97,10 @@ class HostGuard:
 
 
 def _host_name(authority: str) -> str | None:
-    """Return the host name of ``name[:port]``, in lower case and without brackets. Return None for any other form."""
+    """Return the host name of ``name[:port]`` in lower case, or None for any other form.
+
+    An IPv6 address is returned without its brackets.
+    """
     found = _AUTHORITY.fullmatch(authority)
     return found and (found[1] or found[2]).lower()
 

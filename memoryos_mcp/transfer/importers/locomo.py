@@ -1,4 +1,4 @@
-"""Importer for the conversations of the LoCoMo benchmark. Of the two speakers, the first becomes the user."""
+"""Importer for the conversations of the LoCoMo benchmark. The first of the two speakers is imported as the user."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,7 @@
 """The command ``memoryos-mcp bundle``: pack the server into one file that desktop clients can install.
 
-The bundle contains only the package's files and metadata. It is the same for an installed wheel and for a checkout.
+The bundle contains only the package's files and metadata. It is identical whether it is built from an installed wheel
+or from a checkout.
 """
 
 import hashlib

@@ -21,7 +21,7 @@ BITS = 64 if sys.maxsize > 2**32 else 32
 
 def check_python() -> Check:
     """Check whether the server supports this version of Python."""
-    found = f"{platform.python_version()}, {BITS} bits, {sys.executable}"
+    found = f"{platform.python_version()}, {BITS}-bit, {sys.executable}"
     if BITS == 64 and OLDEST_PYTHON <= sys.version_info[:2] <= NEWEST_PYTHON:
         return passed("python", found)
     oldest, newest = (".".join(map(str, version)) for version in (OLDEST_PYTHON, NEWEST_PYTHON))

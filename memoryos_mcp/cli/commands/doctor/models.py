@@ -203,7 +203,7 @@ async def _failed_call(
 def _nearest(names: Sequence[str], model: str) -> str:
     """Return a string with the names that are most similar to ``model``, the most similar name first.
 
-    The string contains up to `MODELS_SHOWN` names, and the number of the other names.
+    The string contains up to `MODELS_SHOWN` names, and says how many more there are.
     """
     nearest = sorted(names, key=lambda name: -SequenceMatcher(None, name, model).ratio())
     more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
