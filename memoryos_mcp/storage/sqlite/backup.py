@@ -92,9 +92,9 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
 
 @contextmanager
 def unfinished_copy(target: Path) -> Iterator[Path]:
-    """Yield the path of a new, empty file in the folder of ``target``. It is accessible only to the current account.
+    """Yield the path of a new, empty file in the folder of ``target``. Only the current account can access the file.
 
-    The file is removed afterwards, unless the caller has renamed it.
+    At the end of the ``with`` block, the file is removed, unless the caller has renamed it.
 
     Raises:
         StorageError: The file cannot be created.
@@ -110,13 +110,14 @@ def unfinished_copy(target: Path) -> Iterator[Path]:
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
-    """Replace the file ``target`` with ``copy``, and move the previous file to ``kept``.
+    """Replace the file ``target`` with ``copy``. If ``target`` already exists, move it to ``kept``.
 
-    The content of the previous file's journal is preserved. A process that opens ``target`` at this moment gets
-    either the previous file or the new one. All three paths must be on the same file system.
+    The journal of the previous file is written to that file; if the file is damaged, the journal is moved with it.
+    A process that opens ``target`` meanwhile gets either the previous file or the new one. All three paths must be on
+    the same file system.
 
     Raises:
-        StorageError: Another process has the file open, or the folder cannot be written. Nothing was changed.
+        StorageError: Another process has ``target`` open, or the folder cannot be written. Nothing was changed.
     """
     with translated(target):
         if target.exists():
@@ -136,7 +137,9 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Write a file's journal to the file, and lock the file during the block. Damaged files are not changed or locked.
+    """Lock a file during the ``with`` block. Before that, the content of the journal is written to the file.
+
+    A damaged file is neither changed nor locked.
 
     Raises:
         StorageError: Another process has the file open.
@@ -186,7 +189,7 @@ def sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk if the operating system supports it. Renames are then permanent."""
+    """Flush a folder's entries to disk, so that renames survive a crash. Errors are ignored."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -17,15 +17,15 @@ _SALT_BYTES = 16
 
 
 def refuse_fact(connection: apsw.Connection, about: str, owner: str, text: str, until_seq: int) -> None:
-    """Prevent a fact from being learned again from the page ``until_seq`` and earlier pages.
+    """Prevent a fact from being learned again from pages with a ``seq`` up to ``until_seq``.
 
-    ``owner`` is the id of the assistant for a fact about the assistant, and empty for a fact about the user.
+    ``owner`` is the id of the assistant that the fact is about. For a fact about the user, it is empty.
     """
     _refuse(connection, _fact_digest(connection, about, owner, text), until_seq)
 
 
 def refuse_trait(connection: apsw.Connection, dimension: str, until_seq: int) -> None:
-    """Prevent a trait from being learned again from the page ``until_seq`` and earlier pages."""
+    """Prevent a trait from being learned again from pages with a ``seq`` up to ``until_seq``."""
     _refuse(connection, _trait_digest(connection, dimension), until_seq)
 
 
@@ -42,17 +42,17 @@ def allow_trait(connection: apsw.Connection, dimension: str) -> None:
 def is_refused_fact(
     connection: apsw.Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]
 ) -> bool:
-    """Return whether a fact must not be learned from these pages.
+    """Return whether a fact must not be learned from the pages ``evidence_seqs``.
 
-    This is the case if the fact was refused, and all of the pages were added before the refusal.
+    This is the case if the fact was refused, and all of these pages were added before the refusal.
     """
     return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
 
 
 def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
-    """Return whether a trait must not be learned from these pages.
+    """Return whether a trait must not be learned from the pages ``evidence_seqs``.
 
-    This is the case if the trait was refused, and all of the pages were added before the refusal.
+    This is the case if the trait was refused, and all of these pages were added before the refusal.
     """
     return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
 

@@ -26,7 +26,7 @@ class Checkpoints:
     def write_if_due(self, writer: apsw.Connection) -> None:
         """Make a checkpoint if the journal has grown by `CHECKPOINT_PAGES` pages since the last one.
 
-        If the checkpoint fails, the next attempt is made when the journal has grown by as many pages again.
+        If the checkpoint fails, no error is raised. The next attempt is made after `CHECKPOINT_PAGES` more pages.
         """
         if self._journal_pages < self._checkpointed_pages:  # SQLite has restarted the journal
             self._checkpointed_pages = 0

@@ -46,7 +46,7 @@ def set_up(connection: apsw.Connection) -> None:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Run the block in a transaction. It is committed at the end, or rolled back after an error."""
+    """Run the ``with`` block in a transaction. At the end, commit the transaction, or roll it back after an error."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -68,7 +68,7 @@ def distrust(connection: apsw.Connection) -> None:
 def connect_to_read(path: Path, *, is_in_use: bool) -> apsw.Connection:
     """Return a connection for reading. ``is_in_use`` must be true if other processes may write to the file.
 
-    If the file is not in use and has no journal, the connection neither creates nor locks files.
+    If ``is_in_use`` is false and the file has no journal, the connection neither creates nor locks files.
     """
     is_immutable = not is_in_use and not journals_of(path)[0].exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_immutable else ''}"
@@ -114,9 +114,10 @@ def make_journals_writable(path: Path) -> None:
 
 
 def use_wal(connection: apsw.Connection) -> None:
-    """Switch a file to write-ahead logging. Wait while another process does the same.
+    """Switch a file to write-ahead logging. If another process has locked the file, wait up to `BUSY_TIMEOUT_MS`.
 
-    The wait is implemented here because SQLite does not use its busy timeout for this operation.
+    After that time, SQLite's error is raised. The wait is implemented here because SQLite does not wait by itself
+    during this operation.
     """
     give_up_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:

@@ -77,7 +77,7 @@ class Correcting:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _correct_fact(self, fact: int, text: str | None) -> Corrected:
-        """End a wrong fact. If ``text`` is not None, replace the fact with one that the user stated."""
+        """End a fact that is wrong. If ``text`` is not None, a fact with this text replaces the wrong fact."""
         connection = self.connection
         about, owner, slot, wrong, successor, is_valid, _ = self._fact(fact)
         if not is_valid:
@@ -141,12 +141,12 @@ class Correcting:
         return f"{_fact_id(fact)} is the replacement of {_fact_id(wrong)}; restore {_fact_id(wrong)} instead"
 
     def _replacement(self, name: str, successor: int) -> str | None:
-        """Return the text of the fact that replaced a corrected fact.
+        """Return the text of the fact ``successor``, which replaced the wrong fact ``name``.
 
-        Return None if the replacement is no longer current.
+        Return None if the fact ``successor`` is no longer current.
 
         Raises:
-            ArgumentError: The replacement has itself been corrected or superseded.
+            ArgumentError: The fact ``successor`` has itself been corrected or superseded.
         """
         _, _, _, text, newer, is_current, is_corrected = self._fact(successor)
         if is_corrected:
@@ -159,10 +159,10 @@ class Correcting:
         return text if is_current else None
 
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw the fact that replaced a corrected fact.
+        """Withdraw the fact ``successor``, which replaced ``fact`` in a correction that the user has undone.
 
-        The replacement stays if it existed before the correction, or if it also replaces another fact. Otherwise, it
-        ends now if it has evidence, or is deleted if it has none.
+        The replacement stays if it existed before the correction, or if it also replaces another wrong fact.
+        Otherwise, the replacement ends now if it has evidence, or is deleted if it has none.
         """
         connection = self.connection
         row = connection.execute(
@@ -211,7 +211,10 @@ class Correcting:
     # Traits --------------------------------------------------------------------------------------------------------
 
     def _correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> Corrected:
-        """Set a trait to the user's values. Background work does not change them."""
+        """Set a trait's level and reason to the user's values. Background work does not change these values later.
+
+        If ``level`` is None, the level stays. If ``reason`` is None, the reason stays only if the level does too.
+        """
         connection = self.connection
         old_level, old_reason, learner = self._trait(dimension)
         new_level = old_level if level is None else level.value
@@ -231,7 +234,7 @@ class Correcting:
         return Corrected(name, f"{old_level} - {old_reason}", name, f"{new_level} - {new_reason}")
 
     def _drop_trait(self, dimension: str) -> Corrected:
-        """Remove a wrong trait from the profile. Its value is added to the history."""
+        """Remove a wrong trait from the profile. The trait's value is added to the history."""
         connection = self.connection
         level, reason, _ = self._trait(dimension)
         add_to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
@@ -240,7 +243,10 @@ class Correcting:
         return Corrected(trait_id(dimension), f"{level} - {reason}")
 
     def _restore_trait(self, dimension: str) -> Corrected:
-        """Restore the value that a trait had before the user's last correction, and the evidence that still exists."""
+        """Restore the value that a trait had before the user's last correction.
+
+        The trait's evidence is restored too, except pages that no longer exist.
+        """
         connection, name = self.connection, trait_id(dimension)
         current = connection.execute(
             "SELECT level || ' - ' || reason, learned_by FROM traits WHERE dimension = ?", (dimension,)
@@ -285,7 +291,10 @@ def _fact_id(fact: int) -> str:
 def _user_fact(
     connection: apsw.Connection, place: tuple[str, str, str | None], text: str, now_us: int, offset_s: int
 ) -> int:
-    """Find or create the current fact with this text, mark it as stated by the user, and return its number."""
+    """Return the number of the current fact with this text; add the fact if it is missing.
+
+    In both cases, the fact is marked as stated by the user. ``place`` contains (about, owner, slot).
+    """
     about, owner, slot = place
     sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     known = connection.execute(sql, (now_us, about, owner, folded(text))).get

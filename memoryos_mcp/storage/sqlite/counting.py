@@ -13,7 +13,7 @@ from memoryos_mcp.storage.values import Pending
 
 
 def count_memory(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
-    """Return the counts of a memory. Facts about assistants other than ``assistant_id`` are not counted."""
+    """Return the counts of a memory. Current facts about assistants other than ``assistant_id`` are not counted."""
 
     def number(sql: str, *parameters: Any) -> int:
         return int(connection.execute(sql, parameters).get or 0)
@@ -43,7 +43,7 @@ def count_memory(connection: apsw.Connection, space: int, assistant_id: str, now
 
 
 def unembedded(connection: apsw.Connection, space: int) -> int:
-    """Return the number of pages that have no vectors in a space, or 0 if there is no such space."""
+    """Return the number of pages that have no vectors in a vector space; 0 if the vector space does not exist."""
     sql = (
         "SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?)"
     )

@@ -49,8 +49,8 @@ class Database:
     def only_reads_because(self) -> str | None:
         """See `Store.only_reads_because`.
 
-        There is a reason if the file could be opened only for reading. There is also one after a failed write, until a
-        write succeeds or the cause has disappeared.
+        There is a reason if the file could be opened only for reading. After a failed write, there is a reason until a
+        write succeeds or the cause of the failure has disappeared.
         """
         if self._file.only_readable is not None:
             return self._file.only_readable.reason
@@ -105,7 +105,7 @@ class Database:
         return damaged
 
     async def purge(self) -> bool:
-        """Erase deleted content from the file and its journal. Return False if another process is using the file."""
+        """Erase deleted content from the file and its journal. Return False if another process blocks this."""
         async with self._write_lock:
             self._file.opened()
             # The connections of this store may read while the file is rewritten, but not while the journal is emptied.
@@ -127,7 +127,10 @@ class Database:
                 await self._without_readers(self._file.close)
 
     async def _without_readers(self, work: Callable[[], T]) -> T:
-        """Call ``work`` in a thread while no reading connection is in use. The caller must hold the write lock."""
+        """Wait until no reading connection is in use, then call ``work`` in a thread.
+
+        The caller must hold the write lock.
+        """
         taken = 0
         try:
             while taken < READERS:

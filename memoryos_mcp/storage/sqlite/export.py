@@ -85,7 +85,7 @@ def records(connection: apsw.Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, int]:
-    """Number the rows of a query, starting at 1. Return a mapping from each row's key to its number."""
+    """Number the rows of a query, starting at 1. Return a mapping from the key of each row to the row's number."""
     rows = connection.execute(f"{select} FROM ({sql})")
     return {row[0]: place for place, row in enumerate(rows, start=1)}
 

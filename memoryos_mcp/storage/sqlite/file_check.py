@@ -22,7 +22,7 @@ BUSY_TIMEOUT_MS = 2_000
 
 
 def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
-    """Check a user's file for damage, and read all text in it; see `Stores.examine`."""
+    """Check a user's file for damage, including all text in the file; see `Stores.examine`."""
     require_version()
     path = database_file(data_folder, user_id)
     try:
@@ -44,7 +44,7 @@ def check_copy(path: Path) -> MemorySummary:
     Raises:
         DamagedStoreError: The file is damaged, or was created by another program.
         NewerStoreError: The file was created by a newer version of this program.
-        StorageError: The file cannot be read.
+        StorageError: The file does not exist, contains no memory, or cannot be read.
     """
     with translated(path):
         if not path.is_file() or path.stat().st_size == 0:
@@ -69,7 +69,7 @@ def check_copy(path: Path) -> MemorySummary:
 
 
 def set_aside_foreign_locked(path: Path) -> None:
-    """Lock the file's folder, and rename the file's journal if it belongs to a different file."""
+    """Rename the journal beside a file if the journal belongs to a different file. The folder is locked meanwhile."""
     with locked_folder(path.parent):
         set_aside_foreign(path)
 

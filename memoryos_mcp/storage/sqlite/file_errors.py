@@ -25,7 +25,8 @@ def translated(path: Path) -> Iterator[None]:
 
     Raises:
         DamagedStoreError: SQLite finds the file malformed.
-        StorageError: The file could not be read or written, or another process locked it for too long.
+        StorageError: The file could not be read or written, contains damaged text, or was locked by another process for
+            too long.
     """
     try:
         yield
@@ -57,9 +58,9 @@ def newer(path: Path, found: int) -> NewerStoreError:
 
 
 def write_failure_reason(error: apsw.Error, path: Path) -> str | None:
-    """Return an error message if a change could not be written because of the disk or its permissions.
+    """Return an error message if the file could not be written, for instance because the disk is full.
 
-    For any other error, return None.
+    Return None for any other error, and if the file was moved or deleted.
     """
     is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
     if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):

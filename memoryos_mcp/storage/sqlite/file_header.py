@@ -50,7 +50,7 @@ def check_header(path: Path) -> None:
 
 
 def check_content(connection: apsw.Connection, path: Path) -> int:
-    """Check the schema of a database and return its version, which is 0 for an empty file.
+    """Check the schema of a database. Return the schema's version, or 0 for an empty database.
 
     Raises:
         DamagedStoreError: The database is damaged, or was created by another program.
@@ -78,7 +78,7 @@ def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
 
 @cache
 def our_schema(version: int) -> dict[tuple[str, str], str]:
-    """Return the schema that this program creates for a version. The first call takes some milliseconds."""
+    """Return the schema that this program creates for a schema version. The first call takes some milliseconds."""
     with closing(apsw.Connection(":memory:")) as connection:
         schema.migrate(connection, "", version)
         return _schema(connection)

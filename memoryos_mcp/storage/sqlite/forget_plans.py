@@ -85,7 +85,10 @@ def everything(connection: apsw.Connection) -> ForgetPlan:
 
 
 def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
-    """Return excerpts of up to `SAMPLES` memories in a plan. Facts come first, then traits, then pages."""
+    """Return excerpts of up to `SAMPLES` memories in a plan.
+
+    Facts come first, then traits, then pages. Facts and traits are included only if ``plan.refuses`` is true.
+    """
     found: list[tuple[Any, ...]] = []
     if plan.refuses:
         sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
@@ -112,7 +115,7 @@ def store_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_u
 
 
 def stored_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
-    """Return the plan that was stored under a handle, or None if it does not exist or has expired."""
+    """Return the plan that was stored under a handle, or None if there is no such plan or the plan has expired."""
     sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
     plan = connection.execute(sql, (handle, now_us)).get
     return None if plan is None else ForgetPlan.from_json(plan)
@@ -121,7 +124,7 @@ def stored_plan(connection: apsw.Connection, handle: str, now_us: int) -> Forget
 def store_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
     """Store and return the receipt of a completed plan.
 
-    The completed plan is deleted. Other plans are deleted too if they contain deleted traits.
+    The completed plan is deleted. Other plans are deleted too if they contain a trait that no longer exists.
     """
     connection.execute(
         "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
@@ -152,11 +155,11 @@ def forget_epoch(connection: apsw.Connection) -> int:
 def unpurged(connection: apsw.Connection) -> list[str]:
     """Return the names of receipts that are not marked as purged.
 
-    The content that was forgotten with them may still be in the files.
+    The forgotten content of these receipts may still be in the user's file or its journal.
     """
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
 
 def mark_purged(connection: apsw.Connection, names: Sequence[str]) -> None:
-    """Mark receipts as purged, which means that the forgotten content was overwritten in the files."""
+    """Mark receipts as purged: their forgotten content was erased from the user's file and from the journal."""
     connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

@@ -53,7 +53,7 @@ def dry_run(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
 
 
 def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
-    """Carry out the plan that was stored under a handle; see `UserData.forget`."""
+    """Carry out the plan that was stored under a handle, and return the receipt; see `UserData.forget`."""
     known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
     if known:
         return known[0]
@@ -62,9 +62,9 @@ def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetRece
 
 
 def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
-    """Carry out a plan, and store and return its receipt.
+    """Carry out a plan. Store a receipt with the name ``receipt``, and return this receipt.
 
-    The lease ends, so that background work cannot store results that are based on deleted memories.
+    The lease on background work ends, so that no process can store results that are based on deleted memories.
     """
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
@@ -91,7 +91,10 @@ def missing_summaries(connection: apsw.Connection, after: SummaryCursor, limit: 
 def set_summaries(
     connection: apsw.Connection, found: MissingSummaries, digests: Sequence[Digest], summariser: str
 ) -> bool:
-    """Store new summaries of chains and segments; see `UserData.set_summaries`."""
+    """Store new summaries of chains and segments; see `UserData.set_summaries`.
+
+    Return False, without storing anything, if memories were forgotten since ``found`` was read.
+    """
     if forget_epoch(connection) != found.forget_epoch:
         return False
     for number, digest in zip(found.chains, digests, strict=False):
@@ -242,9 +245,10 @@ def _delete_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
 
 
 def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
-    """Delete the history of traits, and replace their reasons, because both may quote deleted pages.
+    """Delete the history of traits, and replace their reasons with `REASON_LOST`. Both may quote deleted pages.
 
-    Reasons of traits that the user corrected are not replaced. The history of deleted traits is deleted too.
+    Reasons of traits that the user corrected are not replaced. The history of all traits that no longer exist is
+    deleted too.
     """
     for dimension in dimensions:
         connection.execute(
@@ -288,7 +292,7 @@ def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
 
 
 def _keys_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> list[Any]:
-    """Run a query, and return the keys of the rows whose text contains a lost word; see `_lost_words`."""
+    """Return the key of each row that the query ``sql`` finds and that contains a lost word; see `_lost_words`."""
     rows = all_rows(connection, sql)
     return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 
@@ -309,7 +313,7 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
 def _words(text: str) -> list[str]:
     """Return the words of ``text`` in lower case.
 
-    If it is not ASCII, the words that `text.terms.words` returns are added.
+    If ``text`` is not ASCII, the words that `text.terms.words` returns are added.
     """
     plain = _WORD.findall(text.lower())
     return plain if text.isascii() else [*plain, *words(text)]

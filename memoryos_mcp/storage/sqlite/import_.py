@@ -25,7 +25,7 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
-    """Find a stored page by its id or by its idempotency ``key``; return its id, or None if there is no such page."""
+    """Return the id of the stored page that has this id or this idempotency ``key``; None if there is no such page."""
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
     return None if found is None else str(found[0])
@@ -34,7 +34,7 @@ def known_page(connection: apsw.Connection, page_id: str | None, key: str | None
 def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
     """Add the pages that are not stored yet, with their chains and segments; see `UserData.import_pages`.
 
-    Return the ids of the pages that were already stored, by their ids in the file.
+    For the pages that were already stored, return a mapping from the id in the export file to the stored id.
     """
     known: dict[str, str] = {}
     segments: set[int] = set()
@@ -57,7 +57,7 @@ def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
 def _sessions_before(connection: apsw.Connection, file: str) -> int:
     """Return the highest session number that was stored before the import.
 
-    This number is added to the session numbers in the file.
+    This number is added to the session numbers in the export file.
     """
     before = _imported(connection, file, "session", 0)
     if before is None:
@@ -67,7 +67,7 @@ def _sessions_before(connection: apsw.Connection, file: str) -> int:
 
 
 def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the stored number of the chain that has ``number`` in the file; add the chain if it is missing."""
+    """Return the stored number of the chain ``number`` of the export file; add the chain if it is missing."""
     chain = _imported(connection, batch.file, "chain", number)
     if chain is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (chain,)).get is None:
         connection.execute("INSERT INTO chains (summary) VALUES (?)", (batch.chains[number].summary,))
@@ -77,7 +77,7 @@ def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the stored number of the segment that has ``number`` in the file; add the segment if it is missing."""
+    """Return the stored number of the segment ``number`` of the export file; add the segment if it is missing."""
     segment = _imported(connection, batch.file, "segment", number)
     if segment is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (segment,)).get is None:
         record = batch.segments[number]
@@ -101,9 +101,10 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the stored number of a chain or segment that has ``number`` in the file; None if it is not imported yet.
+    """Return the stored number of a chain or segment that has ``number`` in the export file.
 
-    For the kind ``session``, return the highest session number that was stored before the import.
+    Return None if the chain or segment is not imported yet. For the kind ``session``, return the highest session
+    number that was stored before the import.
     """
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
     row: int | None = connection.execute(sql, (file, kind, number)).get
@@ -116,7 +117,7 @@ def _set_imported(connection: apsw.Connection, file: str, kind: str, number: int
 
 
 def _other_columns(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
-    """Return the values of a page's columns by column name. The columns of its turn are left out."""
+    """Return the values of a page by column name, except the values that ``page.turn`` contains."""
     return {
         "session": sessions_before + page.session,
         "tier": page.tier,
@@ -272,7 +273,7 @@ class _Adding:
     def _add_refused(self, record: RefusedRecord) -> bool:
         """Add the digest of a fact or trait that must not be learned again; return whether anything was changed.
 
-        If the salts of the file and the memory differ, nothing is added, because the digest would match nothing.
+        If the salts of the export file and the memory differ, nothing is added, because the digest would match nothing.
         """
         until = 0 if record.until is None else self._seq(record.until) or 0
         return self._is_salted_alike and self._change(

@@ -38,7 +38,7 @@ def look(
 ) -> MemoryView | None:
     """Return the memory with the id ``what``, together with its evidence and history.
 
-    Return None if the memory does not exist, or if it is a fact of another assistant.
+    Return None if the memory does not exist, or if it is a fact about another assistant.
     """
     match what.kind:
         case Kind.PAGE:

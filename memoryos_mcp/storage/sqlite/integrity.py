@@ -66,7 +66,7 @@ def check_slowly(connect: Callable[[], apsw.Connection], cancelled: threading.Ev
     """Check a file that may be in use, at low priority; return False if the check was cancelled.
 
     The check uses a new connection, because FTS5 may compare the file with the outdated cache of an older connection.
-    If the check finds damage, it is repeated under a write lock. Only damage that is found again is reported.
+    If the check finds damage, it is repeated under a write lock. Only damage that is found again raises an error.
 
     Raises:
         apsw.CorruptError: The file is damaged.
@@ -101,7 +101,7 @@ def find_damaged_pages(connect: Callable[[], apsw.Connection], cancelled: thread
 
 
 def _go_easy(connection: apsw.Connection, cancelled: threading.Event) -> None:
-    """Make a connection pause regularly, and interrupt its query once ``cancelled`` is set."""
+    """Make the queries of a connection pause regularly, and interrupt them once ``cancelled`` is set."""
     rested_at = time.monotonic()
 
     def rest() -> bool:

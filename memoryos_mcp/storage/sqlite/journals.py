@@ -1,9 +1,9 @@
 """Notes that record which memory file a journal belongs to.
 
-A sync client or a manual restore may replace a memory's file and leave the previous file's journal beside it. SQLite
-would apply that journal to the new file and so corrupt the new file. A note beside the journal therefore records the
-inode, size and modification time of the file that the journal belongs to. The inode alone is not enough: a new file
-often gets the inode of the previous file, and an overwritten file keeps its inode.
+A sync client or a manual restore may replace a memory's file, but leave the journal of the previous file in the folder.
+SQLite would apply that journal to the new file, which would corrupt the new file. A note beside the journal therefore
+records the inode, size and modification time of the file that the journal belongs to. The inode alone is not enough: a
+new file often gets the inode of the previous file, and an overwritten file keeps its inode.
 """
 
 import errno
@@ -131,8 +131,8 @@ def is_foreign(path: Path) -> bool:
     The journal belongs to a different file in two cases:
 
     - The note beside the file is about this journal, but about a different file.
-    - The file was overwritten, and no other process has it open. An overwritten file differs from the state in the
-      note, or was not written with a WAL.
+    - The file was overwritten, and no other process has it open. A file counts as overwritten if it differs from the
+      state in the note, or was not written with a WAL.
 
     A note about a different journal is ignored: the file and its journal were copied together, for instance with their
     folder.
@@ -154,9 +154,9 @@ def is_foreign(path: Path) -> bool:
 def note_owner(path: Path, *, is_alone: bool) -> None:
     """Write a note that the journal beside an open file belongs to that file; ignore errors, such as a full disk.
 
-    ``is_alone`` means that the caller has locked the folder and that no other process has the file open. If it is
-    false, the note does not contain the file's state, because a process of an earlier version may change the file
-    without updating the note.
+    ``is_alone`` means that the caller has locked the folder and that no other process has the file open. If
+    ``is_alone`` is false, the note does not contain the file's state, because another process may run an earlier
+    version of this program, which changes the file without updating the note.
     """
     file, journal = identity(path), identity(journals_of(path)[0])
     if file is None or journal is None:
@@ -172,8 +172,7 @@ def note_owner(path: Path, *, is_alone: bool) -> None:
 def note_previous_owner(path: Path, file: Identity | None) -> None:
     """Write a note that the journal beside ``path`` belongs to a previous file, not to the current one.
 
-    ``file`` is the identity of the previous file.
-    The next process that opens the memory then renames the journal.
+    ``file`` is the identity of the previous file. The next process that opens the memory renames the journal.
     """
     journal = identity(journals_of(path)[0])
     if file is not None and journal is not None:
@@ -187,6 +186,7 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
 
     The checkpoint is the ``with`` block; it writes the journal to the file. Before the block, the note is marked as
     ``writing``. After the block, the file's new state is written to the note.
+
     If the process is killed in between, the mark remains, and SQLite applies the journal again when it next opens
     the file.
 
@@ -205,7 +205,10 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
 
 
 def remove_empty(path: Path) -> None:
-    """Remove an empty journal if no process has its file open. Remove the note if there is no journal."""
+    """Remove the journal beside a file if the journal is empty and no process has the file open.
+
+    Then, if there is no journal, remove the note too.
+    """
     journal, index = journals_of(path)
     with locked_folder(path.parent) as is_locked, suppress(OSError):
         is_empty = identity(path) is not None and identity(journal) is not None and not has_journal(path)
@@ -258,9 +261,9 @@ class _Note:
     def may_be_unchanged(self, path: Path) -> bool:
         """Return whether a file may still be in the noted state.
 
-        A file with a later time than the noted time is a copy. Such a file may still be in the noted state if the
-        journal or the note has an even later time, because both were then copied with the file. After a crash of the
-        machine, the file's time may be earlier than the noted time.
+        A file with a later modification time than noted was overwritten or copied. It counts as copied, and so may be
+        unchanged, if the journal or the note has an even later time, because all of them were then copied together.
+        An earlier time than noted is accepted only if the machine may have crashed since.
         """
         if len(self.state) < 2 or not all(word.isdecimal() for word in self.state[:2]):
             return True

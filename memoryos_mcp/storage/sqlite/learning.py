@@ -9,7 +9,7 @@ from memoryos_mcp.storage.values import Learning, StoreOptions
 def store_learning(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
     """Store the traits and facts of a learning, and mark its pages as read.
 
-    If the profile or the facts have changed since the lessons were computed, nothing is written and False is returned.
+    Return False, without storing anything, if the profile or the facts have changed since the lessons were computed.
     """
     if not longterm.is_current(connection, learning, options.owner, now_us):
         return False

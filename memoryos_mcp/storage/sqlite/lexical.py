@@ -59,12 +59,15 @@ def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequen
 
 
 def optimise(connection: apsw.Connection) -> None:
-    """Merge the FTS5 segments of the word index, which removes the words of deleted pages."""
+    """Merge the FTS5 segments of the word index. This removes the words of deleted pages."""
     connection.execute("INSERT INTO page_words (page_words) VALUES ('optimize')")
 
 
 def within_budget(counts: Mapping[str, int]) -> list[str]:
-    """Return the rarest words, up to a total of `POSTING_BUDGET` postings; words that no page contains are left out."""
+    """Return the rarest words that together have at most `POSTING_BUDGET` postings.
+
+    A word has one posting for each page that contains it. Words that no page contains are left out.
+    """
     chosen: list[str] = []
     left = POSTING_BUDGET
     for count, word in sorted((count, word) for word, count in counts.items() if count):
@@ -81,10 +84,11 @@ def any_of(words: Sequence[str]) -> str:
 
 
 def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return at most ``limit`` pages that contain any of the words. Pages that contain more of the words come first.
+    """Return at most ``limit`` pages that contain any of the `COMMON_WORDS` rarest words.
 
-    For each combination of words, newer pages come before older ones. This function is used if all words are common.
-    BM25 would read all their postings, which takes tens of milliseconds.
+    Pages that contain more of these words come first. For each combination of words, newer pages come before older
+    ones; if the words are very common, only the newest pages are searched. This function is used if all words are
+    common. BM25 would read all postings of these words, which takes tens of milliseconds.
     """
     words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
     newest = newest_seq(connection)

@@ -19,8 +19,8 @@ def list_memories(
 ) -> list[ListEntry]:
     """Return at most ``limit`` memories of a list, starting after ``place``; see `UserData.listed`.
 
-    Traits are sorted by dimension, because the time of a trait changes whenever the trait is updated. ``owner`` is the
-    assistant whose facts are listed in addition to the user's facts.
+    Traits are sorted by dimension, because the time of a trait changes whenever the trait is updated. Of the
+    facts, those about the user and those about the assistant ``owner`` are listed.
     """
     filters = {
         "tier": request.tier,
@@ -45,7 +45,7 @@ def list_memories(
 def _segments(connection: apsw.Connection, topic: int | str | None) -> str | None:
     """Return the numbers of a topic's segments as a JSON list; None if ``topic`` is None.
 
-    A topic is the number of one segment, or a string that occurs in the segments' keywords.
+    A topic is the number of one segment, or text that occurs in at least one keyword of each of its segments.
     """
     if topic is None:
         return None

@@ -58,9 +58,9 @@ def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool
 
 
 def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
-    """Return whether the lessons of a learning still match the stored memory.
+    """Return whether the lessons of a learning still match the memory, which may have changed in the meantime.
 
-    The lessons do not match it in four cases:
+    The lessons do not match the memory in four cases:
 
     - A trait that the lessons change has been changed in the meantime.
     - A fact that the lessons confirm or supersede is no longer valid.
@@ -94,7 +94,7 @@ def _supersedes_all(
 ) -> bool:
     """Return whether a new fact supersedes every earlier fact with the same slot.
 
-    ``later`` contains the numbers of facts that are treated as deleted.
+    ``later`` contains the numbers of facts that are treated as if they were deleted.
     """
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
@@ -105,9 +105,9 @@ def _supersedes_all(
 
 
 def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
-    """Return the numbers of the facts that ``learner`` learned only from the page ``from_seq`` and later pages.
+    """Return the numbers of the facts that ``learner`` learned only from pages with a ``seq`` of at least ``from_seq``.
 
-    Facts that the user corrected are left out.
+    Facts that the user marked as wrong are left out.
     """
     sql = (
         "SELECT fact FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
@@ -126,9 +126,9 @@ _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = fa
 
 
 def _last_said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
-    """Return the latest time and the highest ``seq`` of the pages that are evidence of a new fact.
+    """Return the latest time, in microseconds, and the highest ``seq`` of the pages that are evidence of a new fact.
 
-    The time is in microseconds.
+    For a fact without evidence, return the start of its validity and 0.
     """
     sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
     said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
@@ -142,7 +142,7 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
 def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
     """Return the facts that the user marked as wrong, the newest correction first.
 
-    The facts of all assistants are included.
+    Facts about all assistants are included.
     """
     rows = connection.execute(
         "SELECT f.about, f.text, f.slot, coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
@@ -159,7 +159,7 @@ def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> 
     """Set the learned traits, and add their previous values to the history; refused traits are skipped.
 
     A trait that the user set keeps its value and only gets more evidence. If the learning is degraded, the same applies
-    to a trait from another learner.
+    to a trait that another learner has set.
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -203,8 +203,9 @@ def change_knowledge(
 ) -> None:
     """Apply the fact changes of a learning: add, supersede and confirm facts.
 
-    A new fact that already exists is confirmed instead. Refused facts are skipped. A confirmed fact keeps its learner,
-    unless that learner is being replaced. If several new facts have the same slot, only the last one becomes valid.
+    A new fact that already exists is confirmed instead. Refused facts are skipped. If several new facts have
+    the same slot, only the last one stays valid. A confirmed fact keeps the name of its learner, unless this name is
+    ``learning.replaces``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -238,7 +239,7 @@ def import_facts(
 ) -> Counter[str]:
     """Add facts without evidence. Facts that exist or once existed are skipped; see `UserData.import_facts`.
 
-    Return the number of added facts and the number of archived facts.
+    Return the number of added facts, and the number of facts that were archived because there are too many.
     """
     new = Counter[str]()
     for fact in facts:
@@ -262,7 +263,8 @@ def _add_fact(
 ) -> tuple[int, bool]:
     """Add a fact if it does not exist; return its number, and whether it already existed.
 
-    ``added`` contains the numbers of the facts that were already added from the same lessons, by their `folded` text.
+    The facts that the added fact supersedes end. ``added`` is a mapping from the `folded` text of each fact that was
+    already added from the same lessons to its number.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -315,7 +317,7 @@ def _add_fact(
 
 
 def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """End a fact when the next newer fact with the same slot begins.
+    """If there is a newer fact with the same slot, end the given fact when the newer one begins.
 
     A newer fact exists only if the pages were not read in order. ``said`` is what `_last_said` returned for ``fact``.
     """
@@ -336,8 +338,8 @@ def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, i
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
     """Archive the facts beyond ``capacity``; return the number of newly archived facts.
 
-    The capacity applies separately to the user and to each assistant. Wishes have their own capacity, `MAX_WISHES`.
-    The least recently confirmed facts are archived first, and facts stated by the user last.
+    The capacity applies separately to the facts about the user and about each assistant. Wishes have their own
+    capacity, `MAX_WISHES`. The least recently confirmed facts are archived first, and facts stated by the user last.
     """
     archived = numbers(
         connection,
@@ -355,7 +357,7 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
 
 
 def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Delete each trait learned by ``learning.replaces`` if other learners have read all pages of its evidence."""
+    """Delete each trait learned by ``learning.replaces`` if other learners have read all of the trait's evidence."""
     if learning.replaces is None or not learning.segments:
         return
     sql = (
@@ -373,8 +375,8 @@ def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: 
     """Delete each fact learned by ``learning.replaces`` if other learners have read all pages of the fact's evidence.
 
     Facts that the deleted facts superseded become valid again. A fact is not deleted if the new lessons contain or
-    confirm it. A wish, or a fact with a slot, is also not deleted if the lessons contain nothing from its pages,
-    because a model may have overlooked it. Facts that the user corrected are neither deleted nor restored.
+    confirm it. A wish, or a fact with a slot, is also kept if the lessons contain nothing from its pages: the model
+    may have overlooked the fact. Facts that the user marked as wrong are neither deleted nor restored.
     """
     if learning.replaces is None or not learning.is_reading:
         return
@@ -404,7 +406,10 @@ def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: 
 
 
 def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
-    """Delete facts. The facts that they superseded become valid again, except facts that the user corrected."""
+    """Delete facts. The facts that they superseded become valid again, except facts that the user marked as wrong.
+
+    If a remaining fact has superseded a deleted fact, the facts before the deleted one stay superseded.
+    """
     deleted = json.dumps(list(facts))
     for fact in facts:
         successor = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
@@ -417,7 +422,7 @@ def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
 
 
 def _restore_superseded(connection: apsw.Connection, fact: int, deleted: str) -> None:
-    """Make the facts that ``fact`` superseded valid again, except facts that the user corrected.
+    """Make the facts that ``fact`` superseded valid again, except facts that the user marked as wrong.
 
     ``deleted`` is a JSON list of the numbers of facts that are being deleted. These facts are not restored.
     """
@@ -432,7 +437,7 @@ def _restore_superseded(connection: apsw.Connection, fact: int, deleted: str) ->
 def add_to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
     """Add a trait's current value to the history.
 
-    If the user ended the trait, its evidence is added as well, so that the user can restore it.
+    If ``ended_by`` is not None, the trait's evidence is added as well, so that the user can restore the trait.
     """
     connection.execute(
         "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
