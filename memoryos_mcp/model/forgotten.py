@@ -37,7 +37,7 @@ class ForgetPlan:
 
     @classmethod
     def from_json(cls, text: str) -> "ForgetPlan":
-        """Return the plan from the JSON that `to_json` returned."""
+        """Return the plan that `to_json` converted to ``text``."""
         read = json.loads(text)
         return cls(
             runs=tuple(map(tuple, read["runs"])),

@@ -78,7 +78,8 @@ class AddFact:
     Attributes:
         evidence: ``seq`` of each page that states the fact.
         supersedes: Numbers of the stored facts that the new fact replaces.
-        ends: Texts of other replaced facts, which are earlier in the same `Lessons` and have no number yet.
+        ends: Texts of other facts that the new fact replaces. They come earlier in the same `Lessons`, and have no
+            number yet.
     """
 
     about: About

@@ -131,7 +131,7 @@ class PageRecord(_Line):
         )
 
     def with_turn(self, turn: Turn) -> "PageRecord":
-        """Return a copy of the record that contains another turn."""
+        """Return a copy of the record with ``turn`` in place of the record's own turn."""
         return self.model_copy(update=turn_values(turn))
 
 

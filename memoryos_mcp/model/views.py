@@ -128,8 +128,9 @@ class Place:
     """The position at which a list continues.
 
     Attributes:
-        kind: Kind of the last memory that was listed.
-        after: Number of that memory, or dimension if it is a trait; None to begin with the first memory of this kind.
+        kind: The kind of memory with which the list continues.
+        after: Number of the last listed memory of this kind, or dimension if it is a trait; None to begin with the
+            first memory of this kind.
     """
 
     kind: Kind

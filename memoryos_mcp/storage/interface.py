@@ -85,7 +85,7 @@ class Pages(Protocol):
         A window is a section of a page's text that has its own vector.
 
         Args:
-            windows: The pages to return: a mapping from the ``seq`` of each page to the index of the window in it.
+            windows: The pages to return: a mapping from the ``seq`` of each page to the index of one of its windows.
 
         Returns:
             A mapping from ``seq`` to the page and its window. The window is a pair of start and end in the page's text,
@@ -169,7 +169,7 @@ class Knowledge(Protocol):
         ...
 
     async def due_segments(self) -> list[int]:
-        """Return the segment numbers of the segments that are due: their pages must be read again for the profile.
+        """Return the numbers of the segments that are due: their pages must be read again for the profile.
 
         A segment can be due regardless of its heat.
         """
@@ -195,7 +195,7 @@ class Knowledge(Protocol):
         ...
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
-        """Increase the visit counts of segments, and set the time of their last visit to ``at``.
+        """Increase the visit counts of segments. Set the last visit of each to ``at``, unless a later one is stored.
 
         ``visits`` maps each segment's number to the count of its new visits.
         """
@@ -342,9 +342,9 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
 
         Args:
             identity: The model as ``name:dimension:revision``.
-            model: The settings with which the model can be loaded again, as JSON. They must not contain secrets. The
-                space is created if it does not exist, and its time of last use is updated. With None, nothing is
-                written; the returned store has no space if the model's space does not exist.
+            model: The settings with which the model can be loaded again, as JSON without secrets. If they
+                are given, a missing space is created, and its time of last use is updated. With None, nothing is
+                written, and the returned store has no space if the model's space does not exist.
         """
         ...
 

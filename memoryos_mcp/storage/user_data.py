@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
-        """Return up to ``limit`` memories that match ``request``. With ``place``, start there in the list."""
+        """Return up to ``limit`` memories that match ``request``. With ``place``, continue the list there."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
@@ -50,7 +50,7 @@ class UserData(Protocol):
         ...
 
     async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
-        """Call ``take`` with an iterator over all records of the memory, and return its result.
+        """Call ``take`` with an iterator over all records of the memory, and return the result of ``take``.
 
         All records show the memory at the same moment. Vectors and indexes are not included. ``take`` runs in a thread.
         """

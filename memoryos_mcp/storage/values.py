@@ -98,9 +98,9 @@ class WordMatches:
     """The result of checking which pages contain which words. The arrays have one row for each page.
 
     Attributes:
-        words: The words. The arrays have one column for each, in this order.
-        user: Whether the user's text in a page contains a word, shape ``(pages, words)``.
-        agent: Whether the assistant's text in a page contains a word, shape ``(pages, words)``.
+        words: The words, in the order of the columns of the arrays.
+        user: Array of shape ``(pages, words)``: whether the user's text in each page contains each word.
+        agent: Array of shape ``(pages, words)``: whether the assistant's text in each page contains each word.
     """
 
     words: Sequence[str]
@@ -373,8 +373,8 @@ class Learning:
     """Traits and facts learned from pages.
 
     Attributes:
-        segments: The segments of the pages, if the pages were read for the profile; otherwise empty. The number of
-            visits and the interaction length of these segments are reset to 0.
+        segments: The segments of the pages, if the pages were read for the profile; otherwise empty. If any page is
+            read for the first time, the number of visits and the interaction length of these segments are reset to 0.
         pages: The ``seq`` of each page that was read.
         lessons: The traits and facts that were learned.
         traits: The profile at the time when the lessons were computed.
@@ -470,8 +470,8 @@ class StoreOptions:
     Attributes:
         assistant_id: The id of the assistant that uses the memory. Facts about the assistant are stored under this id.
         short_term_capacity: Maximum number of short-term pages.
-        session_gap_s: Maximum time between two consecutive pages of a session, in seconds. A longer silence starts
-            a new session.
+        session_gap_s: Maximum number of seconds between two consecutive pages of a session. After a longer gap, a new
+            session begins.
         knowledge_capacity: Maximum number of facts about the user that are not archived. The same limit applies to
             facts about the assistant.
     """

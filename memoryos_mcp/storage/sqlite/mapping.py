@@ -92,7 +92,7 @@ def _as_is(value: T) -> T:
 
 
 def turn_row(page_id: str, turn: Turn) -> dict[str, Any]:
-    """Return the values of the columns for a page's id, turn and checksum, by column name."""
+    """Return a page's id, turn and checksum as a mapping from column names to values."""
     row = {name: getattr(turn, name) for name in TURN_FIELDS if name != "occurred_at"}
     row |= {"page_id": page_id, "occurred_us": to_us(turn.occurred_at), "utc_offset_s": offset_s(turn.occurred_at)}
     return row | {"checksum": checksums.checksum_of(row)}

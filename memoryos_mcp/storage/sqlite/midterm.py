@@ -14,9 +14,9 @@ _LISTED = "(SELECT value FROM json_each(?))"
 
 
 def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: int) -> None:
-    """Add visits to segments, and set the time of their last visit.
+    """Add visits to segments. Set the last visit of each to ``at_us``, unless a later one is stored.
 
-    ``visits`` maps each segment to its number of new visits.
+    ``visits`` maps the number of each segment to the count of its new visits.
     """
     for segment, count in visits.items():
         connection.execute(
@@ -27,9 +27,9 @@ def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: in
 
 
 def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: int) -> bool:
-    """Put the pages of a filing into chains and segments; return whether this was done.
+    """Put the pages of a filing into chains and segments, and return True.
 
-    If the filing is outdated, nothing is written and False is returned.
+    If the filing is outdated, write nothing and return False; see `Work.commit`.
     """
     pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
     where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
@@ -51,11 +51,11 @@ def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: 
 
 @dataclass(frozen=True, slots=True)
 class _Previous:
-    """The chains and segments that contained pages before the pages were moved.
+    """The chains and segments from which pages were removed.
 
     Attributes:
-        unread: The ``seq`` of each page that must be read again for the profile, because the page was read by its
-            previous organiser.
+        unread: The ``seq`` of each removed page that must be read again for the profile. The analyst that had
+            organised such a page had also read it for the profile.
     """
 
     chains: Sequence[int] = ()
@@ -66,7 +66,7 @@ class _Previous:
 def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
     """Remove pages from their chains and segments; return these chains and segments.
 
-    ``pages`` is a JSON list of ``seq``.
+    ``pages`` is a JSON list of the pages' ``seq``.
     """
     sql = f"SELECT seq, chain, segment, is_analysed AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
     rows: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
@@ -158,15 +158,15 @@ def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> No
 
 
 def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) -> None:
-    """Record that the analyst ``reader`` has read pages for knowledge."""
+    """Record that the analyst ``reader`` has read pages to extract facts."""
     connection.execute(f"UPDATE pages SET read_by = ? WHERE seq IN {_LISTED}", (reader, json.dumps(list(pages))))  # noqa: S608
 
 
 def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
-    """Mark the pages of a learning as read for the profile.
+    """Mark the pages of a `Learning` as read for the profile.
 
-    If any of the pages had not been read before, the visits and interaction length of the learning's segments are reset
-    to 0.
+    If any page is read for the profile for the first time, reset two counters of the `Learning`'s segments to 0: the
+    number of visits and the interaction length.
     """
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
@@ -192,7 +192,7 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
 
 
 def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int:
-    """Count a failed attempt for each page; return the highest count of any of the pages."""
+    """Count a failed attempt for each page; return the largest number of failed attempts among them."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
     return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608

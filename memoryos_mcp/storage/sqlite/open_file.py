@@ -1,7 +1,7 @@
 """A user's file and its connections.
 
-A file is checked when it is opened. After it is closed, it is complete without a journal. A file is refused and left
-unchanged if it is damaged, or if another program or a newer version created it.
+A file is checked when it is opened. It is refused and left unchanged if it is damaged, or if another program or a newer
+version created it. Once no process has the file open, it is complete without a journal.
 """
 
 import logging
@@ -112,7 +112,7 @@ class OpenFile:
         return self.writer
 
     def refuse_if_lost(self) -> None:
-        """Raise `StorageError` if the file was replaced or removed."""
+        """Raise `StorageError` if the open file or its journal was replaced or removed."""
         if self._identity is not None:
             self._identity.refuse_if_lost()
 
@@ -241,8 +241,8 @@ class OpenFile:
     def _connected(self) -> tuple[apsw.Connection, int]:
         """Open the writing connection; return it and the file's schema version.
 
-        A restore may replace the file before the connection has first read it. Writes to the replaced file would be
-        lost. In that case, the new file is opened instead.
+        If the file is replaced before the connection first reads it, for instance by a restore, the new file is opened
+        instead. Writes to the replaced file would be lost.
         """
         while True:
             status = self.path.stat()
@@ -291,7 +291,7 @@ class OpenFile:
             opened.remove_journals()
 
     def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:
-        """Close connections. SQLite writes the journal to the file when the last connection of any process closes."""
+        """Close connections. If no process has another connection, SQLite then writes the journal to the file."""
         with ExitStack() as stack:
             if self.only_readable is not None:
                 stack.callback(self.only_readable.close)

@@ -32,8 +32,8 @@ def add_page(
 def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float) -> int:
     """Return the session number of a new page.
 
-    The page belongs to the same session as the page before it. If the two pages are more than ``session_gap_s`` seconds
-    apart, a new session begins.
+    If the page is more than ``session_gap_s`` seconds apart from the previous page, a new session begins. Otherwise,
+    both pages belong to the same session.
     """
     newest = connection.execute("SELECT session, occurred_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
     if newest is None:
@@ -45,7 +45,7 @@ def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float
 def insert_page(connection: apsw.Connection, page_id: str, turn: Turn, others: Mapping[str, Any]) -> None:
     """Insert a page and index its words.
 
-    ``others`` contains the values of the other columns by name: those that do not belong to the turn.
+    ``others`` maps the names of the remaining columns, such as ``tier``, to their values.
     """
     row = {**turn_row(page_id, turn), **others}
     columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
@@ -54,9 +54,9 @@ def insert_page(connection: apsw.Connection, page_id: str, turn: Turn, others: M
 
 
 def window_span(connection: apsw.Connection, seq: int, part: int, space: int) -> tuple[int, int] | None:
-    """Return the start and end of a window in a page's text; None if the window does not exist.
+    """Return the start and end of a window in a page's text, in characters; None if the window does not exist.
 
-    Both are counted in characters. ``part`` is the number of the window in the page.
+    ``part`` is the index of the window in the page.
     """
     sql = "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?"
     span: tuple[int, int] | None = connection.execute(sql, (space, seq, part)).fetchone()

@@ -15,15 +15,15 @@ def stamp(moment: datetime) -> str:
 
 
 def kept_name(at: datetime) -> str:
-    """Return the file name of the backup copy of a memory that was replaced at the given time."""
+    """Return the file name for the backup copy of a memory that is replaced at the time ``at``."""
     return f"{_KEPT}{stamp(at)}.db"
 
 
 def kept_copies(database: Path) -> list[Path]:
     """Return the paths of the backup copies in the folder of ``database``, the oldest first.
 
-    A backup copy contains a memory that was replaced. Most are whole database files. Some are only the
-    journal of a database file. They were saved because the file was replaced while no server was running.
+    A backup copy contains a memory that was replaced. Most copies are whole database files. Some are only the
+    journal of a replaced database file.
     """
     journals = database.parent.glob(f"{_KEPT}*.db-wal")
     return sorted(
@@ -43,7 +43,7 @@ def remove_kept_copies(database: Path) -> None:
 
 
 def beginning_mark(database: Path) -> Path:
-    """Return the path of the empty file that marks a database as new. It is removed when the tables exist."""
+    """Return the path of the empty file that marks a database as new. It is removed once the tables exist."""
     return database.with_name(f".{database.name}.new")
 
 

@@ -25,7 +25,7 @@ def users_with_work(data_folder: Path, model: str | None) -> Iterator[str]:
     """Yield the ids of users with pages that are not yet organised or embedded; see `Stores.users_with_work`.
 
     This takes about half a millisecond for each user. Unreadable files are skipped. A user whose file has an earlier
-    version is always included.
+    schema version is always included.
     """
     for path in database_files(data_folder):
         try:

@@ -74,7 +74,7 @@ def read_only_message(folder: Path) -> str:
 
 
 def unwritable_reason(path: Path) -> str | None:
-    """Return an error message if a file cannot be written at present; None if it can be written."""
+    """Return the reason why a file cannot be written at present, as an error message; None if no reason is found."""
     folder = path.parent
     try:
         if hasattr(os, "statvfs"):

@@ -58,9 +58,10 @@ def _parameter(value: Any) -> tuple[Any, ...] | None:
 def fact_rows(
     connection: apsw.Connection, query: FactQuery, space: int, owner: Callable[[About], str], now_us: int
 ) -> list[tuple[Any, ...]]:
-    """Return rows of `FACT_COLUMNS` for the facts that match a query. The facts about each subject are oldest first.
+    """Return rows of `FACT_COLUMNS` for the facts that match a query.
 
-    ``owner`` returns the id of the assistant that owns the facts about a subject; see `StoreOptions.owner`.
+    Facts about the user come first, then facts about the assistant, each oldest first.
+    ``owner`` is `StoreOptions.owner`.
     """
     later = "[]"
     if query.without is not None:

@@ -46,7 +46,7 @@ def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
 def remove_if_contained(copy: Path, path: Path) -> None:
     """Remove a copy if all of its pages are also in the current file or in other copies; log a warning otherwise.
 
-    Damaged files and files of other programs are ignored.
+    The current file or another copy is ignored if it is damaged or was created by another program.
     """
     left = _page_ids(copy)
     for other in (path, *kept_copies(path)):
@@ -65,8 +65,8 @@ def fold_journal(path: Path) -> None:
 
     Raises:
         apsw.Error: SQLite could not read or write the file.
-        OSError: The note about the journal could not be written. The next process that opens the file will write the
-            journal.
+        OSError: The note beside the file could not be written; see `checkpointed`. The next process that opens the
+            file will write the journal.
     """
     with checkpointed(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         distrust(connection)

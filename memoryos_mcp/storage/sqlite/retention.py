@@ -35,7 +35,7 @@ _STEADY_CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC",
 
 
 def steady_us() -> int:
-    """Return the time of the monotonic clock, which cannot be set, in microseconds since an arbitrary start."""
+    """Return the microseconds since an arbitrary start, measured with a monotonic clock, which cannot be set."""
     return (time.monotonic_ns() if _STEADY_CLOCK is None else time.clock_gettime_ns(_STEADY_CLOCK)) // 1000
 
 
@@ -116,7 +116,7 @@ def _store_check(connection: apsw.Connection, checked_us: int, waits_since_us: i
 def _watched_us(connection: apsw.Connection, waits_since_us: int) -> int:
     """Return for how many microseconds servers have run during the current wait.
 
-    A stored value from an earlier wait is ignored.
+    The result is 0 if no value has been stored during this wait.
     """
     note: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (note or "").partition(" ")

@@ -124,7 +124,10 @@ class SqliteStore:
         checks: Checks | None = None,
         only_reads: bool = False,
     ) -> "SqliteStore":
-        """Open a user's store; see `Stores.open`. A check for damage that ``checks`` has recorded is skipped."""
+        """Open a user's store; see `Stores.open`.
+
+        The file is not checked for damage if ``checks`` has recorded a recent check.
+        """
         path = database_file(data_folder, user_id)
         database = await Database.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
         try:
@@ -419,7 +422,8 @@ class SqliteStore:
     async def _shared(self, seqs: Sequence[int], query: Callable[[apsw.Connection, Sequence[int]], T]) -> list[T]:
         """Divide ``seqs`` into parts, run a query for all parts at the same time, and return one result for each part.
 
-        Each part uses its own connection: a single connection would wait for each read of a large file.
+        Each part uses its own connection. With a single connection, each read of a large file would wait for the
+        previous one.
         """
         is_worth_it = len(seqs) >= PAGES_TO_SHARE and max(seqs) >= PAGES_OF_A_LARGE_MEMORY
         size = -(-len(seqs) // READERS) if is_worth_it else max(1, len(seqs))

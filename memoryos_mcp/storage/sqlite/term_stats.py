@@ -93,8 +93,8 @@ class WordCounts:
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
         """Return an upper limit on the number of pages that contain a word.
 
-        ``word`` is in lower case or, in a script without spaces, is a part of the text. ``newest`` is the ``seq`` of
-        the newest page that the connection can read.
+        ``word`` must be in the form that `text.terms.words` returns. ``newest`` is the ``seq`` of the newest page that
+        the connection can read.
         """
         with self._lock:
             known = self._known.get(word)
@@ -129,9 +129,9 @@ class WordCounts:
 def term_stats(
     connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts
 ) -> TermStats:
-    """Return how many pages contain each word, and which of ``names`` are names of the user or the assistant.
+    """Return statistics about ``words``, and which of ``names`` are names of the user or the assistant.
 
-    See `Index.search_words`.
+    `Index.search_words` describes the arguments.
     """
     newest = newest_seq(connection)
     counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
@@ -178,7 +178,7 @@ def phrase(word: str) -> str:
 def _is_prefix(word: str) -> bool:
     """Return whether a word is a single character of a script without spaces.
 
-    Such scripts are indexed as pairs of characters, so the word matches all pairs that begin with it.
+    Such scripts are indexed as pairs of characters. A single character matches all pairs that begin with it.
     """
     return len(word) == 1 and is_unspaced(word)
 
@@ -186,7 +186,7 @@ def _is_prefix(word: str) -> bool:
 def _posting_count(connection: apsw.Connection, word: str) -> int:
     """Return an upper limit on the number of pages that contain a word.
 
-    The limit is the sum of one number for each form of the word: how many pages contain the form's rarest token.
+    For each form of the word, the pages with the form's rarest token are counted. The limit is the sum of these counts.
     """
     if _is_prefix(word):
         upper = chr(ord(word) + 1)

@@ -18,9 +18,9 @@ T = TypeVar("T")
 class StoreThreads:
     """A pool of ``count`` threads. A caller waits until its work has ended, even if the caller is cancelled.
 
-    Work therefore never uses a connection that its caller has already released, and a transaction ends before its lock
-    is released. `ThreadPoolExecutor` is not used, because each of its calls takes two and a half times as long. That is
-    a tenth of the duration of a short transaction.
+    A caller therefore never releases a connection or a lock while its work still uses it. `ThreadPoolExecutor` is not
+    used, because each of its calls takes two and a half times as long. Such a call takes a tenth of the
+    time of a short transaction.
     """
 
     def __init__(self, count: int) -> None:

@@ -61,7 +61,7 @@ class TokenStore:
     """The file of static tokens. Implements `Tokens`.
 
     The file and the marker file `NEEDED_NAME` are created when the first token is added. They are accessible only to
-    this account.
+    the account that runs this program.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime]) -> None:

@@ -26,6 +26,6 @@ def add(connection: apsw.Connection, entry: UsageEntry) -> None:
 
 
 def of_day(connection: apsw.Connection, day: str | None) -> list[UsageEntry]:
-    """Return the usage for each purpose on one ``day``. If ``day`` is None, count all days; see `Work.usage`."""
+    """Return the usage for each purpose on one ``day``. With None, return the totals over all days."""
     sql = f"SELECT ?1, purpose, {_SUMS} FROM llm_usage WHERE ?1 IN ('', day) GROUP BY purpose ORDER BY purpose"  # noqa: S608 - constant
     return [UsageEntry(*row) for row in connection.execute(sql, (day or "",))]

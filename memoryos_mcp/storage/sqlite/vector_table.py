@@ -87,7 +87,7 @@ def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
 
 
 def code_sizes(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return the ``seq`` and the size of the encoded token vectors, in bytes, for each page that has such vectors."""
+    """Return a row for each page that has encoded token vectors: its ``seq`` and the size of the vectors in bytes."""
     sql = "SELECT place & ?2, octet_length(codes) FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
     return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
 
