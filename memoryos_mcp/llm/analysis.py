@@ -52,9 +52,9 @@ class Run:
 
     Attributes:
         pages: The ``seq`` numbers of the pages, at least one.
-        summary: Summary of the whole chain. If the run continues the page before the batch, the summary covers the
-            earlier pages of the chain too. It is empty if the chain must be summarised again.
-        is_whole: Whether the summary also covers the chain's earlier pages.
+        summary: Summary of the whole chain if ``is_whole`` is set, and otherwise only of the run. It is empty if the
+            chain must be summarised again.
+        is_whole: Whether the summary covers the whole chain, including its pages before the batch.
     """
 
     pages: tuple[int, ...]

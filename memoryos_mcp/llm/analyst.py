@@ -97,9 +97,10 @@ class LlmAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return the run's summary. If it does not cover the earlier pages, ``earlier`` is put in front.
+        """Return a summary of the whole chain.
 
-        If the run has no summary, the fallback writes a summary of the chain.
+        If the run's summary covers only the run, ``earlier`` is put in front of that summary. If the run has no
+        summary, the fallback writes a summary of the chain.
         """
         if not run.summary:
             return await self._fallback.joined_summary(earlier, run, pages)
@@ -109,7 +110,7 @@ class LlmAnalyst:
         return f"{shorten(earlier, room)} {shorten(run.summary, room)}"
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many pages, counted from the first, fit into one prompt unshortened. The result is at least 1."""
+        """Return how many of the first pages fit unshortened into one prompt: from 1 to ``LEARN_PAGES_MAX``."""
         room = int(self._max_prompt_tokens * PAGES_SHARE)
         for count, page in enumerate(pages[:LEARN_PAGES_MAX]):
             room -= page_tokens(page)
@@ -132,18 +133,19 @@ class LlmAnalyst:
 
 
 def _covers(topic: Topic, known: Segment) -> bool:
-    """Return whether a topic's digest covers a segment.
+    """Return whether a topic's digest includes the previous digest of a segment.
 
-    It covers the segment if the prompt contained the segment's current summary.
+    This is so if the LLM was shown the segment's current summary when it wrote the topic's digest.
     """
     shown = topic.segment
     return shown is not None and (shown.segment, shown.summary) == (known.segment, known.summary)
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[Page]) -> list[Fact]:
-    """Return the ``FACTS_SHOWN`` facts most similar to the pages, sorted by fact number.
+    """Return at most ``FACTS_SHOWN`` facts, those most similar to the pages, sorted by fact number.
 
-    First, the fact that is most similar to each page is chosen, then the second most similar fact, and so on.
+    First, the most similar fact for each page is chosen. Then, the second most similar fact for each page is chosen,
+    and so on.
     """
     if len(facts) <= FACTS_SHOWN:
         return list(facts)

@@ -57,7 +57,7 @@ class PassingError(ModelError):
 
     Args:
         text: The message for the user: what is wrong and what to do.
-        retry_after_s: The pause requested by the server, in seconds; 0 if it requested none.
+        retry_after_s: Seconds of the pause that the server requested; 0 if the server requested none.
     """
 
     def __init__(self, text: str, *, retry_after_s: float = 0.0) -> None:
@@ -119,10 +119,10 @@ class ErrorResponse:
 
     Attributes:
         status: The HTTP status.
-        code: The error code in the response; None if the response has no code, or if the code may not be shown.
+        code: The error code in the response; None if the response has no code, or if the code must not be shown.
         param: The request parameter that the response names; None if the response names no parameter.
         text: The beginning of the body, in lower case. It must not be shown to the user.
-        retry_after_s: The pause requested by the server, in seconds; 0 if it requested none.
+        retry_after_s: Seconds of the pause that the server requested; 0 if the server requested none.
     """
 
     status: int
@@ -149,7 +149,7 @@ class ApiClient:
 
     Args:
         api: The API.
-        timeout_s: Time limit for a reply, in seconds, from the request to the last byte of the reply.
+        timeout_s: Seconds allowed from the request to the last byte of the reply.
     """
 
     def __init__(self, api: Api, *, timeout_s: float) -> None:
@@ -282,7 +282,7 @@ class ApiClient:
 class Attempts:
     """Limits a request to three attempts, with a pause before the second and the third.
 
-    The pauses grow with each failure, and are at least as long as the server requests.
+    The second pause is twice as long on average as the first. Neither is shorter than the server requests.
 
     Args:
         pause: Waits for the given number of seconds.

@@ -1,6 +1,7 @@
 """Translates error responses of OpenAI-compatible APIs into errors with our own messages.
 
-Errors about the content of a request differ between LLMs and embedding models, so the clients translate them.
+Errors about the content of a request differ between LLMs and embedding models, so each client translates those
+errors itself.
 """
 
 import re

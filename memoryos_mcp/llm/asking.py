@@ -56,9 +56,10 @@ async def ask(
 
 
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
-    """Return the sketch to include in a request for correction; empty if the reply already has the requested form.
+    """Return the example of a reply to send when the model is asked to correct its reply.
 
-    The sketch is sent only if it is needed, because models copy the dots in it.
+    The result is empty if the first reply already has all requested fields. The example is sent only if it is needed,
+    because models copy the dots in it.
     """
     if form is None:
         return ""

@@ -61,7 +61,7 @@ def as_text(extra: Sequence[str] = ()) -> str:
     """Return the names of all dimensions as text for a prompt. Each line is one group: ``group: name, name``.
 
     Args:
-        extra: Dimensions that the user has added. They come last. Those that are also in the catalogue are omitted.
+        extra: Dimensions that the user has added. They come last. If one is also in the catalogue, it is not repeated.
     """
     groups: dict[str, list[str]] = {}
     for dimension in dimensions():

@@ -16,7 +16,7 @@ _PLAINER_FORMAT = {ReplyFormat.JSON_SCHEMA: ReplyFormat.JSON_OBJECT, ReplyFormat
 
 
 class DialectError(ModelError):
-    """The endpoint refused the parameters of a request. The set of its parameters is called its dialect.
+    """The endpoint refused the parameters of a request. Such a set of parameters is called a dialect.
 
     Args:
         text: The message for the user: what is wrong and what to do.

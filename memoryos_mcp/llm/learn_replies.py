@@ -117,7 +117,7 @@ class FactsReading:
         return not in_fact or not any(stem.isascii() for stem in in_pages) or not in_fact.isdisjoint(in_pages)
 
     def _stems(self, place: int) -> frozenset[str]:
-        """Return the stems of a page, by its number in the prompt. They are computed on first use."""
+        """Return the stems of the page with this number in the prompt. They are computed on first use."""
         if place not in self._page_stems:
             self._page_stems[place] = frozenset(stems(self._pages[place - 1].text))
         return self._page_stems[place]

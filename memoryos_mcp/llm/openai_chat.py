@@ -55,7 +55,7 @@ class OpenAIChat:
 
     Args:
         endpoint: The model and its API.
-        timeout_s: Time limit for a reply, in seconds, from the request to the last byte of the reply.
+        timeout_s: Seconds allowed from the request to the last byte of the reply.
         max_concurrent_calls: Maximum number of concurrent requests. Further requests wait until one has ended.
         pause: Waits for the given number of seconds.
     """
@@ -153,7 +153,7 @@ class _TrackedListener:
 
 
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
-    """Return ``simpler``. If the request has no form, the reply format of ``dialect`` is used instead of its own."""
+    """Return ``simpler``, but with the reply format of ``dialect`` if the request has no form."""
     return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 
 

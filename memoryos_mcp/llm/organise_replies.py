@@ -114,7 +114,7 @@ class OrganiseReading:
     def _apart_from(self, topic: _TopicReply) -> frozenset[int]:
         """Return the numbers of the segments that a topic must not join.
 
-        If the LLM chose a segment for the topic, the result is empty. Otherwise, it lists all segments in the prompt.
+        These are all segments in the prompt, or none if the LLM chose one of them for the topic.
         """
         if topic.segment in self._segments:
             return frozenset()
@@ -144,8 +144,8 @@ class OrganiseReading:
     ) -> tuple[Run, ...]:
         """Return the runs of the batch.
 
-        If the reply contains no summary of a run, the run gets the topic summary of its first page. If that page has
-        no topic, the summary quotes the run's pages.
+        If the reply contains no summary of a run, the summary of its first page's topic is used. If that page has no
+        topic, the summary quotes the run's pages.
         """
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []

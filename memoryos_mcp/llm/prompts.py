@@ -110,7 +110,7 @@ def organise_request(
 
     Args:
         batch: Pages in order of arrival.
-        around: The related parts of the memory. The prompt contains all facts and corrections in it.
+        around: The related parts of the memory. The prompt contains all of these facts and corrections.
         max_topics: Maximum number of topics.
         max_prompt_tokens: Maximum number of tokens in the prompt. The longest pages are shortened to fit.
     """
@@ -261,9 +261,9 @@ def _of_user(page: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the highest limit of tokens per page with which all pages fit into ``room``.
+    """Return the highest token limit per page at which all pages fit into ``room``.
 
-    The result is None if all pages fit without a limit.
+    The result is at least ``PAGE_TOKENS_MIN``, or None if all pages fit without a limit.
 
     Args:
         tokens: The number of tokens of each page.

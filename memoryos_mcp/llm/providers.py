@@ -202,7 +202,7 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
 def is_reasoning_model(model: str) -> bool:
     """Return whether a model's name shows that the model reasons before it replies.
 
-    Such models accept no temperature and need more tokens.
+    Such models accept no temperature, and need more tokens for a reply than other models.
     """
     return _REASONING_MODEL.search(_bare(model)) is not None
 

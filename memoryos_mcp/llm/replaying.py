@@ -88,7 +88,7 @@ class ReplayChat:
         raise ModelError(msg)
 
     def _read_changes(self) -> None:
-        """Read the file again if it has changed."""
+        """Read the file of replies if it has changed since it was last read."""
         version = _version(self._path)
         if version == self._version:
             return

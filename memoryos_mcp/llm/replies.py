@@ -116,9 +116,10 @@ def said_aloud(text: str) -> str:
 
 
 def items(value: object) -> list[Any]:
-    """Return a value as a list of items.
+    """Return the items of a JSON value.
 
-    The value may be a list, an object that contains only objects, or a single object. Any other value has no items.
+    The items are the elements of a list, or the values of an object that contains only objects. Any other object is
+    itself the only item. A value that is neither a list nor an object has no items.
     """
     if isinstance(value, list):
         return value
@@ -139,7 +140,7 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Return the whole numbers in a value, which may be a number, a string, or a list of these."""
+    """Return the whole numbers in a number, a string, or a list of these. A string gives only its first number."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]
@@ -175,8 +176,8 @@ def checked(
         what: The name of an item in messages, such as "fact".
         model: The Pydantic model of an item.
         problem: Returns what is wrong with an item; None if the item is valid.
-        right_share: Minimum share of valid items, from 0 to 1. If there are invalid items, at least one item must be
-            valid. With None, all items may be invalid.
+        right_share: Minimum share of valid items, from 0 to 1. Even with 0, the items must not all be invalid. With
+            None, they may all be invalid.
 
     Raises:
         ReplyFormatError: Too few items are valid. The message describes the first invalid item.

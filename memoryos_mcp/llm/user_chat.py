@@ -48,7 +48,7 @@ class Spent:
 class Tally:
     """The totals of all users' calls since the process started, by purpose.
 
-    Each user's own counts are stored in that user's file.
+    Each user's own counts are stored with that user's memory.
     """
 
     def __init__(self) -> None:

@@ -62,9 +62,9 @@ NAMELESS = Speakers()
 
 
 def addressed(text: str) -> set[str]:
-    """Return the words of ``text`` that may be the name of the person addressed. They are in lower case.
+    """Return the words of ``text`` that may be the name of the person addressed.
 
-    Many of these words are not names.
+    The words are in lower case. Many of them are not names.
     """
     found = {word.lower() for word in _ADDRESS.findall(text) if word[0].isupper() and 1 < len(word) <= NAME_MAX_CHARS}
     return found - _NO_NAMES
@@ -92,14 +92,14 @@ def stated_name(text: str) -> str | None:
 
 
 def capitalised(text: str) -> list[str]:
-    """Return the capitalised words of ``text``, each once. They are in lower case, without possessive endings."""
+    """Return each capitalised word of ``text`` once, converted to lower case and without a possessive ending."""
     return list(dict.fromkeys(name for _, _, name in places(text)))
 
 
 def without(text: str, names: Set[str]) -> str:
-    """Remove ``names`` (in lower case) from a query.
+    """Return a query without the given names, which must be in lower case.
 
-    A query that contains only such names is returned unchanged.
+    Only capitalised words are removed. A query that contains no words except such names is returned unchanged.
     """
     kept, end = [], 0
     for start, last, name in places(text):

@@ -70,7 +70,7 @@ def one_line(text: str) -> str:
 
 
 def quoted(text: str, label: str = "") -> str:
-    """Put ``label`` in front of ``text``, and indent all lines but the first.
+    """Return ``text`` with ``label`` in front of it, and with all lines but the first indented.
 
     Without a label, all lines are indented.
     """
@@ -83,7 +83,7 @@ def delimited(lines: Iterable[str]) -> str:
 
 
 def disarmed(text: str) -> str:
-    """Change the delimiters of this module that occur in ``text``, so that they have no effect."""
+    """Return ``text`` with this module's delimiters changed, so that they have no effect."""
     return _DELIMITER.sub(r"<\1 memory", text) if any(sign in text for sign in _OPENING_SIGNS) else text
 
 

@@ -154,12 +154,12 @@ def query_words(query: str) -> list[str]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word is in a script without spaces, which is searched by pairs of characters."""
+    """Return whether a word is in a script without spaces. Such words are searched by pairs of characters."""
     return _UNSPACED_RUN.fullmatch(word) is not None
 
 
 def index_text(text: str) -> str:
-    """Convert ``text`` to the form in which it is added to the word index. English text is unchanged.
+    """Convert ``text`` to the form in which it is added to the word index. English text in ASCII is unchanged.
 
     A run of text in a script without spaces becomes pairs of characters, followed by its last character. Words of other
     languages become stems.

@@ -1,9 +1,9 @@
 """The fallback analyst, which groups, counts and quotes pages without an LLM.
 
 It is used if no LLM is configured or if the LLM cannot be reached. Its results are simpler than those of an LLM, but it
-takes only milliseconds and works without vectors. Its sentences are quotes from pages, with two exceptions. The dates
-of relative days are added in brackets. Two kinds of facts are derived by rules: the user's home from a place of work,
-and the user's age from "I'm Tom, 41".
+takes only milliseconds and works without vectors. Its sentences are quotes from pages, with two exceptions. First,
+the dates of relative days are added in brackets. Second, two kinds of facts are derived by rules: the user's home from
+a place of work, and the user's age from "I'm Tom, 41".
 """
 
 import re
@@ -60,7 +60,7 @@ class ExtractiveAnalyst:
     """An ``Analyst`` that needs no model, network or vectors. The same arguments always give the same results.
 
     Args:
-        topic_threshold: The ``segment_match``, from 0 to 2, that a page must reach to join a topic.
+        topic_threshold: Minimum ``segment_match`` of a page with the topic that the page joins, from 0 to 2.
         limiter: Limits the number of threads that the analyst uses; None for the default limiter of the process.
     """
 
@@ -133,7 +133,7 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
     """Return the runs and topics of a batch, in order of their first pages.
 
     A page joins the topic with the highest ``segment_match`` if that match reaches the threshold. Otherwise, the page
-    starts a new topic. Afterwards, two topics are merged if the match between them reaches the threshold.
+    starts a new topic. Afterwards, any two topics are merged if the match between them reaches the threshold.
 
     Args:
         batch: Pages in order of arrival, at least one.
@@ -174,8 +174,8 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
 def is_continuing(previous: Page, view: Page) -> bool:
     """Return whether a page continues the subject of the previous page.
 
-    The two pages must be in the same session and similar. Less similarity is needed if the page answers the previous
-    page or follows up on it.
+    The two pages must be in the same session, and their similarity must reach a threshold. The threshold is lowered, or
+    not applied, if the page answers the previous page or follows up on it.
     """
     if previous.session != view.session:
         return False

@@ -1,10 +1,10 @@
 """Adds dates after the relative days in a text, as in "yesterday [7 May 2026]" or "last month [April 2026]".
 
-If the words have two meanings ("next Friday", said on a Wednesday), both dates are added. If they have more meanings,
+If a relative day has two meanings ("next Friday", said on a Wednesday), both dates are added. If it has more than two,
 no date is added.
 
-``dateparser``, which parses the times in queries, is not suitable here. It returns a single instant: it chooses one of
-two meanings, returns a day for "June 2026", and mistakes "we" and "may" for days.
+``dateparser``, which parses the times in queries, is not suitable here. It always returns a single
+instant: it chooses one of two meanings, and returns a day for "June 2026". It also mistakes "we" and "may" for days.
 """
 
 import re

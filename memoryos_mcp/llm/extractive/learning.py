@@ -223,11 +223,12 @@ def _resolve_slot(
         group: The page's statements that fill the slot, in order.
         known: The valid facts that fill the slot.
         forms: The form of each fact, by the fact's number.
-        confirmed: For each fact number, the ids of the pages that confirm the fact, by ``seq``.
+        confirmed: The pages that confirm each fact. The keys are fact numbers. The values are page ids by ``seq``.
         added: The statements to add as facts, each with the numbers of the facts that it supersedes.
 
     Returns:
-        Copies of the page's statements that say more than the answer. The copies have no slot.
+        Those statements of the group that give the valid answer and also say something new. They are copies without a
+        slot.
     """
     newest = group[-1]
     same = [statement for statement in group if _is_same_answer(newest, statement)]
@@ -245,7 +246,10 @@ def _resolve_slot(
 
 
 def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
-    """Return copies of the statements that contain enough stems that ``form`` lacks. The copies have no slot."""
+    """Return copies of the statements that say something new. The copies have no slot.
+
+    A statement says something new if enough of its stems are not in ``form``.
+    """
 
     def has_news(statement: Statement) -> bool:
         is_of_somebody = (statement.slot or "").startswith(("family:", "pet:"))
@@ -256,7 +260,10 @@ def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
 
 
 def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -> list[int]:
-    """Return the numbers of the facts that a statement ends. Facts in ``replaced`` are excluded."""
+    """Return the numbers of the facts that are no longer valid after a statement.
+
+    The numbers in ``replaced`` are excluded.
+    """
     if statement.kind is Kind.WISH:
         form = _form_of(statement)
         over = [fact for fact in known.wishes() if _is_taken_back(form, statement.ends, known.forms[fact.fact])]
@@ -275,7 +282,10 @@ def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -
 
 
 def _is_over(fact: Fact, known: _FactIndex) -> bool:
-    """Return whether a later statement may end a fact. Only positive statements in the first person can be ended."""
+    """Return whether a later statement may make a fact invalid.
+
+    This is possible only if the fact is a positive statement in the first person.
+    """
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None
 

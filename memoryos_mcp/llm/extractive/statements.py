@@ -55,13 +55,13 @@ class Statement:
     Attributes:
         about: Whether the statement is about the user or the assistant.
         text: The quoted text, with white space collapsed and with the dates of relative days in brackets.
-        slot: The slot that it fills, such as "lives"; None if it fills none.
+        slot: The slot that the statement fills, such as "lives"; None if it fills none.
         value: The stems of the answer that fills the slot; empty if there is no slot.
-        said_at: The time of its page.
-        pages: The ids of the pages that contain it, by ``seq``.
-        kind: Whether it is a statement or a wish.
-        ends: The stems of the earlier statement that it ends; empty if it ends none.
-        is_implied: Whether it is a guess. A guess is only learned if its slot has no stated answer.
+        said_at: The time of the page.
+        pages: The ids of the pages that contain the statement, by ``seq``.
+        kind: Whether this is a statement or a wish.
+        ends: The stems of the words for something that is no longer the case; empty if there are no such words.
+        is_implied: Whether this is a guess. A guess is only learned if its slot has no stated answer.
     """
 
     about: About
@@ -180,7 +180,10 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
 
 
 def _is_shown(text: str) -> bool:
-    """Return whether a message contains pasted text, role play or a letter. It then says nothing about its sender."""
+    """Return whether a message contains pasted text, role play or a letter.
+
+    Such a message says nothing about its sender.
+    """
     head = text[:SIDE_MAX_CHARS]
     return bool(context.SHOWS_TEXT.search(head) or context.LETTER.search(head))
 
@@ -195,10 +198,10 @@ def _asks_for_text(text: str) -> bool:
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return the part of a sentence before a request for a piece of writing.
+    """Return the part of a sentence before a request for a piece of writing, and a flag.
 
-    Also return whether later sentences are about the user. If the sentence contains no such request, the
-    whole sentence is returned.
+    The flag is True if later sentences are about the user. If the sentence contains no such request, the part is the
+    whole sentence.
     """
     made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):

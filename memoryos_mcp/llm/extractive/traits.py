@@ -1,7 +1,7 @@
 """Traits without an LLM. They are found by counting subjects and ways of writing in the user's messages.
 
-The reason for a trait is a sentence that states the count. It is parsed again when later pages are counted. A reason
-that was written by an LLM or by the user is never changed.
+The reason for a trait is a sentence that states the count. This sentence is parsed when later pages are counted, so
+that the sentence can be updated. A reason that was written by an LLM or by the user is never changed.
 """
 
 import json

@@ -43,7 +43,7 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 def is_card_number(text: str) -> bool:
     """Return whether ``text`` is a possible card number.
 
-    Some issuer must use its prefix and length, and its check digit must be valid.
+    A known issuer must use numbers with this prefix and length. The check digit must be valid.
     """
     digits = re.sub(_GAP, "", text)
     return _ISSUER.fullmatch(digits) is not None and checks.has_luhn(digits) and len(set(digits)) > 1

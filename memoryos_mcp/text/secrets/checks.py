@@ -59,8 +59,8 @@ def looks_random(text: str) -> bool:
 def is_checked_token(token: str) -> bool:
     """Return whether ``token``, which has the form of a token with a checksum, is a secret.
 
-    A token with an invalid checksum may contain a typo, but it is nearly as useful to a thief. So only text that is
-    clearly not random is excluded.
+    A token with an invalid checksum is also a secret if it looks random. It may contain a typo, but it is still
+    useful to a thief.
     """
     return has_crc32(token) or looks_random(token.partition("_")[2])
 
@@ -99,9 +99,9 @@ def is_password(text: str) -> bool:
 
 
 def is_mixed_password(text: str) -> bool:
-    """Return whether ``text`` looks like a password, although other text is possible in its place.
+    """Return whether ``text``, found where a password or other text is expected, looks like a password.
 
-    It must have letters and digits.
+    The text must have letters and digits.
     """
     text = text.rstrip(SENTENCE_ENDS)
     has_digits = any(char.isdigit() for char in text)

@@ -27,14 +27,15 @@ class SecretPattern:
 
     Attributes:
         kind: Name of the kind in placeholders and receipts.
-        hints: Text is searched only if it contains one of these strings. They are in lower case unless ``is_word`` is
-            True. Without hints, all text is searched. If ``is_word`` is then True, a long word of the text must match.
+        hints: A text is searched only if it contains one of these strings. They are in lower case unless ``is_word`` is
+            True. If there are no hints, every text is searched; but if ``is_word`` is True, only a text in which a long
+            word matches the pattern.
         find: A function that yields the start and end of each secret.
         is_word: Whether the hint and the secret are in one word without spaces.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.
-        digits: Minimum number of digits in text that contains such a secret. Only groups of three or more are counted.
-        may_match: A function that quickly checks whether text with the given words may contain such a secret. It is
-            used in place of hints.
+        digits: A text is searched only if it has at least this many digits in groups of three or more.
+        may_match: A function that takes the words of a text, and quickly returns whether the text may contain such a
+            secret. If it returns False, the text is not searched. None for patterns that need no such check.
     """
 
     kind: str
@@ -63,12 +64,13 @@ def named(kind: str, hints: str, form: str, check: Check | None = None, *, is_lo
 
 
 def finding(form: re.Pattern[str], check: Check | None = None, names: re.Pattern[str] | None = None) -> Find:
-    """Return a function that finds the secrets that match a regular expression.
+    """Return a function that finds secrets with a regular expression.
 
     Args:
         form: The regular expression. If it has a group ``secret``, only this group is the secret.
         check: A function that returns whether a match is really a secret.
-        names: A pattern for the places in the lower-case text where ``form`` may begin; None if it may begin anywhere.
+        names: A pattern that is searched for in the lower-case text. Only where it matches, a match of ``form`` may
+            begin. If ``names`` is None, a match may begin anywhere.
     """
     secret = "secret" if "secret" in form.groupindex else 0
 
@@ -90,7 +92,7 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
 
 
 def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
-    """Yield each position of one of ``roots`` in a lower-case text.
+    """Yield each position at which one of ``roots`` occurs in a lower-case text.
 
     This is several times as fast as a regular expression.
     """
@@ -102,9 +104,9 @@ def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
 
 
 def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> Find:
-    """Return a function that finds secrets with a regular expression, beginning only where one of ``roots`` occurs.
+    """Return a function that finds secrets with a regular expression.
 
-    The secret is the group ``secret`` of the regular expression.
+    Each match begins where one of ``roots`` occurs. The group ``secret`` of the match is the secret.
     """
     pattern = re.compile(form, re.IGNORECASE)
 

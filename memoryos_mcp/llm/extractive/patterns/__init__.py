@@ -3,7 +3,7 @@
 A row consists of a slot and a regular expression for the beginning of a statement. A slot, such as "lives", has only
 one valid answer at a time. The slot is None for statements that may be valid side by side. In a row with a slot, the
 group ``value`` of the regular expression matches the answer. A slot may contain the names of other groups in braces.
-The group ``ends`` matches an earlier statement that is no longer valid.
+The group ``ends`` matches the words for something that is no longer the case, such as "smoking" in "I quit smoking".
 """
 
 import re
@@ -91,8 +91,9 @@ class Group:
     Attributes:
         needs: Words and other signs of the language, as returned by ``_words_of``. Every text that a pattern matches
             contains at least one of them. If ``needs`` is empty, the patterns are tried on every text.
-        patterns: The patterns to try, in order. The key shows how a text begins: "b" for "I'm" and "we're", "i" for "I"
-            and "we", "m" for "my" and "our". For other texts, the key is the first letter, or "" if this is not a key.
+        patterns: The patterns to try, in order, for each beginning of a text. The keys are "b" for "I'm" and "we're",
+            "i" for "I" and "we", and "m" for "my" and "our". Other keys are first letters. If the first letter of a
+            text is not a key, the key "" is used.
     """
 
     needs: frozenset[str]
@@ -161,7 +162,7 @@ def greeted_table() -> Table:
 
 @cache
 def names_of(table: Table) -> Table:
-    """Return a copy of a table that contains only the patterns for the slot "name"."""
+    """Return a copy of a table with only the patterns for the slot "name"."""
     groups = (
         (
             group.needs,

@@ -58,5 +58,5 @@ _ROWS: tuple[tuple[str, str], ...] = (
 
 @cache
 def elided() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return pairs of a subject that may be omitted and a pattern for the beginning of the text after that subject."""
+    """Return pairs: a subject that may be omitted, and a pattern for the beginning of a text without this subject."""
     return tuple((subject, re.compile(begins, re.IGNORECASE)) for subject, begins in _ROWS)
