@@ -71,7 +71,10 @@ class SettingOption(click.Option):
     """An option that sets a setting, or an option about settings such as ``--config``."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the allowed values that begin with ``incomplete``, if the setting has only a few allowed values."""
+        """Return the allowed values that begin with ``incomplete``.
+
+        If the setting does not have a fixed set of values, return click's own completions.
+        """
         texts = _values(self.name) if self.name in Settings.model_fields else ()
         if not texts:
             return super().shell_complete(ctx, incomplete)
@@ -112,7 +115,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        If an `ArgumentError` names an argument of a tool, it is replaced by an error that names the command's option.
+        An `ArgumentError` about a tool's argument is replaced with an error that names the matching option or argument
+        of the command.
         """
         try:
             return super().invoke(ctx)
@@ -149,7 +153,10 @@ class Group(click.Group):
     command_class = Command
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        """Parse a command line and return its context. If the help was requested, print it."""
+        """Parse a command line and return its context.
+
+        Raise `_OutputClosedError` if the output was closed while the help was printed.
+        """
         with _detecting_closed_output():
             return super().make_context(*args, **more)
 
@@ -158,8 +165,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the name of a command, the command, and its arguments.
 
-        The error for an unknown name suggests similar commands. A destructive command is suggested only if the names
-        are nearly equal.
+        The error for an unknown name suggests commands with similar names. It suggests a destructive command only if
+        its name is nearly equal to the unknown name.
         """
         try:
             return super().resolve_command(ctx, args)

@@ -31,12 +31,12 @@ PIPED_COLUMNS = 120
 
 class _StdoutConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """Raise `BrokenPipeError`, which the command line handles. The method of the base class would exit."""
+        """Raise `BrokenPipeError`, which `memoryos_mcp.cli.command_line` handles. The base class would exit instead."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def prepare_stdout() -> None:
-    """Configure stdout to replace characters that cannot be encoded. Otherwise, they would raise an error."""
+    """Make stdout replace characters that cannot be encoded. By default, such a character raises an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 

@@ -38,8 +38,8 @@ _LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], 
 class Settings(HttpSettings):
     """All settings, validated and read-only.
 
-    `load_settings` reads them from the config file, the environment and command-line flags. The constructor uses only
-    its arguments.
+    `load_settings` reads the settings from the config file, the environment and command-line flags. The constructor
+    does not read these sources.
 
     Raises:
         pydantic.ValidationError: An argument is unknown or out of range; `load_settings` raises ConfigError instead.

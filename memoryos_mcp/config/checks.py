@@ -96,7 +96,10 @@ def file_path(value: object) -> object:
 
 
 def _path(value: object) -> object:
-    """Return an absolute path, with ``~`` expanded. A value that is not a path is left for the type check."""
+    """Return an absolute path, with ``~`` expanded. Raise `ValueError` if the path is not valid.
+
+    A value that is not a path is returned unchanged, so that the type check rejects it.
+    """
     if not isinstance(value, str | Path):
         return value
     text = str(value)
@@ -181,7 +184,10 @@ def _address(url: str, problem: str) -> str:
 
 
 def host_names(names: list[str]) -> list[str]:
-    """Return host names in lower case, without the brackets of IPv6 addresses."""
+    """Return host names in lower case, without the brackets of IPv6 addresses.
+
+    Raise `ValueError` if a name is not valid.
+    """
     cleaned = [name.strip().lower().strip("[]") for name in names]
     if not all(cleaned) or any("/" in name or " " in name for name in cleaned):
         msg = "contains an invalid host name; write names without scheme and port, like memory.example.org"
@@ -190,7 +196,10 @@ def host_names(names: list[str]) -> list[str]:
 
 
 def web_origins(origins: list[str]) -> list[str]:
-    """Return web origins in lower case, without trailing slashes."""
+    """Return web origins in lower case, without trailing slashes.
+
+    Raise `ValueError` if an origin is not valid.
+    """
     cleaned = [origin.strip().lower().rstrip("/") for origin in origins]
     for origin in cleaned:
         parts = urlsplit(origin)

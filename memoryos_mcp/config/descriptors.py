@@ -15,9 +15,9 @@ DESCRIPTORS_BESIDE = 256
 def fitting_users(wanted: int, *, besides: int) -> int:
     """Return how many memories can be open at the same time.
 
-    This is ``wanted``, or fewer if the limit on open files is too low for that. The limit of this process is first
-    raised as far as needed and allowed. ``besides`` is the number of additional memories that may be open while they
-    are being closed.
+    This process's limit on open files is first raised as far as needed and allowed. The result is ``wanted``, or a
+    smaller number if the limit is still too low for ``wanted`` memories. ``besides`` is the number of other memories
+    that may still be open because they are being closed.
     """
     needed = DESCRIPTORS_BESIDE + (wanted + besides) * DESCRIPTORS_PER_USER
     allowed = _raised_limit(needed)
@@ -36,7 +36,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
 
 
 def _raised_limit(needed: int) -> int | None:
-    """Raise this process's limit on open files if needed and allowed, and return it; None means no limit."""
+    """Raise this process's limit on open files as far as needed and allowed. Return the limit; None means no limit."""
     if sys.platform == "win32":
         return None
     import resource

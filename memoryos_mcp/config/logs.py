@@ -32,8 +32,8 @@ def log_to_stderr(level: str, form: Literal["text", "json"] = "text") -> None:
 class Seldom(logging.Filter):
     """A log filter that suppresses repeated records, so that callers cannot fill the log.
 
-    At most one record from each line of code passes every `SELDOM_S` seconds. Its message states how many records were
-    suppressed before it. Errors always pass. ``clock`` returns monotonic time in seconds.
+    For each line of code that logs, at most one record passes every `SELDOM_S` seconds. The message of this record
+    states how many records were suppressed before it. Errors always pass. ``clock`` returns monotonic time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,7 +43,7 @@ class Seldom(logging.Filter):
         self._last: dict[tuple[str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to log a record. If records were suppressed before, their number is added to the message."""
+        """Return whether to log a record. Add the number of suppressed records, if any, to the record's message."""
         if record.levelno >= logging.ERROR:
             return True
         place, now = (record.name, record.lineno), self._clock()

@@ -27,9 +27,10 @@ def without_credentials(url: str | None) -> str | None:
 
 
 def without_secrets(value: JsonValue) -> JsonValue:
-    """Remove the secrets inside a JSON value.
+    """Return a copy of a JSON value without the secrets in its objects and lists.
 
-    A member or item is a secret if its name looks like the name of a key or password, or its value looks like one.
+    A member is a secret if its name looks like the name of a key or password. A string is a secret if it looks like a
+    key or contains credentials.
     """
     if isinstance(value, dict):
         return {
@@ -47,7 +48,8 @@ def _is_secret(value: JsonValue) -> bool:
 def masked(value: JsonValue, *, depth: int = 0) -> JsonValue:
     """Return a JSON value in which ``***`` replaces secrets and deeply nested values.
 
-    A value is a secret if its name looks like the name of a key or password, or if it looks like one itself.
+    A member is a secret if its name looks like the name of a key or password. A string is a secret if it looks like a
+    key or contains credentials.
     """
     if isinstance(value, dict | list) and depth >= _KWARGS_DEPTH_SHOWN:
         return _HIDDEN

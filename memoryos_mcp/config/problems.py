@@ -28,12 +28,15 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return how a message names a key of the config file. A key that may be a secret is only described."""
+    """Return the text with which a message names a key of the config file. A key that may be a secret is not quoted."""
     return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
 
 
 def kind_of(value: object) -> str:
-    """Return how a message describes a value: numbers and booleans are quoted, for others the type is stated."""
+    """Return the text with which a message describes a value.
+
+    Numbers and booleans are quoted, except integers with many digits. For any other value, the type is stated.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):

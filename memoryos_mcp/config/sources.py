@@ -84,8 +84,8 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
     """Create the data folder if it does not exist, and check that it is writable.
 
-    A new folder is accessible only to this account. With ``may_only_read``, a folder that is not writable causes only
-    a warning if it contains memories or the disk is full.
+    A new folder is accessible only to this account. A folder that is not writable is an error. With
+    ``may_only_read``, only a warning is logged if the folder contains memories or the disk is full.
 
     Raises:
         ConfigError: The folder cannot be created or written.
@@ -156,7 +156,10 @@ def _parsed(text: str, kind: object) -> Any:
 
 
 def _whole_number(text: str) -> float:
-    """Return the number in ``text``: an int for "7" and "1e6", but a float for "7.5", which validation then rejects."""
+    """Return the number in ``text``, as an int if it is whole.
+
+    For "7" and "1e6", return an int. For "7.5", return a float, so that validation rejects it.
+    """
     try:
         return int(text)
     except ValueError:

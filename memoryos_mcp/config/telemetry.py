@@ -31,24 +31,24 @@ _OTLP, _NONE, _OVER_HTTP = "otlp", "none", "http/protobuf"
 class Tracing:
     """A tracer that is not registered globally, so that libraries do not add their own spans.
 
-    Tasks and threads can share it. ``shutdown`` sends the spans that have not been sent yet.
+    Tasks and threads can share the tracer. ``shutdown`` sends the spans that have not been sent yet.
     """
 
     tracer: "Tracer"
     shutdown: Callable[[], None]
 
     def close(self) -> None:
-        """Send the remaining spans. This blocks for at most `CLOSE_LIMIT_S` seconds."""
+        """Send the remaining spans. Wait for at most `CLOSE_LIMIT_S` seconds."""
         closing = Thread(target=self.shutdown, name="memoryos-traces", daemon=True)
         closing.start()
         closing.join(CLOSE_LIMIT_S)
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing | None:
-    """Return a tracer if environment variables enable tracing; None if they do not, or tracing is not possible.
+    """Return a tracer if environment variables enable tracing, else None.
 
-    If tracing is not possible, the reason is logged. OpenTelemetry's libraries also read the environment of the
-    process, not only ``environ``.
+    If tracing is enabled but not possible, log the reason and return None. OpenTelemetry's libraries do not use
+    ``environ``, but read the environment of the process.
     """
     if not _is_enabled(environ):
         return None

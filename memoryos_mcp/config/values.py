@@ -11,13 +11,19 @@ from memoryos_mcp.config import Settings
 
 
 def value_type(name: str) -> object:
-    """Return the type of a setting, ignoring null: a plain class, or `Literal` if only certain strings are allowed."""
+    """Return the type of a setting's values other than null.
+
+    The type is a plain class, or `Literal` if only certain strings are allowed.
+    """
     annotation = _annotation(name)
     return get_origin(annotation) or annotation
 
 
 def takes_null(name: str) -> bool:
-    """Return whether null is an allowed value of a setting. A setting whose values are strings uses "" instead."""
+    """Return whether null is a documented value of a setting.
+
+    The result is False for a setting with string values. Such a setting uses "" instead of null.
+    """
     is_optional = NoneType in get_args(Settings.model_fields[name].annotation)
     return is_optional and value_type(name) not in (str, SecretStr)
 

@@ -93,7 +93,7 @@ async def tool_result(
     service: "MemoryService",
     arguments: ArgumentsT,
 ) -> ResultT:
-    """Call an MCP tool for the configured user. Return its result, which is an instance of ``kind``."""
+    """Call an MCP tool for the configured user, and return the tool's result. ``kind`` is the type of the result."""
     result = (await tool(service, service.settings.user_id, arguments)).result
     assert isinstance(result, kind)  # noqa: S101 - for the type checker
     return result
@@ -129,8 +129,8 @@ async def open_store(
 def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
     """Yield a function that shows progress on stderr.
 
-    Its arguments are the current step, the number of finished units, and the total number of units. A terminal shows a
-    progress bar. Otherwise, a line is printed every `LINE_EVERY_S` seconds.
+    The function takes the current step, the number of finished units, and the total number of units. On a terminal, it
+    updates a progress bar. Otherwise, it prints a line at most once every `LINE_EVERY_S` seconds.
     """
     console = Console(stderr=True, highlight=False)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -149,10 +149,10 @@ def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
 
 
 async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | None]) -> ResultT:
-    """Show the progress of an engine's background work until it is finished, and return the result.
+    """Call ``look`` repeatedly until it returns a result, and return this result.
 
-    ``look`` receives the current statistics and a function that shows progress. It returns the result, or None if the
-    work is not finished.
+    ``look`` receives the engine's current statistics and a function that shows progress. ``look`` returns None
+    while the background work is not finished.
     """
     with progress_on_stderr() as show:
         while True:
@@ -180,7 +180,8 @@ def note_if_stopped(hint: str) -> Iterator[None]:
 class TriedModel:
     """Properties of an embedding model that was loaded and tried.
 
-    ``space`` is the identity of its vectors, and ``dimension`` is their length. ``load_s`` is the load time in seconds.
+    ``space`` identifies the model's vectors, and ``dimension`` is the length of a vector. ``load_s`` is the number of
+    seconds that loading took.
     """
 
     space: str

@@ -177,7 +177,10 @@ class _Demo:
     async def _wait(
         self, client: Client, what: str, is_done: Callable[[GetMemoryStatsResult], bool]
     ) -> GetMemoryStatsResult:
-        """Show a spinner until ``is_done`` returns True for the statistics, and return these statistics."""
+        """Show a spinner until ``is_done`` returns True for the server's statistics, and return these statistics.
+
+        Raise `MemoryOSError` after `SETTLE_TIMEOUT_S` seconds. ``what`` describes the work for the user.
+        """
         give_up_at = time.monotonic() + SETTLE_TIMEOUT_S
         columns = (TextColumn(" "), SpinnerColumn(), TextColumn("[dim]{task.description} ..."))
         progress = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
@@ -307,7 +310,7 @@ async def _config(client: Client) -> Any:
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield the lines that show the best results for ``look``. Each line is a label and its text."""
+    """Yield lines that show the best results in the part ``look``. Each line is a label and a text."""
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
             yield from _page(page, "")
@@ -344,10 +347,10 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 
 
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
-    """Say whether the best page was found by its words or by its meaning.
+    """Return a phrase that says whether the best page was found by its words or by its meaning.
 
-    A page that shares no word with the question was found by its meaning. Return an empty string for tiers other than
-    mid-term.
+    A page that shares no word with the question was found by its meaning. The phrase is empty if ``look`` is not
+    `Look.MID_TERM`, or if no page was found.
     """
     if look is not Look.MID_TERM or not result.retrieved_pages or result.understood is None:
         return ""

@@ -18,8 +18,7 @@ class Look(Enum):
 class Exchange:
     """One exchange of the conversation.
 
-    ``days_ago`` is at least 1. Exchanges take place in the evening, so an exchange on the current day could be in the
-    future.
+    Every exchange takes place in the evening. ``days_ago`` is at least 1, because this evening may be in the future.
     """
 
     days_ago: int

@@ -44,10 +44,10 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
 
 
 def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]]:
-    """Return the last lines of a log, or only one line. Each item is a line number and a line.
+    """Return the last lines of a log, or only the line with a given number. Each item is a line number and a line.
 
-    If ``number`` is None, the list contains up to ``last`` lines. It is empty if the log does not exist. Otherwise, the
-    list contains only the line with this number. Raise `click.BadParameter` if there is no such line.
+    If ``number`` is None, return up to ``last`` lines, or an empty list if the log does not exist. Otherwise, return
+    only the line ``number``, and raise `click.BadParameter` if there is no such line.
     """
     lines: list[tuple[int, bytes]] = []
     try:

@@ -181,9 +181,10 @@ def highlighted(text: str, found: frozenset[str]) -> Text:
 
 
 def snippet(line: str, found: frozenset[str], room: int) -> Text:
-    """Return the line with matches highlighted. If no match would be visible, cut off the beginning.
+    """Return the line with matches highlighted.
 
-    ``room`` is the number of visible characters. A line that was cut off starts shortly before the first match.
+    ``room`` is the number of characters that are visible. If the first match ends after these characters, an ellipsis
+    replaces the beginning of the line, and the rest starts shortly before the match.
     """
     first = next((start for start, end in _places(line, found) if end > room), None)
     if first is None or any(end <= room for _, end in _places(line, found)):
@@ -195,7 +196,8 @@ def snippet(line: str, found: frozenset[str], room: int) -> Text:
 def _places(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each match.
 
-    A match is a word that contains a root. In scripts without spaces between words, a match is only the root itself.
+    ``found`` contains the roots of the words in the query. A match is a word that contains one of these roots.
+    In scripts without spaces between words, a match is only the root itself.
     """
     for match in _WORDS.finditer(text):
         word = match[0]

@@ -15,7 +15,7 @@ _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A possible place of a client's file.
+    """A possible place of a client's configuration file.
 
     Attributes:
         folder: A folder that exists if the client is installed. It begins with the name of a base folder in braces; for
@@ -36,7 +36,8 @@ class Http:
         url_key: Key of the server's address.
         fixed: Other keys and values that every entry contains.
         headers_key: Key of the HTTP headers.
-        reference: How a value refers to the environment variable ``NAME``. None if the client does not support this.
+        reference: Placeholder that the client replaces with the value of the environment variable ``NAME``. None if
+            the client does not support this.
         variable_key: Key whose value is the name of an environment variable that contains the token. None if the client
             has no such key.
     """

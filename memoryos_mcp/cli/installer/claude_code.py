@@ -46,7 +46,7 @@ def remove_command(client: Client, name: str) -> list[str]:
 
 
 def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
-    """Run these command lines of the client one after the other. Raise `ClientFileError` if one of them fails."""
+    """Run command lines of the client one after the other. Raise `ClientFileError` if one of them fails."""
     program = shutil.which(str(client.own_command))
     if program is None:
         msg = (

@@ -1,4 +1,4 @@
-"""Entries in clients' files: making the entry for this server, and recognising existing entries."""
+"""Entries in the configuration files of clients: making the entry for this server, and recognising existing entries."""
 
 import os
 import re
@@ -22,7 +22,7 @@ _RUNNERS = frozenset({"uvx", "pipx", "uv"})
 
 
 class Kind(StrEnum):
-    """The program to which an entry belongs: this program, another project called memoryos-mcp, or any other."""
+    """What an entry is for: this program, another project that is also called memoryos-mcp, or any other program."""
 
     OURS = "ours"
     OTHER_PROJECT = "other project"
@@ -62,7 +62,7 @@ def this_command() -> tuple[str, ...]:
 def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dict[str, Any]:
     """Return the entry for a server in the form that a client requires.
 
-    ``present`` is the existing entry, if any. Keys that the user has added to it are also in the new entry.
+    ``present`` is the existing entry, if any. Keys that the user has added to the existing entry are kept.
     """
     added = dict(present) if isinstance(present, Mapping) else dict(client.usual)
     if isinstance(server, Local):
@@ -159,9 +159,9 @@ def file_name(command: str) -> str:
 
 
 def problem_of(entry: Mapping[str, Any]) -> str | None:
-    """Return the reason why a client cannot start the server in an entry.
+    """Return the reason why a client cannot run the command line in an entry.
 
-    Return None if the client can start the server, or if the entry has no command line.
+    Return None if the client can run it, or if the entry has no command line.
     """
     words = _words(entry)
     if not words:

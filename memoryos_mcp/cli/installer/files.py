@@ -1,4 +1,4 @@
-"""Reading and replacing clients' files. A file is backed up and then replaced atomically."""
+"""Reading and replacing the configuration files of clients. A file is backed up and then replaced atomically."""
 
 import os
 import secrets
@@ -18,7 +18,7 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """A client's file and its content.
+    """A client's configuration file and the content of this file.
 
     ``target`` is the path after following symbolic links. ``content`` is None if the file does not exist.
     """

@@ -41,7 +41,7 @@ class _Node:
 class _Member:
     """A member of an object.
 
-    ``start`` is the index at which its key begins. ``comma`` is the index of the comma after the member, or None if
+    ``start`` is the index at which the key begins. ``comma`` is the index of the comma after the member, or None if
     there is no comma.
     """
 
@@ -65,7 +65,7 @@ class _Style:
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Parse JSON text and return its object. If the text is empty, return an empty object."""
+    """Return the object in a JSON text, or an empty object if the text is blank."""
     try:
         value = json.loads(text)  # much faster than the scanner, which is only needed for comments and trailing commas
     except (ValueError, RecursionError):
@@ -112,9 +112,9 @@ def without_member(text: str, path: Sequence[str]) -> str:
 
 
 def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str, str]:
-    """Return the text before a member and the text after it.
+    """Return the text before a member and the text after the member.
 
-    The whitespace before the member and the comma that separates it from another member are left out.
+    The whitespace before the member and one comma next to the member, if any, are left out.
     """
     index = members.index(found)
     start = len(text[: found.start].rstrip(" \t\r\n"))
@@ -182,7 +182,10 @@ def _style(text: str) -> _Style:
 
 
 def _object(text: str) -> _Node:
-    """Parse JSON text and return the node of its object. Raise `ClientFileError` if the text is not a JSON object."""
+    """Return the node of the object in a JSON text. A blank text counts as an empty object.
+
+    Raise `ClientFileError` if the text is not a JSON object.
+    """
     if not text.strip():
         return _Node(0, 0, {})
     node = _Scanner(text).whole()
@@ -193,7 +196,10 @@ def _object(text: str) -> _Node:
 
 
 def _objects_on(root: _Node, path: Sequence[str]) -> list[_Node]:
-    """Return the objects on a path of keys, beginning with the outermost one. Missing objects are left out."""
+    """Return the objects that contain the member at a path of keys, beginning with the outermost object.
+
+    The list ends before the first missing object. Raise `ClientFileError` if a value on the path is not an object.
+    """
     objects = [root]
     for key in path[:-1]:
         member = _member(objects[-1], key)
@@ -220,7 +226,7 @@ def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> Any:
 
 
 def _checked(text: str, expected: Any) -> str:
-    """Return the text unchanged. Raise `ClientFileError` if its content is not ``expected``."""
+    """Return the text unchanged. Raise `ClientFileError` if the parsed text is not equal to ``expected``."""
     if read(text) != expected:
         msg = "this command cannot change a file with this layout safely; change the file by hand"
         raise ClientFileError(msg)
@@ -228,7 +234,7 @@ def _checked(text: str, expected: Any) -> str:
 
 
 def _skipped(text: str, at: int) -> int:
-    """Return the index of the first token from ``at`` on. Whitespace and comments are skipped."""
+    """Return the index after the whitespace and comments at ``at``, or ``at`` if there are none."""
     match = _BETWEEN.match(text, at)
     return at if match is None else match.end()
 

@@ -1,4 +1,4 @@
-"""Where clients' files are on this machine, and which clients are installed."""
+"""Where the configuration files of clients are on this machine, and which clients are installed."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ _PLATFORMS: Mapping[str, Platform] = {"darwin": "macos", "win32": "windows"}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The properties of a machine that determine where clients' files are.
+    """The properties of a machine that determine where the configuration files of clients are.
 
     ``project`` is the folder of the current project.
     """
@@ -69,7 +69,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The place of a client's file. The file may not exist.
+    """The path and the scope of a client's configuration file. The file may not exist.
 
     ``is_client_there`` is True if the client is installed.
     """
@@ -81,10 +81,11 @@ class Location:
 
 
 def locations_of(client: Client, scope: Scope, machine: Machine) -> list[Location]:
-    """Return the locations of a client's files for a scope.
+    """Return the locations of a client's configuration files for a scope.
 
     For the scope ``user``, return a location for each place where the client is installed. If the client is not
-    installed, return only the first possible location.
+    installed, return only the first possible location. For the scope ``project``, return one location, or raise
+    `ArgumentError` if the client has no file for a project.
     """
     if scope == "project":
         if client.project is None:

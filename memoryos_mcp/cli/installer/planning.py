@@ -1,4 +1,4 @@
-"""Plans to add, update or remove one entry in a client's file."""
+"""Plans to add, update or remove one entry in a client's configuration file."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A planned change to one file.
+    """A planned change to a client's configuration file.
 
     ``before`` is the text of the file before the change, and ``after`` the text after the change.
     """
@@ -53,7 +53,7 @@ class Plan:
 
 
 def entries_of(client: Client, file: files.ClientFile) -> dict[str, Any]:
-    """Return all entries in a client's file, by name."""
+    """Return all entries in a client's configuration file. The keys are the names of the entries."""
     with _naming(file.path):
         content: Any = _EDITORS[client.form].read(file.text)
     for key in client.path:
@@ -62,7 +62,10 @@ def entries_of(client: Client, file: files.ClientFile) -> dict[str, Any]:
 
 
 def plan_install(location: Location, server: entries.Local | entries.Remote, name: str, *, is_forced: bool) -> Plan:
-    """Return a plan to add a server to a client's file, or to update its entry."""
+    """Return a plan to add a server's entry to a client's configuration file, or to update the entry.
+
+    Without ``is_forced``, raise `ClientFileError` if an existing entry with this name is not for this program.
+    """
     client, file = location.client, files.read(location.file)
     present = entries_of(client, file).get(name)
     if present is not None and not is_forced:
@@ -78,9 +81,10 @@ def plan_install(location: Location, server: entries.Local | entries.Remote, nam
 
 
 def plan_uninstall(location: Location, name: str, *, is_forced: bool) -> Plan:
-    """Return a plan to remove a server from a client's file.
+    """Return a plan to remove an entry from a client's configuration file.
 
-    If the file has not changed since the server was added, the plan restores the previous file byte for byte.
+    If the file has not changed since the entry was added, the plan restores the previous file byte for byte. Without
+    ``is_forced``, raise `ClientFileError` if the entry is not for this program.
     """
     client, file = location.client, files.read(location.file)
     present = entries_of(client, file).get(name)

@@ -94,7 +94,10 @@ def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[s
 
 
 def _checked(text: str, expected: Mapping[str, Any]) -> str:
-    """Return the text unchanged. Raise `ClientFileError` if its content is not ``expected``."""
+    """Return the text unchanged. Raise `ClientFileError` if the parsed text is not equal to ``expected``.
+
+    Empty inner tables are ignored in the comparison.
+    """
     try:
         is_as_expected = _without_empty(tomllib.loads(text)) == _without_empty(expected)
     except ValueError:
@@ -106,7 +109,7 @@ def _checked(text: str, expected: Mapping[str, Any]) -> str:
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a table without its empty inner tables. `_checked` ignores these tables."""
+    """Return a copy of a table without its empty inner tables."""
     return {key: value for key, value in table.items() if value != {}}
 
 

@@ -50,7 +50,10 @@ class _Problem:
 
 
 async def check_clients() -> AsyncIterator[Check]:
-    """Yield the result of checking each client's file. If no client is found, yield a single result that says so."""
+    """Check the configuration file of each installed client, and yield the results.
+
+    If no client is installed, yield one result that says so.
+    """
     try:
         here = clients_here(Machine.this())
     except ClientFileError as error:  # only a warning, because a server in a container needs no clients
@@ -108,9 +111,9 @@ async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem |
 
 
 async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> _Problem | None:
-    """Return the reason why a client cannot reach the server in an entry. Return None if the server can be reached.
+    """Return the reason why a client cannot use an entry to reach the server, or None if the server can be reached.
 
-    The check sends a request with the entry's token. The request is sent only to the address in the same entry.
+    A request with the entry's token is sent to the entry's address, and to no other address.
     """
     url = str(entry[http.url_key])
     headers, missing = _headers(entry, http, environment)
@@ -148,9 +151,10 @@ async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[s
 
 
 def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the HTTP headers in an entry, and the names of environment variables that are not set.
+    """Return the HTTP headers in an entry, and the names of the variables in these headers that are not set.
 
-    Each variable in a header is replaced by its value. A header is left out if one of its variables is not set.
+    Each environment variable in a header is replaced with its value. A header that contains an unset variable is left
+    out.
     """
     written = entry.get(http.headers_key)
     headers = {str(key): str(value) for key, value in written.items()} if isinstance(written, Mapping) else {}
@@ -167,7 +171,7 @@ def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str
 
 
 async def _greet(url: str, headers: Mapping[str, str]) -> tuple[int, bool]:
-    """Send a first MCP request to a server. Return the HTTP status, and whether the server is an MCP server."""
+    """Send one request to an address. Return the HTTP status, and whether the reply is from an MCP server."""
     parts = urlsplit(url)
     # Requests to an address on this machine do not use a proxy.
     is_remote = parts.hostname not in LOOPBACK

@@ -182,7 +182,8 @@ async def _failed_call(
 ) -> Check:
     """Return the result of a check that failed because a request to a model failed.
 
-    Its ``fix`` contains hints: how to start a local server, which models the server has, or which address is correct.
+    The ``fix`` of the result contains hints: how to start a local server, which models the server has, or which
+    address is correct.
     """
     found, fix = parts(error)
     hints = [fix or f"try again; if the problem persists, see the log of {api.wording.name}'s server"]

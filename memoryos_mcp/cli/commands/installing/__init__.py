@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
-    """Return the server of this installation. Its command line contains the settings that are not None."""
+    """Return the server of this installation. The server's command line sets each argument that is not None."""
     settings = load_settings(config_file, {"user_id": user_id, "data_storage_path": data_folder})
     args = ["serve"]
     if config_file is not None:
@@ -112,9 +112,9 @@ def _token(given: str | None) -> str | None:
 
 
 def change_clients(request: Request, server: Local | Remote | None) -> bool:
-    """Add a server to clients' files and print the outcomes. Return True if all changes succeeded.
+    """Add a server to the configuration files of clients, and print the outcomes. Return True if all changes succeeded.
 
-    If ``server`` is None, the entry named ``request.name`` is removed instead.
+    If ``server`` is None, remove the entry ``request.name`` from these files instead.
     """
     check_name(request.name)
     outcomes = list(_outcomes(request, server, Machine.this()))
@@ -122,7 +122,10 @@ def change_clients(request: Request, server: Local | Remote | None) -> bool:
 
 
 def list_clients(command: str, *, as_json: bool) -> None:
-    """Print the clients on this machine, whether their files contain the server, and how to change a client."""
+    """Print the clients on this machine, and whether the configuration file of each client contains the server.
+
+    Also print how to use ``command``, which is ``install`` or ``uninstall``, to change a file.
+    """
     states = [(each, _state(each)) for each in clients_here(Machine.this())]
     clients = [{"client": each.client.name, "file": str(each.file), "state": state} for each, state in states]
     lines = [f"{each.client.name:<15}  {state:<15}  {each.file}" for each, state in states]
@@ -140,7 +143,7 @@ def list_clients(command: str, *, as_json: bool) -> None:
 
 
 def clients_here(machine: Machine) -> list[Location]:
-    """Return the locations of the user's files for all clients that are installed on ``machine``."""
+    """Return the locations of the user's configuration files of all clients that are installed on ``machine``."""
     return [
         location
         for client in CLIENTS.values()
@@ -167,7 +170,10 @@ def check_name(name: str) -> None:
 
 
 def _outcomes(request: Request, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
-    """Change each file, and yield the outcome. After an error in one file, the other files are changed too."""
+    """Change the configuration file of each requested client, and yield the outcomes.
+
+    After an error in one file, the other files are still changed.
+    """
     names = list(dict.fromkeys(request.clients))
     if ALL in names:
         names = list(dict.fromkeys(location.client.name for location in clients_here(machine)))
@@ -205,7 +211,7 @@ def _changed(location: Location, request: Request, server: Local | Remote | None
 
 
 def _through_its_command(location: Location, request: Request, server: Local | Remote | None) -> Outcome:
-    """Change a client's file with the client's own command. If ``server`` is None, remove the entry."""
+    """Add or update an entry with the client's own command. If ``server`` is None, remove the entry instead."""
     client = location.client
     present = planning.entries_of(client, files.read(location.file)).get(request.name)
     if present is not None and not request.is_forced:

@@ -35,7 +35,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The arguments of install and uninstall. If ``scope`` is None, the user's file is changed."""
+    """The arguments of install and uninstall. A ``scope`` of None means ``user``."""
 
     clients: Sequence[str]
     scope: Scope | None = None
@@ -47,9 +47,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for one file. ``action`` is None after an error.
+    """The result of changing one client's configuration file. ``action`` is None after an error.
 
-    ``change`` is a diff, or the client's commands that make the change. All tokens in ``change`` are masked.
+    ``change`` is a diff, or the command lines of the client that make the change. All tokens in ``change`` are masked.
     """
 
     client: Client
