@@ -283,7 +283,7 @@ class _MemoryThread:
         """Run ``work`` in the event loop, and return its result.
 
         Raises:
-            MemoryOSError: The caller is the memory's own thread, or a forked process.
+            MemoryOSError: The call comes from the memory's own thread, or from a forked process.
             StorageError: The memory was closed before or during the call.
         """
         if os.getpid() != self._process:

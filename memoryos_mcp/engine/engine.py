@@ -151,7 +151,7 @@ class MemoryEngine:
         return engine
 
     def is_in_place(self) -> bool:
-        """Return whether the open file is still valid.
+        """Return whether the memory's open file is still valid.
 
         The file is no longer valid if it was replaced or removed, or if it was opened read-only and has become
         writable. The caller must then close this memory and open it again.
@@ -159,7 +159,7 @@ class MemoryEngine:
         return self._store.is_in_place()
 
     async def keep_lost(self) -> None:
-        """Save a copy of the open file if it was replaced or removed on disk. Call this before `close`.
+        """Save a copy of the memory's open file if that file was replaced or removed on disk. Call this before `close`.
 
         Raises:
             StorageError: There is not enough disk space. The caller can free some space and call this again.
@@ -189,8 +189,8 @@ class MemoryEngine:
         Args:
             user_input: What the user said; may be empty if ``agent_response`` is not empty.
             agent_response: What the assistant answered; may be empty if ``user_input`` is not empty.
-            timestamp: When the turn was said: a datetime, or a text in ISO 8601. None means now. A time without a zone
-                is in the user's time zone.
+            timestamp: When the turn was said: a datetime, or a string in ISO 8601. None means now. A time without a
+                zone is in the user's time zone.
             meta_data: The caller's own notes about the turn, stored as JSON.
             idempotency_key: A key for the turn. Turns with the same key are stored only once.
             source: Origin of the text: conversation, tool, web or document. Facts about the user are extracted only
@@ -222,7 +222,8 @@ class MemoryEngine:
             query: What the user said.
             answer: What the assistant answered; it may quote memories.
             meta_data: The caller's own notes about the turn.
-            forgettings: The forget epoch at the time when the memory was read for the answer.
+            forgettings: The forget epoch at which the memory was read for the answer. Each forget operation increases
+                the epoch.
 
         Raises:
             ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
@@ -247,7 +248,7 @@ class MemoryEngine:
     ) -> Recall:
         """Return the memories of all three tiers that are relevant to a query.
 
-        Secrets in the query are replaced by placeholders unless ``secret_policy`` is ``off``.
+        Secrets in the query are replaced with placeholders unless ``secret_policy`` is ``off``.
 
         Args:
             query: A question or keywords.
@@ -390,7 +391,7 @@ class MemoryEngine:
         Args:
             tier: The memories to list: pages (the default), short_term, backlog, mid_term, segments, knowledge (facts),
                 profile (traits) or long_term (traits and facts).
-            topic: Id of a segment, or part of one of its keywords; empty means any topic.
+            topic: Id of a segment, or part of a segment's keyword; empty means any topic.
             state: current (the default), superseded (only for facts) or archived (only for facts and segments).
             after: Earliest time, inclusive; empty means no limit.
             before: Latest time, exclusive; empty means no limit.
@@ -473,11 +474,14 @@ class MemoryEngine:
         )
 
     async def text_bytes(self) -> Mapping[Tier, int]:
-        """Return the total size of the page texts for each tier, in UTF-8 bytes. This reads every page."""
+        """Return the number of UTF-8 bytes in the texts of each tier's pages. This reads every page."""
         return await self._store.user_data.text_bytes()
 
     async def failures(self) -> Mapping[str, Failure]:
-        """Return the last failure of each background loop, keyed by name. Loops in other processes are included."""
+        """Return the last failure of each background loop. The keys are the names of the loops.
+
+        Failures in other processes are included.
+        """
         return await self._store.failures()
 
     async def next_work_at(self) -> datetime | None:
@@ -496,7 +500,7 @@ class MemoryEngine:
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
-        """Mark all pages that were processed without the LLM, and return their number.
+        """Mark all pages that were processed without the LLM, and return the number of marked pages.
 
         In the background, the LLM then processes the marked pages again.
         """

@@ -199,5 +199,8 @@ def _place(cursor: str, request: ListRequest) -> Place:
 
 
 def _mark(request: ListRequest) -> int:
-    """Return a checksum of a request. Each cursor contains one, so that a cursor of another request is rejected."""
+    """Return a checksum of a request. Each cursor contains the checksum of its request.
+
+    A cursor that was returned for another request can thus be rejected.
+    """
     return zlib.crc32(repr(request).encode())

@@ -68,7 +68,10 @@ class Recovery:
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
-        """Remove the record of a user whose memory is being opened. The user's engine then does the work."""
+        """Remove the recorded time of a user whose memory is being opened.
+
+        The user's engine then does the work.
+        """
         self._due.pop(user_id, None)
 
     async def _step(self) -> bool:

@@ -172,7 +172,7 @@ class Responding:
     ) -> tuple[ChatRequest, int]:
         """Return the request to the LLM, and the number of tokens that memories take up in it.
 
-        A query that could not be stored later is rejected here, before the LLM is called.
+        Before the LLM is called, raise ArgumentError if the query could not be stored later.
         """
         settings, now = self._settings, self._clock()
         if not query.strip():
@@ -190,7 +190,7 @@ class Responding:
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return the number of tokens available for memories in a prompt, at most ``wanted``."""
+    """Return how many tokens of a prompt are available for memories. The result is at most ``wanted``."""
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 
@@ -307,7 +307,7 @@ def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
 def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
     """Join consecutive messages of the same role, because many models require alternating roles.
 
-    A missing answer is not replaced by filler text, because a small model would repeat that text as its answer.
+    A missing answer is not replaced with filler text, because a small model would repeat that text as its answer.
     """
     for role, together in groupby(messages, lambda message: message.role):
         yield Message(role, "\n\n".join(message.content for message in together))
@@ -319,6 +319,9 @@ def _noted(notes: str | None) -> list[str]:
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return a list with one block of text: the memories outside the conversation. The list may be empty."""
+    """Return a list with one block of text, or an empty list if the block would be empty.
+
+    The block contains the pages in ``read``, and all memories of ``recall`` that are not short-term pages.
+    """
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []

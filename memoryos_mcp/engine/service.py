@@ -60,7 +60,7 @@ class _User:
     """A user whose engine is open or is being opened.
 
     Attributes:
-        opening: The task that opens the engine. It continues even if its callers are cancelled.
+        opening: The task that opens the engine. The task continues even if the callers that wait for it are cancelled.
         uses: Number of callers that use the engine or wait for it.
     """
 
@@ -87,8 +87,8 @@ class Backlog:
         pages: Number of pages waiting to be organised.
         oldest_age_s: Seconds since the oldest of these pages was added; 0 if there are none.
         unembedded_pages: Number of pages waiting for vectors.
-        unread_users: Number of memories that could not be read within the time limit. The other numbers do not include
-            their work.
+        unread_users: Number of open memories that could not be read, or not within the time limit. The other numbers do
+            not include the work of these memories.
     """
 
     pages: int
@@ -99,7 +99,10 @@ class Backlog:
 
 @dataclass(slots=True, eq=False)
 class _Survey:
-    """A survey of the pending work of all open memories. Partial results can be read before it is complete."""
+    """The pending work of all open memories, read in the background.
+
+    A partial result is available while memories are still being read.
+    """
 
     users: int
     found: "list[Pending]" = field(default_factory=list)
@@ -282,7 +285,10 @@ class MemoryService:
 
     @asynccontextmanager
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield a user's engine, as `user` does. If too many users are open, this user is closed before all others."""
+        """Yield a user's engine, as `user` does.
+
+        After the context has ended, this user is closed before all others if too many users are open.
+        """
         user = await self._borrow(user_id)
         try:
             yield user.opening.result()
@@ -302,7 +308,7 @@ class MemoryService:
     async def backlog(self) -> Backlog:
         """Return the total pending work of all open memories.
 
-        Memories that cannot be read within 5 s are not included. The result contains their number.
+        Memories that cannot be read within 5 s are not included. ``unread_users`` is the number of these memories.
         """
         survey = self._survey
         if survey is None or survey.task.done():  # concurrent callers share one survey
@@ -314,7 +320,7 @@ class MemoryService:
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called. Further calls are then rejected."""
+        """Whether `close` was called. Calls of `user` are then rejected."""
         return self._is_closed
 
     def now(self) -> datetime:
@@ -338,9 +344,10 @@ class MemoryService:
                 await self._components.aclose()
 
     async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
-        """Add the pending work of each open memory to ``survey``.
+        """Read the pending work of each user in ``users``, and add it to ``survey``.
 
-        At most `SURVEYED_AT_ONCE` memories are read at a time.
+        Memories that are being opened or cannot be read are skipped. At most `SURVEYED_AT_ONCE` memories are read at a
+        time.
         """
         remaining = iter(users)
 
@@ -408,7 +415,7 @@ class MemoryService:
             raise
 
     def _close_surplus(self) -> None:
-        """If too many users are open, start to close idle users. The least recently used are closed first."""
+        """If too many users are open, start to close idle users, beginning with the least recently used one."""
         surplus = max(0, len(self._users) - self._capacity_users)
         if surplus:
             idle = (user for user in self._users.values() if user.is_idle)

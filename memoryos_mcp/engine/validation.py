@@ -42,9 +42,9 @@ class Validation:
         return await anyio.to_thread.run_sync(clean) if is_long else clean()
 
     def query(self, query: str) -> str:
-        """Replace the secrets in a query by placeholders, because the query may be sent to an embedding API.
+        """Return a query with placeholders instead of secrets, because the query may be sent to an embedding API.
 
-        If ``secret_policy`` is ``off``, the secrets are not replaced.
+        If ``secret_policy`` is ``off``, secrets are not replaced.
         """
         query = storable(query)
         policy = self._settings.secret_policy

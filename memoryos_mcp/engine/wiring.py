@@ -54,7 +54,8 @@ class Components:
     Attributes:
         embedders: The configured embedding model, and the models of existing vector spaces.
         fallback: The analyst that is used if there is no LLM, or if the LLM fails.
-        make_chat: Returns the LLM client for a user's usage account and folder, or None if no LLM is configured.
+        make_chat: Returns a user's LLM client, or None if no LLM is configured. It is called with the user's
+            account, which counts tokens, and the user's folder.
         make_analyst: Returns the analyst for an LLM client. If the client is None, returns the fallback.
         chat: The LLM client that all users share; None if no LLM is configured.
         tally: Total LLM usage since the process started.
@@ -158,7 +159,10 @@ def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
 
 
 def configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
-    """Return the client of the configured LLM, or a client that replays a recording; None if neither is configured."""
+    """Return a client that replays ``llm_replay_file``, or else the client of the configured LLM.
+
+    Return None if neither is configured.
+    """
     if settings.llm_replay_file is not None:
         return ReplayChat(settings.llm_replay_file, model_name=settings.llm_model)
     if endpoint is None:

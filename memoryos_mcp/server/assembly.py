@@ -109,7 +109,7 @@ class _Surface:
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Return the memory's topics that begin with the typed text.
 
-        There are suggestions only for the argument ``topic`` of a prompt.
+        Return no topics if the typed text is not for the argument ``topic`` of a prompt.
         """
         ref, typed = params.ref, params.argument.value.casefold()
         fitting: list[str] = []

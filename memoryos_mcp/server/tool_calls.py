@@ -34,7 +34,7 @@ async def call(
 def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
     """Convert the definition of a tool to the MCP type that clients receive.
 
-    Only callers who may act as another user see the argument ``user_id``.
+    The argument ``user_id`` is included only if the caller may act as another user.
     """
     schema = input_schema(tool.arguments)
     if may_act_as:

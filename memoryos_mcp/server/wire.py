@@ -37,7 +37,7 @@ _REPLY_ID = re.compile(r'\{"jsonrpc":"2\.0",' + _ID)
 
 
 class _PendingRequests:
-    """The ids of requests that have no reply yet. Safe to use from the reading and the writing thread."""
+    """The ids of requests that have no reply yet. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._ids: set[int | str] = set()
@@ -70,7 +70,7 @@ class Replies:
     def write(self, text: str) -> int:
         """Write a line, or drop it if the client no longer reads stdout.
 
-        The server continues until its input ends.
+        The server then continues until stdin ends.
         """
         with self._lock:
             try:
@@ -98,7 +98,7 @@ class Replies:
 class Requests(io.TextIOWrapper):
     """Stdin for the SDK. Returns only lines that are valid messages.
 
-    After the last line, it waits for the replies to all requests, but at most `DRAIN_TIMEOUT_S` seconds.
+    At the end of stdin, `readline` first waits until all requests are answered, but at most `DRAIN_TIMEOUT_S` seconds.
     """
 
     def __init__(self, buffer: io.BufferedReader, pending: _PendingRequests, replies: Replies) -> None:
@@ -141,7 +141,10 @@ def repair(line: str) -> str:
 
 @contextmanager
 def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
-    """Yield stdin and stdout, reserved for MCP messages. Until the block ends, other output goes to stderr."""
+    """Yield file objects for stdin and stdout that only MCP messages use.
+
+    Until the block ends, all other output goes to stderr.
+    """
     sys.stdout.flush()
     wire_in, wire_out = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -46,5 +46,8 @@ def text_time(moment: datetime) -> str:
 
 
 def shown_heat(heat: float) -> float:
-    """Return the heat, rounded down so that a heat below the threshold never appears to reach it."""
+    """Return the heat, rounded down to three decimals.
+
+    If it were rounded up, a heat below the threshold could appear to reach the threshold.
+    """
     return math.floor(heat * 1000) / 1000

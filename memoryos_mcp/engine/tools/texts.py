@@ -23,7 +23,7 @@ def profile_text(traits: Sequence[Trait], known: Mapping[About, Sequence[Fact]],
     Args:
         traits: The user's traits.
         known: Facts to show about the user and about the assistant.
-        older: Numbers of older facts about the user and about the assistant that are not shown.
+        older: How many older facts are not shown, separately for the user and the assistant.
     """
     lines = section(WISHES, (fact_line(fact) for fact in known[About.USER] if fact.kind is Kind.WISH))
     for whom, facts in known.items():

@@ -145,9 +145,10 @@ def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
 
 
 def _metadata_route(path: str, resource: str, issuer: str) -> Route:
-    """Return the route of the protected-resource metadata (RFC 9728), from which clients learn the token issuer.
+    """Return a route for the protected-resource metadata (RFC 9728).
 
-    The SDK's own route adds a slash to an issuer without a path, but clients compare issuers character by character.
+    The metadata tells clients which issuer creates tokens. The SDK's own route adds a slash to an issuer URL without a
+    path, but clients compare these URLs character by character.
     """
     metadata = {
         "resource": resource,

@@ -97,7 +97,7 @@ class HostGuard:
 
 
 def _host_name(authority: str) -> str | None:
-    """Return the host name of ``name[:port]`` in lower case, or None for any other form.
+    """Return the host name from ``name[:port]`` in lower case. Return None if ``authority`` does not have this form.
 
     An IPv6 address is returned without its brackets.
     """
@@ -177,7 +177,10 @@ class BodyGuard:
             raise error from error.__cause__
 
     async def _read(self, receive: Receive, body: list[Message]) -> bool:
-        """Append the ASGI messages of a request to ``body``. Return False as soon as the body is too large."""
+        """Append the ASGI messages of a request to ``body``.
+
+        Return True when the body is complete, or False as soon as it is too large.
+        """
         size, more = 0, True
         while more:
             message = await receive()
@@ -192,9 +195,9 @@ class BodyGuard:
 class RateGuard:
     """Limits each caller's request rate and the number of concurrent requests. Excess requests are refused (429).
 
-    One caller may use only a part of the concurrent requests. A request counts as running until the client has read its
-    answer, because unread answers stay in memory. Streams (GET) do not count as requests. Each caller may have
-    `STREAMS_PER_CALLER` streams open.
+    The limit per caller is ``max_at_once / SHARE_OF_ONE`` concurrent requests, but at least `ALWAYS_AT_ONCE`. A request
+    counts as running until the client has read the answer, because unread answers stay in memory. Streams (GET) do not
+    count as requests. Each caller may have `STREAMS_PER_CALLER` streams open.
 
     Args:
         app: The guarded application.
@@ -257,7 +260,7 @@ class RateGuard:
             await self._app(scope, receive, send)
 
     def _wait_s(self, key: str) -> float:
-        """Return the seconds that the caller must wait. If the result is 0, the request is admitted and counted."""
+        """Return how many seconds the caller must wait. If the result is 0, the request is admitted and counted."""
         now = self._clock()
         left, since = self._left.pop(key, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._per_second)
@@ -270,7 +273,7 @@ class RateGuard:
 
 @contextmanager
 def _counted(counts: Counter[str], key: str) -> Iterator[None]:
-    """Add 1 to the count of a key until the block ends."""
+    """Add 1 to the count of a key, and subtract 1 when the block ends."""
     counts[key] += 1
     try:
         yield

@@ -143,7 +143,7 @@ class JwtVerifier:
 
 
 class _IssuerKeys:
-    """Fetches the issuer's public keys when they are needed, but not too often, and caches them."""
+    """Fetches and caches the issuer's public keys. Limits how often the keys are fetched."""
 
     def __init__(self, issuer: str, jwks_url: str | None, monotonic: Callable[[], float]) -> None:
         self._issuer = issuer

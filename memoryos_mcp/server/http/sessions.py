@@ -132,7 +132,7 @@ class SessionGuard:
             self._calls.discard(call)
 
     async def _begin(self, key: str, size: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on an `initialize` request, which opens a session."""
+        """Pass on an `initialize` request, which opens a session. Refuse it if it is too large."""
         opened: str | None = None
 
         async def watched(message: Message) -> None:
@@ -162,7 +162,7 @@ class SessionGuard:
             sessions.move_to_end(name)
 
     async def _make_room(self, key: str, scope: Scope, free: int = 1) -> None:
-        """End sessions of a caller until the caller may open ``free`` more.
+        """End sessions of a caller until the caller may open ``free`` more sessions.
 
         Idle sessions are ended before busy sessions, and the least recently used session is ended first.
         """
@@ -300,7 +300,7 @@ class _Unread:
         calls: Ids of the calls that have no reply yet.
         replies: Number of unread replies.
         size: Number of unread bytes.
-        last: Size of the last reply, in bytes.
+        last: Number of bytes in the last reply.
     """
 
     calls: set[str] = field(default_factory=set)

@@ -39,7 +39,10 @@ class Closing:
 
 
 class ClosingGuard:
-    """Refuses requests with 503 once the server is closing, except GET and HEAD, so that health checks still work."""
+    """Refuses requests with 503 once the server is closing.
+
+    GET and HEAD requests are still passed on, so that health checks work.
+    """
 
     def __init__(self, app: ASGIApp, closing: Closing) -> None:
         self._app = app

@@ -29,7 +29,7 @@ class PatientProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Process the data. The time limit ends only when the headers or the body are complete."""
+        """Process the data. The time limit continues until the headers or the body are complete."""
         super().data_received(data)
         if self._is_incomplete():
             self._wait()
@@ -49,20 +49,20 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Begin to check how fast the client reads the answer."""
+        """Begin to check how fast the client reads the answer, because much of the answer is unsent."""
         super().pause_writing()
         self._watch_reading()
 
     def resume_writing(self) -> None:
-        """Stop checking, because the client has read enough."""
+        """Stop checking how fast the client reads the answer, because most of it was sent."""
         self._stop_watching()
         super().resume_writing()
 
     def _is_incomplete(self) -> bool:
         """Return whether the client still has to send data for which this class has a time limit.
 
-        This data is the headers of a request, or the remaining body of a request that was already answered. `BodyGuard`
-        limits all other bodies. Between requests, the keep-alive limit applies until data arrives.
+        The data may be the headers of a request, or the remaining body of a request that was already answered.
+        `BodyGuard` limits all other bodies. Between requests, the keep-alive limit applies until data arrives.
         """
         import h11
 
