@@ -1,4 +1,4 @@
-"""Stores LLM usage in the user's own file, so that it survives restarts and all processes share it."""
+"""Stores a user's LLM usage in the user's memory, so that the counts survive restarts and all processes share them."""
 
 from collections.abc import Callable
 from datetime import datetime, tzinfo
@@ -33,7 +33,7 @@ class StoredAccount:
         return (await self._store.snapshot()).forget_epoch
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Record a call. A call whose usage is None counts as failed."""
+        """Record an LLM call. If ``usage`` is None, the call counts as failed."""
         entry = UsageEntry(
             day=self.today,
             purpose=purpose,

@@ -1,7 +1,7 @@
-"""Corrections: rejects facts from older pages that contradict a correction by the user.
+"""Corrections: when the user has corrected a fact, rejects facts from older pages that contradict the correction.
 
-The store rejects a corrected fact that is learned again in the same words. This module also rejects the fact in other
-words, and other values of an attribute that the user has corrected.
+The store rejects the wrong fact if it is extracted again in the same words. This module also rejects the wrong fact in
+other words, and other values of an attribute that the user has corrected.
 """
 
 import re
@@ -34,11 +34,11 @@ def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[Corr
 
 
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
-    """Return the lessons without facts that contradict a correction. Facts with newer evidence are kept.
+    """Return the lessons without facts that contradict a correction.
 
     A fact contradicts a correction if it supersedes the user's replacement, if it has another value for the corrected
-    attribute, or if it repeats the corrected fact in other words. Facts are compared by their vectors, or by their
-    words if ``embed`` is None or fails.
+    attribute, or if it repeats the wrong fact in other words. A fact with evidence newer than the correction is kept.
+    Facts are compared by their vectors, or by their words if ``embed`` is None or fails.
     """
     kept: list[KnowledgeChange] = []
     for change in lessons.knowledge:
@@ -62,7 +62,7 @@ def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
 async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFact], embed: Embed | None) -> bool:
     """Return whether a new fact repeats one that the user has marked as wrong.
 
-    It does not if it is closer in meaning to the user's replacement than to the wrong fact.
+    A fact that is closer in meaning to the user's replacement than to the wrong fact is not a repetition.
     """
     if not corrected:
         return False
@@ -82,6 +82,9 @@ async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFa
 
 
 def _has_all_words(text: str, corrected: CorrectedFact) -> bool:
-    """Return whether ``text`` contains all words of the wrong fact that are not in the user's replacement."""
+    """Return whether ``text`` contains all words of the wrong fact that are not in the user's replacement.
+
+    If there are no such words, return False.
+    """
     said, wrong, right = (set(stems(_SUBJECT.sub("", each))) for each in (text, corrected.text, corrected.right or ""))
     return bool(wrong - right) and wrong - right <= said

@@ -30,7 +30,7 @@ class Remaining(Enum):
 
 
 class Embedding:
-    """Embeds the pages, facts and segments that have no vector in one vector space."""
+    """Adds the missing vectors of pages, facts and segments to a vector space."""
 
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store = store
@@ -69,7 +69,7 @@ class Embedding:
         return Remaining.SOME if await self._embed_segment(lease, left.segments) else Remaining.NONE
 
     async def _embed_segment(self, lease: Lease, segments: Sequence[Segment]) -> bool:
-        """Embed the first segment that has embedded pages, or return False if there is none.
+        """Embed the first segment that has embedded pages. Return False if there is no such segment.
 
         The segment's vector is the mean of the vectors of its newest pages.
         """
@@ -84,7 +84,7 @@ class Embedding:
 
 
 def _bounded(pages: Sequence[Page]) -> list[Page]:
-    """Return the first pages with at most `CHARS_PER_STEP` characters in total, but at least one page."""
+    """Return the first pages, up to `CHARS_PER_STEP` characters in total, but at least one page."""
     kept: list[Page] = []
     chars = 0
     for page in pages:

@@ -54,14 +54,14 @@ class VectorSpaces:
 
     Attributes:
         retrieving: Answers queries with the current space. Until a space is loaded, it searches by keywords only.
-        query_priority: Interrupts the loading of vectors while queries are running.
+        query_priority: Pauses the loading of vectors while queries are running.
         filing: A lock that must be held while pages are filed by their vectors. It prevents a change of the current
             space.
 
     Args:
         store: The user's memory. This object sets the vector space that the store reads.
         embedders: The embedders of the configured model and of the models of existing spaces.
-        retrieving: Returns a `Retrieving` for a store, the store's cache, and an embedder or None.
+        retrieving: Creates a `Retrieving` from a store, the store's cache, and an embedder or None.
         clock: Returns the current time.
     """
 
@@ -148,7 +148,7 @@ class VectorSpaces:
         return not await (self._previous or self._target).embedding.has_work()
 
     async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Embed ``texts`` in the current space, one row for each. Return None if no space is loaded.
+        """Return one vector in the current space for each of ``texts``, or None if no space is loaded.
 
         Raises:
             ModelError: The model failed.
@@ -207,11 +207,11 @@ class VectorSpaces:
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
     async def _use_previous(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
-        """Use a previous space for queries: of those with a model that can be loaded, the most complete.
+        """Use a previous space for queries: the most complete space whose model can be loaded.
 
         Args:
             target: A space that must not be used.
-            fewer_left_than: The space must have fewer unembedded pages than this number.
+            fewer_left_than: The space must have fewer unembedded pages than this number. None allows any number.
 
         Returns:
             Whether there is such a space.

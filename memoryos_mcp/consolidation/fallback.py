@@ -1,4 +1,4 @@
-"""The fallback policy: when the fallback does the work of a failing analyst, and when its results become final.
+"""The fallback policy: when the fallback works in place of a failing analyst, and when this work becomes final.
 
 The fallback is the analyst that works without an LLM.
 """
@@ -22,8 +22,8 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
         failure: The error that the analyst raised.
         count: Counts this attempt as failed, and returns the number of failed attempts. It is not called if the budget
             is spent.
-        failed_steps: Number of consecutive steps in which the analyst answered nothing. Five such steps count as five
-            failures.
+        failed_steps: Number of consecutive steps in which the analyst failed on every batch. Five such steps count as
+            five failures.
     """
     if isinstance(failure, BudgetSpentError):
         return True
@@ -31,5 +31,5 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
 
 
 async def becomes_final(failure: BaseException, count: Count) -> bool:
-    """Return whether the fallback's result becomes final, after five unusable answers from the analyst."""
+    """Return whether the fallback's result becomes final. It does after five unusable answers from the analyst."""
     return isinstance(failure, ReplyFormatError) and await count() >= ATTEMPTS_BEFORE_FALLBACK

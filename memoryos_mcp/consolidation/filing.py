@@ -97,9 +97,10 @@ class FilingPlanner:
         return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
 
     async def _segments(self, views: dict[int, Page], topics: Sequence[Topic]) -> list[SegmentPlan]:
-        """Return the segments that the topics join.
+        """Return a plan for each segment that topics join.
 
-        A topic joins the segment that the analyst chose, or else the segment that matches best, or else a new segment.
+        A topic joins the segment that the analyst chose, or else the best match if it reaches the threshold, or else a
+        new segment.
         """
         drafts = [
             _Draft(known=segment, keywords=_stems(segment.keywords), vector=segment.vector)
@@ -193,7 +194,10 @@ def _newest(earlier: Sequence[Page], new: Sequence[Page]) -> list[Page]:
 
 
 def _joined_vector(known: Segment | None, pages: Sequence[Page], new: Sequence[Page]) -> Vector | None:
-    """Return the unit-length mean of a segment's page vectors. An existing mean is weighted by its number of pages."""
+    """Return the unit-length mean of a segment's page vectors.
+
+    If the segment has a vector already, that vector is weighted with the number of pages in the segment.
+    """
     vectors = [view.vector for view in new if view.vector is not None]
     if not vectors:
         return None

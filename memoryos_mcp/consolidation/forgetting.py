@@ -49,7 +49,7 @@ class Selection:
 
     Attributes:
         ids: Ids of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
-        query: Selects the pages that keyword or semantic search finds, if it is not empty.
+        query: If not empty, selects the pages that keyword or semantic search finds.
         max_results: Maximum number of pages that ``query`` selects.
         after: Selects pages that were said at this time (ISO 8601) or later. If there is a query, it searches only
             these pages.
@@ -167,7 +167,10 @@ class Forgetting:
         return replace(receipt, is_scrubbed=handle not in await self._user_data.unpurged())
 
     async def expire(self, lease: Lease) -> bool:
-        """Forget some of the pages that are older than the retention time. Return whether there may be more."""
+        """Forget some of the pages that are older than the retention time. Return whether there may be more.
+
+        While the clock may be wrong, nothing is forgotten.
+        """
         if self._retention is None:
             return False
         receipt = f"r_{secrets.token_hex(_HANDLE_BYTES)}"

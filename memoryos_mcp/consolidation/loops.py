@@ -34,7 +34,7 @@ class BackgroundLoop:
     Args:
         name: The loop's name in logs and statistics.
         step: Does some work, and returns whether there is more.
-        poll_s: Maximum pause while there is no work, in seconds.
+        poll_s: Maximum number of seconds to pause while there is no work.
         clock: Returns the current time, which determines when a failed step is retried.
         save_health: Stores the loop's health after each failure, and after the first success that follows a failure.
     """
@@ -101,7 +101,7 @@ class BackgroundLoop:
         self._awake.clear()
 
     async def _try_step(self) -> float:
-        """Run one step. Return the pause until the next step, in seconds."""
+        """Run one step. Return the number of seconds to pause before the next step."""
         self._awake.clear()
         try:
             has_more = await self._step()

@@ -1,4 +1,4 @@
-"""Organising: assigns the pages of the backlog to chains and segments, which is called filing.
+"""Organising: assigns the pages of the backlog to chains and segments. This is called filing.
 
 If the fallback had to file pages, the analyst files them again later.
 """
@@ -29,10 +29,10 @@ class BatchRule:
     Attributes:
         pages: Number of pages in a full batch. A full batch is due at once.
         idle: Time without new pages after which an incomplete batch is due.
-        is_thrifty: Whether this time is longer for smaller batches. Each batch costs an LLM call, and each page of a
-            slow conversation would otherwise be a batch of its own.
-        at_once: Maximum number of batches that the analyst gets in parallel. For each batch, it does not see the
-            answers to the others.
+        is_thrifty: Whether the time is longer than ``idle`` for smaller batches. Each batch costs an LLM call, and
+            each page of a slow conversation would otherwise be a batch of its own.
+        at_once: Maximum number of batches that the analyst gets in parallel. While the analyst works on one of them,
+            it does not see its answers to the others.
     """
 
     pages: int
@@ -51,7 +51,7 @@ class Organising:
     Args:
         fallback: Files a batch if the analyst has failed too often. It never fails.
         similarity_threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
-        reading: Stores the facts that an answer contains.
+        reading: Stores the facts in the answers of the analyst and of the fallback.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Organising:
     async def due(self, *, is_hurried: bool = False) -> list[list[Page]]:
         """Return the batches that are due, oldest first, but at most `BatchRule.at_once`.
 
-        If ``is_hurried`` is true, all batches are due.
+        If ``is_hurried`` is true, an incomplete batch is due at once.
         """
         batches = self._batches(await self._backlog())
         if is_hurried:
@@ -93,7 +93,10 @@ class Organising:
         return batches
 
     async def due_at(self) -> datetime | None:
-        """Return the time when the next batch becomes due, or became due. Return None if the backlog is empty."""
+        """Return the time when the next batch becomes due, or None if the backlog is empty.
+
+        If a batch is due already, the time is in the past.
+        """
         batches = self._batches(await self._backlog())
         if not batches:
             return None
@@ -109,8 +112,9 @@ class Organising:
 
         Args:
             lease: The lease, which allows this process to write.
-            needs_vectors: Whether pages must be embedded before they are filed.
-            is_hurried: Whether all pages of the backlog are due.
+            needs_vectors: Whether pages must be embedded before they are filed. If so, the first batch with an
+                unembedded page and all later batches stay in the backlog.
+            is_hurried: Whether an incomplete batch is due at once.
 
         Returns:
             Whether there may be more due batches.
@@ -149,7 +153,7 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst assign pages to chains and segments in place of the fallback, which did it first.
+        """Let the analyst assign pages to chains and segments again, if the fallback did it before.
 
         The analyst gets batches of these pages in parallel. If it repeatedly gives unusable answers to a batch, the
         fallback's result becomes final.

@@ -53,7 +53,7 @@ class _ReadPages:
     Attributes:
         segments: The segments of the pages, or empty if only facts were extracted.
         pages: The pages, in order of arrival.
-        reader: The analyst or the fallback, which read the pages.
+        reader: The analyst or the fallback: the one of them that read the pages.
         is_reading: Whether facts were extracted. If it is False, only traits were extracted.
         learned: The lessons from the pages.
     """
@@ -122,7 +122,8 @@ class Reading:
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
         """Return the context in which the analyst reads pages.
 
-        It contains the names of the speakers, the corrections, and the facts that were known at the last page.
+        It contains the names of the speakers, the corrections made after the last page was stored, and the facts that
+        had become valid when the last page was said.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
@@ -223,7 +224,7 @@ class Reading:
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
         """Return the known facts.
 
-        For an analyst, facts that the fallback extracted from these or later pages are left out.
+        If ``reader`` is not the fallback, facts that the fallback extracted from ``pages`` or later pages are left out.
         """
         if reader is self._fallback:
             return await self._store.facts(FactQuery())

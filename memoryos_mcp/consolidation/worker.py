@@ -145,7 +145,7 @@ class Worker:
             loop.start()
 
     def start_to_read(self) -> None:
-        """Load the vectors of a memory that cannot be written at the moment. No loop is started."""
+        """Start to load the vectors of a memory that cannot be written at the moment. No loop is started."""
         self._tasks.start(self._open_to_read())
 
     async def _open_to_read(self) -> None:
@@ -221,12 +221,15 @@ class Worker:
         self._loops["embedding"].wake()
 
     async def _until_embedded(self) -> None:
-        """Wait until all pages have vectors. Otherwise they would be assigned to segments by keywords only."""
+        """Wait until all pages have vectors, unless embedding fails.
+
+        A page without a vector would be assigned to a segment by keywords only.
+        """
         while self._is_embedding_well() and (not self._spaces.is_settled or await self._spaces.has_work()):  # noqa: ASYNC110 - another loop's state
             await asyncio.sleep(GATHER_S)
 
     async def until_loaded(self) -> None:
-        """Wait until the vectors are loaded, but at most until `LOAD_WAIT_S` after the first query.
+        """Wait until the vectors are loaded, but at most until `LOAD_WAIT_S` seconds after the first query.
 
         Return at once if the memory has too many pages to be loaded in this time.
         """
@@ -347,9 +350,9 @@ class Worker:
         return has_more
 
     async def _promote(self) -> bool:
-        """Extract traits from hot segments, after all due pages were assigned to segments.
+        """Extract traits from hot segments, unless due pages must be assigned to segments first.
 
-        In this order, one LLM call reads more pages of a segment.
+        After the assignment, one LLM call can read more pages of a segment.
         """
         await self._until_quiet(QUIET_WITHIN_S)
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
@@ -390,7 +393,7 @@ class Worker:
         return False
 
     async def _forget(self) -> bool:
-        """Forget expired pages once a day, and overwrite in the files what this or another process has forgotten."""
+        """Forget expired pages once a day. Also overwrite, in the files, the content that any process has forgotten."""
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
         if self._expired_at is None or not timedelta() <= now - self._expired_at < every:

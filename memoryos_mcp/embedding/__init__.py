@@ -31,7 +31,7 @@ class EmbeddingModel:
 
     @classmethod
     def from_json(cls, text: str) -> "EmbeddingModel":
-        """Return the model for JSON that `to_json` returned. Missing fields get their default values.
+        """Return the settings from JSON that `to_json` returned. Missing fields get their default values.
 
         Raises:
             ValueError: The text does not describe an embedding model.
@@ -52,7 +52,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The user's and the assistant's text, with characters that cannot be stored replaced."""
+        """The user's and the assistant's text. Characters that cannot be stored are replaced."""
         return storable(page_text(self.user_input, self.agent_response))
 
 

@@ -105,10 +105,10 @@ class ApiEmbedder:
 
     Args:
         model: The model, with its base URL. Its ``kwargs`` may contain ``query_prompt`` and ``passage_prompt``, which
-            replace the model's known instructions. They may also contain ``dimensions``, which is sent with each
-            request.
+            replace the model's known instructions. The ``kwargs`` may also contain ``dimensions``, which is sent with
+            each request.
         key: The API key; None if the server needs no key.
-        timeout_s: Maximum time to wait for a reply, in seconds.
+        timeout_s: Maximum number of seconds to wait for a reply.
         base_url: The base URL including credentials; None to use the base URL of ``model``.
         pause: A function that waits for a number of seconds before a request is repeated.
     """

@@ -233,7 +233,7 @@ class BundledEmbedder:
 
 
 def _kinds(text: str, starts: NDArray[np.int64], user_chars: int) -> NDArray[np.int64]:
-    """Return the kind of each token, shape ``(n,)``: its part of `Window.codes`, from 0 to 3.
+    """Return the kind of each token, from 0 to 3: its group in `Window.codes`. The shape is ``(n,)``.
 
     Kinds 0 and 1 are the user's statements and questions. Kinds 2 and 3 are the assistant's statements and questions.
     """

@@ -100,7 +100,7 @@ class LoadedModel:
         return batches([size + self.overhead_tokens for size in sizes], max_rows=rows, max_size=tokens)
 
     def size(self, text: str) -> int:
-        """Return the number of tokens in ``text``, or the number that fits into a window if that is smaller."""
+        """Return the number of tokens in ``text``, but at most ``window_tokens``."""
         return min(len(self.starts(text)), self.window_tokens)
 
     def passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -132,7 +132,7 @@ class LoadedModel:
 def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     """Load a model from a folder, or by its name on the Hugging Face Hub.
 
-    This blocks the thread, for minutes if the model has to be downloaded.
+    This blocks the thread. If the model must be downloaded, it can take minutes.
 
     Raises:
         ModelError: The library is not installed, or the model could not be loaded.
@@ -232,8 +232,8 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
     """Return the instructions for a model.
 
-    Configured instructions take precedence over the model's own instructions. If neither exist, the instructions known
-    for the model's name are used.
+    Configured instructions take precedence over the model's own instructions. If there are neither, the
+    instructions known for the model's name are used.
     """
     own = dict(library.prompts)
     if library.default_prompt_name is not None:

@@ -21,7 +21,7 @@ class Quote:
 
     Attributes:
         is_excerpt: Whether any text was omitted.
-        tokens: Approximate size of the text in tokens.
+        tokens: Approximate number of tokens in the text.
     """
 
     user_input: str

@@ -68,10 +68,10 @@ class FactTable:
         self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
 
     def ranked(self, parsed: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
-        """Return the best facts for a query, at most `FACTS_AT_MOST`, best first; wishes are never included.
+        """Return the best facts for a query, best first, at most `FACTS_AT_MOST`. Wishes are never included.
 
-        If two facts have the same score, the newer fact comes first. Facts that are no longer valid at ``now`` are
-        omitted. If ``now`` is None, they are included.
+        Facts that are no longer valid at ``now`` are omitted. If ``now`` is None, they are included. If two facts have
+        the same score, the newer fact comes first.
         """
         if not self._facts:
             return []
@@ -96,7 +96,10 @@ class FactTable:
         return _in_force(self._named, now)
 
     def _word_shares(self, parsed: ParsedQuery) -> Scores:
-        """Return, for each fact, how many of the query's words it contains, as a share. Rare words count more."""
+        """Return, for each fact, the share of the query's words that the fact contains.
+
+        Rare words count more than common words.
+        """
         weights = {stem(word): rarity(count, parsed.pages) for word, count in parsed.counts.items()}
         total = sum(weights.values()) or 1.0
         matched = np.zeros(len(self._facts))

@@ -85,7 +85,7 @@ class Fitted:
     Attributes:
         has_topics: Whether there is room for a heading for each topic.
         left_out: Counts of the omitted memories; None if everything fits.
-        tokens: Number of tokens in the result as text, by `estimate_tokens`, including `Limits.reserved_tokens`.
+        tokens: Number of tokens in the result as text (see `estimate_tokens`), plus `Limits.reserved_tokens`.
     """
 
     wishes: Sequence[RecalledFact]
@@ -170,7 +170,7 @@ class _Budget:
 
     @property
     def spent_tokens(self) -> int:
-        """The part of the budget that has been spent, in tokens."""
+        """Number of tokens of the budget that have been spent."""
         return _tokens(BYTES_PER_TOKEN * self._limits.tokens - self.left)
 
     def wanted(self, found: Found) -> list[RecalledPage]:
@@ -199,9 +199,9 @@ class _Budget:
         return self._limits.reserved_tokens + _tokens(_FRAME_BYTES + line_bytes(*lines) + pages + notes)
 
     def keep_free(self, found: Sequence[RecalledPage]) -> None:
-        """Reserve room for the best found page.
+        """Reserve room for the best found page, unless everything fits.
 
-        Otherwise, traits, facts and the newest pages could use up a small budget.
+        Without this room, traits, facts and the newest pages could use up a small budget.
         """
         if found and not self.is_enough:
             cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0].page)
@@ -264,7 +264,7 @@ class _Budget:
         return kept
 
     def complete(self, pages: Iterable[RecalledPage]) -> list[RecalledPage]:
-        """Return the pages, with longer excerpts while the budget has room. The first pages take precedence."""
+        """Return the pages, with excerpts lengthened while the budget has room. The first page is lengthened first."""
         completed: list[RecalledPage] = []
         for recalled in pages:
             if recalled.quote.is_excerpt and self.left > 0:
@@ -296,16 +296,17 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return the number of bytes that one page may use, at most ``room``.
+        """Return the number of bytes that one page may use.
 
-        If not everything fits, the number is a share of ``room``, but at least a fixed allowance.
+        If everything fits, this is ``room``. Otherwise it is the given share of ``room``, but at least
+        `PAGE_ALLOWANCE_TOKENS` if ``room`` is that large.
         """
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
         """Return the text of a page, shortened to fit into ``room`` bytes; None if no useful part fits.
 
-        The ``room`` must also hold the page's head and the labels of the speakers.
+        The page's head and the labels of the speakers use part of the ``room``.
         """
         if self._whole(page) <= room:
             return whole(page)

@@ -35,7 +35,7 @@ class TokenMatches:
     tokens.
 
     Attributes:
-        seqs: The page of each window, shape ``(w,)``. Windows are ordered by page, then by their position in the page.
+        seqs: The ``seq`` of each window's page, shape ``(w,)``. Windows are in order of page and position in the page.
         user: Best matches in the user's text of each window, shape ``(w, q)``.
         agent: Best matches in the assistant's text of each window, shape ``(w, q)``.
     """
@@ -50,9 +50,9 @@ class Similarities:
     """The similarity of each page to a query, from 0 to 1.
 
     Attributes:
-        best: Similarity of the page's best window, shape ``(n,)``.
-        first: Similarity of the page's first window, shape ``(n,)``.
-        best_part: Position of the best window in the page, shape ``(n,)``; -1 for a page without token vectors.
+        best: Similarity of each page's best window, shape ``(n,)``.
+        first: Similarity of each page's first window, shape ``(n,)``.
+        best_part: Position of the best window in each page, shape ``(n,)``; -1 for a page without token vectors.
     """
 
     best: NDArray[np.float64]
@@ -103,7 +103,7 @@ def maxsim(
         matches: Matches of windows; windows of pages that are not candidates are ignored.
         weights: Weight of each query token, shape ``(q,)``; at least one must be above 0.
         side: The side of the dialogue that the query names; None if it names neither.
-        seqs: The candidate pages, ascending, shape ``(n,)``.
+        seqs: The ``seq`` of each candidate page, ascending, shape ``(n,)``.
         sessions: Session of each candidate, shape ``(n,)``.
         windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
     """

@@ -30,10 +30,10 @@ class QueryPriority:
                 self._is_quiet.set()
 
     def pauses(self) -> Callable[[], Awaitable[None]]:
-        """Return a function that waits until no query is running. Await it before each block of vectors is read.
+        """Return a function that waits until no query is running.
 
-        Call this method once for each load of the vectors. The pauses of one load take at most `PAUSE_LIMIT_S` in
-        total, so that many queries cannot prevent the load.
+        Call this method once for each load of the vectors, and await the function before each block is read. The pauses
+        of one load take at most `PAUSE_LIMIT_S` in total, so that many queries cannot prevent the load.
         """
         left_s = PAUSE_LIMIT_S
 

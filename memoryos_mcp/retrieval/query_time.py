@@ -71,7 +71,7 @@ class Span:
         begin: First day of the span, a datetime without a time zone.
         days: Number of days in the span.
         unit: The unit in which the query expresses the span.
-        recurs: Whether the span has no year, so that it means this span in every year.
+        recurs: Whether the span has no year and therefore recurs every year.
     """
 
     begin: datetime
@@ -173,7 +173,7 @@ def _data(language: str) -> dict[str, Any]:
 
 
 def _pattern(data: dict[str, Any], language: str) -> re.Pattern[str]:
-    """Return a pattern for one language that matches dates with a month's name and phrases such as "yesterday"."""
+    """Return a pattern for one language. It matches phrases such as "yesterday" and dates that name a month."""
     named = [(name, month) for month in _MONTHS for name in data[month]]
     full = [
         re.escape(name) for name, _ in named if len(name) > 3 or not name.isascii() or name in {"may", "mai", "mei"}

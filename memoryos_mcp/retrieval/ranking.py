@@ -105,17 +105,18 @@ def rank(
     limit: int,
     apart: NDArray[np.int64] | None = None,
 ) -> list[Ranked]:
-    """Return the best candidates, best first. If two have the same score, the newer page comes first.
+    """Return the best candidates, best first. If two candidates have the same score, the newer one comes first.
 
     Args:
         recipe: The weights of the signals.
-        seqs: The candidates, shape ``(n,)``.
+        seqs: Number of each candidate, such as a page's ``seq``, shape ``(n,)``. Newer candidates have higher numbers.
         signals: The raw values of each signal, shape ``(n,)``; signals that are not in the recipe are ignored.
         windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
         eligible: Whether each candidate may be returned, shape ``(n,)``. The others only affect the scaling.
         limit: Maximum number of results.
-        apart: The group of each candidate, shape ``(n,)``, if the results should be from different groups. A candidate
-            loses `SPREAD` for each better candidate in its group. This loss is in `Ranked.shares` under ``spread``.
+        apart: The group of each candidate, shape ``(n,)``, to prefer results from different groups; None for no such
+            preference. A candidate loses `SPREAD` for each better candidate in its group. This loss is in
+            `Ranked.shares` under ``spread``.
     """
     shares = {
         name: recipe.weights[name] * (signals[name] if recipe.is_absolute else scaled(name, signals[name], windows))
@@ -140,11 +141,11 @@ def rank(
 
 
 def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
-    """Return the candidates, best first. Those that score far below the best candidate are dropped.
+    """Return the candidates without those that score far below the best candidate, best first.
 
     Args:
         ranked: The candidates, best first.
-        extra: The ``seq`` of pages that are not counted. At least `CUT_KEEPS` other pages are returned.
+        extra: The ``seq`` of pages that do not count towards the minimum of `CUT_KEEPS` returned pages.
     """
     scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
     least = CUT_SHARE * max(scores, default=0.0)

@@ -57,7 +57,7 @@ def recall_lines(recall: "Recall", newest: Sequence["RecalledPage"], title: str,
 
 
 def framed(lines: Iterable[str]) -> list[str]:
-    """Put the lines between delimiters. A note in front says that they are information and not instructions."""
+    """Return a note and the delimited lines. The note says that the lines are information and not instructions."""
     return [MARKED, delimited(lines)]
 
 

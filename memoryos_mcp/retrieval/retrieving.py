@@ -75,7 +75,7 @@ class Candidates:
 
     Attributes:
         recipe: The ranking for which the signals were computed.
-        outlines: The pages, in ascending order of ``seq``.
+        outlines: The outlines of the pages, in ascending order of ``seq``.
         signals: The values of each signal by its name, shape ``(n,)``.
         windows: Number of windows of each page, at least 1, shape ``(n,)``.
         best_parts: Position of each page's best window, shape ``(n,)``; -1 if unknown.
@@ -359,7 +359,7 @@ class Retrieving:
 def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
     """Return the best pages by score, together with all of the newest pages.
 
-    The newest pages are included because they may not fit as short-term pages.
+    The newest pages are included because the room for short-term pages may be too small for some of them.
     """
     is_newest = np.isin(found.outlines.seqs, [*newest])
     apart = found.outlines.sessions if parsed.is_for_several else None
@@ -382,7 +382,7 @@ def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
 
 
 def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
-    """Sort ``seqs``, most promising page first. The token vectors of the pages are read in this order.
+    """Return ``seqs`` in the order in which token vectors should be read: most promising page first.
 
     The sort key is the sum of two z-scores: that of the keyword score and that of the first window's cosine.
     """
@@ -429,7 +429,7 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
 
 
 def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
-    """Return the candidates with the signals of token vectors added. This takes some milliseconds."""
+    """Return the candidates with the signals of token vectors added. Takes milliseconds; call it in a thread."""
     outlines = found.outlines
     similar = maxsim(
         match_tokens(tokens, rows, parsed.side),
@@ -452,9 +452,9 @@ def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.floa
 
 
 def _completed(values: Scores, found: Candidates) -> Scores:
-    """Return the values of a signal with NaN replaced by estimates from the pages' keyword scores.
+    """Return the values of a signal, with estimates in place of NaN.
 
-    The value of a page that is not embedded yet is NaN.
+    The value of a page that is not embedded yet is NaN. It is estimated from the page's keyword score.
     """
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])

@@ -107,10 +107,10 @@ class Import:
             spool.close()
 
     async def _import_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
-        """Import a batch of pages.
+        """Import a batch of pages, or only count them in a dry run.
 
-        Some pages may be in the memory already. For these, return a mapping from the id in the file to the id in the
-        memory.
+        Return a mapping from ids in the file to ids in the memory. It contains the pages that were in the memory
+        already. After a dry run, it is empty.
         """
         if store is None or self._is_dry_run:
             await self._count_new(store, [(page.page_id, page.idempotency_key) for page in batch.pages])
@@ -131,7 +131,7 @@ class Import:
         self.tally.new["page"] += len(names) - known
 
     def _steps(self, records: Iterator[Record], file: str) -> Iterator[PageBatch | list[LongTermRecord]]:
-        """Yield the pages in batches, with their chains and segments. Finally yield all long-term records."""
+        """Yield the pages in batches, with their chains and segments. Then yield a list of all long-term records."""
         chains: dict[int, ChainRecord] = {}
         segments: dict[int, SegmentRecord] = {}
         long_term: list[LongTermRecord] = []

@@ -44,7 +44,7 @@ class Entry:
     """One entry of a document.
 
     Attributes:
-        section: The key of the top-level object that contains the entry, or empty if the document is a list.
+        section: The top-level key under which the entry was found, or empty if the document is a list.
         number: The position in the section, from 1.
         value: The parsed JSON, or None if there is a problem.
         problem: Why the entry could not be read, or None if it was read. It contains no text of the entry.
@@ -72,8 +72,8 @@ class Outline:
 def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
     """Yield the entries of a document.
 
-    If the document is a list, its elements are the entries. If it is an object, the entries are the elements of each
-    list and object in it, and its other values.
+    If the document is a list, its elements are the entries. If the document is an object, each value in it is an entry.
+    However, if such a value is a list or object, each of its elements is an entry instead.
 
     Args:
         stream: The document, in UTF-8.
@@ -211,7 +211,7 @@ class _Window:
         return found
 
     def _pieces(self, first: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield the bytes of the value that begins here, in pieces, each with the maximum nesting depth so far."""
+        """Yield the value that begins here in pieces. Each is a pair: some bytes, and the maximum depth so far."""
         if first in b'[{"':
             yield from self._bracketed()
             return

@@ -30,7 +30,7 @@ class Stream:
     Args:
         name: The name of the file or archive member, without folders.
         stream: The stream from which the bytes are read.
-        file: The file on disk: the same stream, or the archive that contains it.
+        file: The file on disk: the same object as ``stream``, or the archive that contains the member.
         before: Total size in bytes of the files that were read before ``file``.
         progress: Receives the number of bytes read so far from all files.
     """
@@ -51,9 +51,10 @@ class Stream:
         return self._got(lambda: self._stream.read(size))
 
     def lines(self, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number of each line, from 1, and its bytes, or None for a line of ``max_bytes`` or more.
+        """Yield a pair for each line: its number, from 1, and its bytes.
 
-        A line that is too long is read to its end. So use `read` to recognise a format.
+        If a line has ``max_bytes`` or more, None replaces the bytes. Such a line is still read to its end, which may
+        take long. To recognise a format, use `read`.
 
         Raises:
             ImportFormatError: The lines could not be read.

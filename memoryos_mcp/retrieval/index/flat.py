@@ -35,8 +35,8 @@ class _State:
     """A consistent state of the index.
 
     Attributes:
-        places: The place of each row number: the chunk's position times ``CHUNK_ROWS``, plus the offset in the chunk.
-            It may contain rows that are newer than ``chunks``.
+        places: Maps each row number to a place: the chunk's position times ``CHUNK_ROWS``, plus the offset in the
+            chunk. The mapping may contain rows that were added after ``chunks`` was made.
         count: Number of rows.
     """
 

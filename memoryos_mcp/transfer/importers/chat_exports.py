@@ -35,8 +35,8 @@ def read_conversations(
     Args:
         path: The file, folder or archive.
         key: The key that every conversation has.
-        kind: The type of its value.
-        convert: Returns the items of a conversation, given its location and its JSON object.
+        kind: The type that the value under ``key`` has in every conversation.
+        convert: Returns the items of a conversation. Receives the conversation's location and JSON object.
         progress: Receives the number of bytes read so far.
     """
     for stream in streams(path, FILES, progress):

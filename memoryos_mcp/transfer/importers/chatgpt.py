@@ -86,7 +86,7 @@ def _time(node: object) -> float:
 def _message(name: str, node: object) -> tuple[Message | None, list[str]]:
     """Return a pair: the message of a node, and a reason for each skipped part.
 
-    A node without a message gives None in its place.
+    If the node contains no message of the dialogue, the message is None.
     """
     if not isinstance(node, Mapping):
         return None, [DAMAGED]

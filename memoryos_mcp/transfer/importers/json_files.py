@@ -1,4 +1,4 @@
-"""Reads the JSON files of other systems, and the keys by which importers recognise their format."""
+"""Reads the JSON files of other systems, and the keys by which importers recognise the format of a file."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,8 @@ JSON_FILES = re.compile(r".*\.jsonl?")
 def outlines(path: Path, wanted: re.Pattern[str] = JSON_FILES) -> list[Outline]:
     """Return the keys at the beginning of a file, or of each file in a folder or archive.
 
-    From a folder or archive, only files whose name matches ``wanted`` are read.
-
-    The list is empty if a file cannot be read.
+    From a folder or archive, only files whose name matches ``wanted`` are read. If one of these files cannot be read,
+    the list is empty.
     """
     try:
         return [outline(stream) for stream in streams(path, wanted, lambda _: None)]

@@ -1,4 +1,4 @@
-"""Keys of imported pages and facts. A key is the same at every import, and within the length limit of keys."""
+"""Makes keys for imported pages and facts. The same data gets the same key at every import."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ MAX_CHARS = 200  # leaves room for the suffix that each part of a split page get
 
 
 def key(system: str, *names: str) -> str:
-    """Return a key: the system and the names, joined by colons. Names that are too long are replaced by their hash."""
+    """Return a key: the system and the names, joined by colons. If this is too long, a hash replaces the names."""
     joined = ":".join((system, *names))
     return joined if len(joined) <= MAX_CHARS else f"{system}:{digest(*names)}"
 

@@ -30,10 +30,10 @@ class Chat:
     """A conversation.
 
     Attributes:
-        system: The name of the chat service, with which the keys of the pages begin.
+        system: The name of the chat service. The keys of the pages begin with this name.
         name: The conversation's id in the export, or empty if it has none.
         title: The conversation's title, or empty if it has none.
-        at: When the conversation began, or None if it is unknown. Used for messages without a time.
+        at: When the conversation began, or None if it is unknown. The first pages get this time if they have none.
     """
 
     system: str
