@@ -181,6 +181,12 @@ class Correcting:
                 connection.execute(
                     "UPDATE facts SET valid_from_us = ?, slot = ? WHERE fact = ?", (*elsewhere, successor)
                 )
+            else:  # the slot may come from this correction alone
+                connection.execute(
+                    "UPDATE facts SET slot = nullif(slot, ?2) WHERE fact = ?1 AND NOT EXISTS (SELECT 1 FROM facts AS "
+                    "wrong WHERE wrong.superseded_by = ?1 AND wrong.ended_by IS NOT NULL AND wrong.slot = ?2)",
+                    (successor, slot),
+                )
         elif since_us != corrected_us:
             connection.execute(
                 "UPDATE facts SET slot = nullif(slot, ?2), learned_by = coalesce((SELECT pages.read_by "
