@@ -211,8 +211,8 @@ class Settings(HttpSettings):
     retention_days: Annotated[int | None, Field(strict=True, ge=1, le=_DAYS_MAX)] = Field(
         default=None,
         description="Age in days at which a page is forgotten, together with everything that was learned only from it. "
-        "The age is counted from the time of the dialogue. If the clock may be wrong, pages are forgotten only after a "
-        "second check at least a day later. Null means that pages are not forgotten by age.",
+        "The age is counted from the time of the dialogue. If the system clock seems wrong, pages are forgotten only "
+        "after a second check at least a day later. Null means that pages are not forgotten by age.",
     )
     max_open_users: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
         default=200,

@@ -104,7 +104,7 @@ def _path(value: object) -> object:
         return value
     text = str(value)
     if CONTROL.search(text):
-        msg = "contains a control character; in JSON, write each backslash twice, or use / instead"
+        msg = "contains a control character, perhaps from a single backslash in JSON; write two backslashes, or use /"
         raise ValueError(msg)
     try:
         os.fsencode(text)

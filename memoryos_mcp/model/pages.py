@@ -324,7 +324,7 @@ def meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
     except (TypeError, ValueError) as error:
         raise ArgumentError(
             argument="meta_data",
-            problem="is not plain JSON; pass an object with values such as texts and numbers",
+            problem="is not plain JSON; pass an object with values such as strings and numbers",
         ) from error
     if len(text) > META_DATA_MAX_CHARS:
         raise ArgumentError(

@@ -28,8 +28,8 @@ class ForgetMemoryArguments(Arguments):
     max_results: Count = Field(
         default=None, description="Maximum pages for query. Default: 10.", json_schema_extra=RESULTS
     )
-    after: str = Field(default="", description="Earliest time, ISO 8601.")
-    before: str = Field(default="", description="Latest time (exclusive), ISO 8601.")
+    after: str = Field(default="", description="Pages from this time on, ISO 8601.")
+    before: str = Field(default="", description="Pages before this time, ISO 8601.")
     everything: bool = Field(default=False, description="All memories.")
     confirm: str = Field(default="", description="Handle of the dry run; pass it alone.")
 

@@ -190,7 +190,7 @@ class SqliteStore:
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
         def change(connection: apsw.Connection) -> list[Receipt]:
             if forget_epoch is not None and forget_plans.forget_epoch(connection) != forget_epoch:
-                msg = "memories that the page may quote have just been forgotten; nothing was stored. Try again"
+                msg = "memories that the page might quote were forgotten meanwhile; nothing was stored. Try again"
                 raise LeaseLostError(msg)
             added_us = to_us(self._clock())
             pages = [page_table.add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
