@@ -28,14 +28,18 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return the text with which a message names a key of the config file. A key that may be a secret is not quoted."""
+    """Return the text with which a message names a key of the config file.
+
+    The text is the key itself. For a key that may be a misplaced secret, the text states only its length.
+    """
     return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
 
 
 def kind_of(value: object) -> str:
     """Return the text with which a message describes a value.
 
-    Numbers and booleans are quoted, except integers with many digits. For any other value, the type is stated.
+    A number or boolean is quoted, such as ``true``. For a very large integer, or any other value, the text states the
+    type, such as "a list".
     """
     if isinstance(value, bool):
         return str(value).lower()

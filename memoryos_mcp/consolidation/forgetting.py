@@ -189,15 +189,22 @@ class Forgetting:
         return forgotten is not None
 
     async def tidy(self) -> None:
-        """Overwrite deleted content in the memory's files, and write all missing summaries.
+        """Remove what deletions left behind, and write all missing summaries.
 
-        While another process is reading the memory, the content is left for the next call.
+        If something was deleted, the LLM log is deleted, and the deleted content is overwritten in the memory's files.
+        While another process is reading the memory, the overwriting is left for the next call.
         """
         await self._purge()
         await self._resummarise()
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
-        """Return a plan to delete the pages that match the query, the time limits, or both."""
+        """Return a plan to delete the pages that the query or the time limits select.
+
+        If both are given, the query searches only the pages within the time limits.
+
+        Raises:
+            ArgumentError: A time limit is not valid, or ``before`` is not later than ``after``.
+        """
         now = self._clock()
         after, before = (
             _moment(name, value, self._zone, now)

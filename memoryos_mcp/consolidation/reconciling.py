@@ -49,9 +49,11 @@ def reconcile(
 
 
 def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
-    """Return a trait change that fits the current profile.
+    """Return a trait change, adapted to the current profile.
 
-    If the trait got the same level meanwhile, its current reason is kept, and the evidence is added.
+    ``then`` is the profile that the reader was shown, and ``now`` is the current profile. If the trait was added or
+    changed in between, the result has the trait's current level and reason, and the evidence of ``change``. Otherwise,
+    ``change`` is returned as it is.
     """
     present = now.get(change.dimension)
     if present is None or present == then.get(change.dimension):

@@ -393,7 +393,11 @@ class Worker:
         return False
 
     async def _forget(self) -> bool:
-        """Forget expired pages once a day. Also overwrite, in the files, the content that any process has forgotten."""
+        """Return True if expired pages were forgotten, because there may be more. Otherwise, tidy up and return False.
+
+        Expired pages are looked for once a day, or more often while the clock may be wrong. Tidying overwrites the
+        content that was forgotten, by this process or another; see `Forgetting.tidy`.
+        """
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
         if self._expired_at is None or not timedelta() <= now - self._expired_at < every:

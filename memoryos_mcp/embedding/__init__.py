@@ -45,7 +45,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The text of a page that is to be embedded."""
+    """A text to embed: what the user and the assistant said on one page."""
 
     user_input: str
     agent_response: str

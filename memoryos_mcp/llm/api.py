@@ -282,7 +282,8 @@ class ApiClient:
 class Attempts:
     """Limits a request to three attempts, with a pause before the second and the third.
 
-    The second pause is twice as long on average as the first. Neither is shorter than the server requests.
+    On average, the second pause is twice as long as the first. If the server asks for a longer pause (``Retry-After``),
+    that pause is made instead.
 
     Args:
         pause: Waits for the given number of seconds.

@@ -49,11 +49,11 @@ class ReplayChat:
         return "replay"
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the reply from the file. A listener receives the reply in one piece.
+        """Return the reply that the replay file contains for a request. A listener receives the reply in one piece.
 
         Raises:
-            ModelError: The file cannot be read or contains no reply. If there is no reply, the message names the file
-                of missing requests.
+            ModelError: The replay file cannot be read, or contains no reply to the request. In the second case, the
+                request is added to the file of missing requests, which the message names.
         """
         reply = await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
         if listener is not None:

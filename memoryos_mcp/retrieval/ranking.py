@@ -159,9 +159,19 @@ def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list
 def _spread(
     places: NDArray[np.int64], totals: Scores, apart: NDArray[np.int64], limit: int
 ) -> tuple[NDArray[np.int64], Scores]:
-    """Choose the best candidates, preferably from different groups.
+    """Return the best candidates, preferably from different groups, and the change of every candidate's score.
 
-    Return the positions of the chosen candidates, best first, and the change of each candidate's score, 0 or negative.
+    Candidates are chosen one after another. After each choice, the scores of the remaining candidates of the same group
+    are lowered. So each change is 0 or negative.
+
+    Args:
+        places: The positions of the candidates that may be chosen.
+        totals: The score of every candidate.
+        apart: The group of every candidate, such as its session.
+        limit: Maximum number of chosen candidates.
+
+    Returns:
+        The positions of the chosen candidates in the order of choice, and the changes.
     """
     taken: list[int] = []
     cost = np.zeros_like(totals)
@@ -176,7 +186,11 @@ def _spread(
 
 
 def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
-    """Return the values of a signal after scaling. The signal's weight applies to the scaled values."""
+    """Return the scaled values of the signal ``name``. The signal's weight is applied to these values later.
+
+    Values are scaled to z-scores. Those of `CONTEXT_SIGNALS` are then divided by ``windows``, the number of windows of
+    each page. The values of `ABSOLUTE_SIGNALS` are not scaled.
+    """
     if name in ABSOLUTE_SIGNALS:
         return values
     return z_scores(values) / windows if name in CONTEXT_SIGNALS else z_scores(values)

@@ -29,7 +29,10 @@ UNFILED = "# Without a topic yet"
 
 
 def recall_text(recall: "Recall", manner: Iterable[str] = ()) -> str:
-    """Return the text of a tool result: the lines in ``manner``, followed by the result of a retrieval."""
+    """Return the result of a retrieval as the text of a tool result.
+
+    The text begins with the lines of ``manner``, which say how to respond; see `manner_lines`.
+    """
     body = recall_lines(recall, recall.short_term, NEWEST, has_ids=True)
     if not body and recall.left_out is None:
         body = [NOTHING]
@@ -100,8 +103,8 @@ def fact_line(fact: Fact) -> str:
 def period(fact: Fact) -> str:
     """Return the period in which a fact is valid, such as ``2019``, ``from 2019 to 2024`` or ``until 2024``.
 
-    If the end is unknown, return only the beginning: the stated date, or the day on which the fact was said. If the
-    stated beginning and end are the same, return this date.
+    If the end is unknown, return only the beginning. The beginning is the stated date. If none was stated, it is the
+    day from which the fact is valid. If beginning and end are the same stated date, return this date once.
     """
     begin = fact.said_since or f"{fact.valid_from:%Y-%m-%d}"
     end = fact.said_until or (f"{fact.valid_until:%Y-%m-%d}" if fact.valid_until is not None else None)

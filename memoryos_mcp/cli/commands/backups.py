@@ -55,7 +55,13 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
 
 
 def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
-    """Return whether the target is a folder. With ``is_of_all``, create the folder if it is missing."""
+    """Return True if backups are written into the folder ``target``, and False if ``target`` is the backup's file.
+
+    With ``is_of_all``, ``target`` is always a folder, which is created if it is missing.
+
+    Raises:
+        ArgumentError: ``target`` is an existing file, or the folder of a new file does not exist.
+    """
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
         raise ArgumentError(argument=str(target), problem="already exists; choose a new file or a folder")

@@ -155,7 +155,14 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
-    """Return the reader for a file from another program. Return None if this program exported the file."""
+    """Return the reader for a file; None if the file has this program's own export format.
+
+    ``name`` is the format that the user chose. If it is None, the format is recognised from the file.
+
+    Raises:
+        ArgumentError: ``name`` is not a format.
+        ImportFormatError: The file does not exist, is empty, or has no known format.
+    """
     names = [export_format.NAME, *(reader.NAME for reader in READERS)]
     if name is not None and name not in names:
         close = nearest_name(name, names)

@@ -69,7 +69,10 @@ class ForgetMemoryResult(BaseModel):
 
 
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
-    """Make a dry run or confirm one, and return the result.
+    """Return the result of a dry run, or of the deletion that confirms an earlier dry run.
+
+    A call without ``confirm`` is a dry run, which forgets nothing. A call with ``confirm`` forgets the memories that
+    the dry run selected.
 
     Raises:
         ArgumentError: An argument is not valid; nothing was forgotten.

@@ -90,7 +90,10 @@ class _FactIndex:
         return page in self._facts[number].evidence
 
     def same_as(self, about: About, form: _Form) -> Fact | None:
-        """Return a fact that has the same meaning as a text with this form; None if there is no such fact."""
+        """Return a fact that means the same as a new text; None if there is none.
+
+        ``form`` contains the features of the new text. ``about`` is the side that the text and the fact are about.
+        """
         # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
         few = rarest[: int(len(rarest) * (1 - SAME_JACCARD)) + 1]

@@ -253,9 +253,10 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return the clauses of a sentence before its first quotation.
+    """Return the clauses of a sentence. If it contains a quotation, return only the clauses before the first one.
 
-    The last of these clauses is omitted if it is incomplete without the quotation.
+    The last clause before the quotation is omitted unless it ends with punctuation. It may be incomplete without the
+    quotation (such as "she calls me").
     """
     bare = context.QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
     quote = context.QUOTE_MARKS.search(bare)

@@ -59,7 +59,7 @@ _PRACTICAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """The sentences that the user wrote on a page."""
+    """What the user said on a page: its sentences without lists, these as one text, and the number of words."""
 
     page: Page
     sentences: tuple[str, ...]

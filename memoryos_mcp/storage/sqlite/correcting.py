@@ -100,7 +100,14 @@ class Correcting:
         return Corrected(_fact_id(fact), wrong, right_id, text)
 
     def _restore_fact(self, fact: int) -> Corrected:
-        """Undo the user's correction of a fact, and withdraw the fact that replaced it."""
+        """Undo the user's correction of a fact, and return the result.
+
+        The fact becomes valid again, unless its own end has passed. The fact that replaced it may be ended or deleted;
+        see `_withdraw`.
+
+        Raises:
+            ArgumentError: The fact does not exist, was not corrected, or cannot be restored.
+        """
         connection, name = self.connection, _fact_id(fact)
         if not has_fact(connection, fact):
             problem = f"{name} does not exist; forgotten facts cannot be restored"

@@ -7,9 +7,9 @@ from memoryos_mcp.storage.values import Learning, StoreOptions
 
 
 def store_learning(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
-    """Store the traits and facts of a learning, and mark its pages as read.
+    """Store the traits and facts that were learned from pages, mark the pages as read, and return True.
 
-    Return False, without storing anything, if the profile or the facts have changed since the lessons were computed.
+    Return False, and store nothing, if the learning no longer matches the memory; see `longterm.is_current`.
     """
     if not longterm.is_current(connection, learning, options.owner, now_us):
         return False

@@ -357,7 +357,11 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
 
 
 def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Delete each trait learned by ``learning.replaces`` if other learners have read all of the trait's evidence."""
+    """Delete traits that the analyst ``learning.replaces`` learned. Their values are added to the history.
+
+    A trait is deleted if two conditions hold: pages of the learning are evidence for it, and other analysts have read
+    all pages of its evidence for the profile.
+    """
     if learning.replaces is None or not learning.segments:
         return
     sql = (

@@ -291,7 +291,12 @@ class OpenFile:
             opened.remove_journals()
 
     def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:
-        """Close connections. If no process has another connection, SQLite then writes the journal to the file."""
+        """Close connections.
+
+        When the last connection of all processes is closed, SQLite copies the journal's content to the file. It
+        does not do so after `leave_journal`. The note beside the file (see `journals`) is updated if the file was
+        opened (``is_opened``) and neither replaced nor removed (``is_lost``).
+        """
         with ExitStack() as stack:
             if self.only_readable is not None:
                 stack.callback(self.only_readable.close)

@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
-    """Save a copy of a file that was replaced or removed. ``connection`` still has this file open.
+    """Copy a file that was replaced or removed while ``connection`` had it open, and return the path of the copy.
 
-    Return the path of the copy; None if the folder does not exist. `remove_if_contained` later removes an unneeded
-    copy.
+    Return None, and copy nothing, if the file's folder no longer exists. Pass the copy to `remove_if_contained` later:
+    it removes a copy whose pages are all in other files too.
 
     Raises:
         StorageError: The copy could not be made, for instance because the disk is full.

@@ -186,7 +186,8 @@ def _is_prefix(word: str) -> bool:
 def _posting_count(connection: apsw.Connection, word: str) -> int:
     """Return an upper limit on the number of pages that contain a word.
 
-    For each form of the word, the pages with the form's rarest token are counted. The limit is the sum of these counts.
+    The index may contain several forms of a word, and the tokenizer may split a form into several tokens. For each
+    form, the pages that contain its rarest token are counted. The limit is the sum of these counts.
     """
     if _is_prefix(word):
         upper = chr(ord(word) + 1)

@@ -23,7 +23,10 @@ def _looks_issued(text: str) -> bool:
 
 
 def key(kind: str, hints: str, form: str, check: Check | None = _looks_issued) -> SecretPattern:
-    """Return the pattern of a provider's key. By default, the key must look random."""
+    """Return the pattern of a provider's key; see `forms.key`.
+
+    By default, a match counts only if it looks random and contains no placeholder (such as ``EXAMPLE``).
+    """
     return forms.key(kind, hints, form, check)
 
 

@@ -157,7 +157,10 @@ def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> int:
-    """Return the number of ends of a phrase (0 to 2) that have no other word next to them on the same line."""
+    """Return the number of sides (0 to 2) on which a phrase has no adjacent word on the same line.
+
+    The phrase is the text from ``start`` to ``end``.
+    """
     return (not _GOES_ON_BEFORE.search(text, max(start - 8, 0), start)) + (not _GOES_ON_AFTER.match(text, end))
 
 

@@ -27,7 +27,10 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
-    """Return the server of this installation. The server's command line sets each argument that is not None."""
+    """Return this installation as a server that a client starts.
+
+    Each argument that is not None becomes an option of the server's command line (such as ``--user-id``).
+    """
     settings = load_settings(config_file, {"user_id": user_id, "data_storage_path": data_folder})
     args = ["serve"]
     if config_file is not None:

@@ -91,9 +91,10 @@ class Group:
     Attributes:
         needs: Words and other signs of the language, as returned by ``_words_of``. Every text that a pattern matches
             contains at least one of them. If ``needs`` is empty, the patterns are tried on every text.
-        patterns: The patterns to try, in order, for each beginning of a text. The keys are "b" for "I'm" and "we're",
-            "i" for "I" and "we", and "m" for "my" and "our". Other keys are first letters. If the first letter of a
-            text is not a key, the key "" is used.
+        patterns: The patterns to try, in order. The key says how the text begins. The key "b" is for texts that begin
+            with "I'm" or "we're". The key "i" is for other texts that begin with I or W (such as "I have"). The key "m"
+            is for texts that begin with M or O (such as "my" and "our"). Every other key is a first letter. If the
+            first letter of a text is not a key, the key "" is used.
     """
 
     needs: frozenset[str]
