@@ -185,7 +185,10 @@ class VectorSpaces:
         return Remaining.NONE if self._target is None else await self._target.embedding.step(lease)
 
     async def settle(self) -> None:
-        """Use the new space for queries once it is complete, and optimise the index."""
+        """Use the new space for queries if it is complete now. In any case, optimise the index.
+
+        If the new space is not complete yet, queries still use the previous space.
+        """
         target = self._target
         if self._previous is not None and target is not None and not await target.embedding.has_work():
             await self._use(target)

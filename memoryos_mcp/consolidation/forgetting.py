@@ -219,7 +219,11 @@ class Forgetting:
         return ForgetPlan(runs=runs(seqs))
 
     async def _purge(self) -> None:
-        """Delete the LLM log, and overwrite deleted content in the files unless another process is reading them."""
+        """Delete the LLM log, and overwrite forgotten content in the memory's files.
+
+        If no forgotten content is left in the files, do nothing. If the log cannot be deleted, or another process is
+        reading the memory, the content stays in the files until a later call.
+        """
         async with self._tidying:
             if not await self._user_data.unpurged():
                 return

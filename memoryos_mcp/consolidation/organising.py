@@ -270,7 +270,10 @@ def _check(batch: Sequence[Page], organised: Organised) -> None:
 
 
 def _up_to_unembedded(batches: list[list[Page]]) -> list[list[Page]]:
-    """Return the batches before the first batch that contains an unembedded page."""
+    """Return the batches before the first batch that contains a page without a vector.
+
+    If there is no such batch, return all batches.
+    """
     for place, batch in enumerate(batches):
         if any(view.vector is None for view in batch):
             return batches[:place]

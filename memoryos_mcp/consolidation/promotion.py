@@ -154,7 +154,10 @@ class Promotion:
         return [segment for _, segment in sorted(hot, key=lambda pair: -pair[0])]
 
     def _surplus(self, segments: Sequence[Segment]) -> list[Segment]:
-        """Return the coldest segments beyond the capacity. The newest segment is never among them."""
+        """Return the coldest segments, as many as there are more than the capacity allows.
+
+        The newest segment is never among them.
+        """
         count = len(segments) - self._capacity
         if count <= 0:
             return []

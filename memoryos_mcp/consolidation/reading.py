@@ -98,8 +98,9 @@ class Reading:
     async def _extract_first(self, lease: Lease, pages: Sequence[Page]) -> _ReadPages:
         """Return the fallback's lessons from the pages.
 
-        If the fallback fails on a page, return its lessons from some of the pages before it. If it fails on the first
-        page, log the failure and return no lessons.
+        If the fallback fails, it gets only the first half of the pages, then the first half of these, and so on. The
+        result contains only the pages of the last attempt. If the fallback fails on the first page alone, log the
+        failure and return this page without lessons.
         """
         try:
             return await self._extract(lease, (), pages, self._fallback)
@@ -153,10 +154,10 @@ class Reading:
             await self._commit(lease, read)
 
     async def keep(self, lease: Lease, pages: Sequence[Page], knowledge: Sequence[KnowledgeChange]) -> None:
-        """Commit the facts that the analyst extracted while it filed the pages.
+        """Commit facts that the analyst has already extracted from the pages while it organised them.
 
         Raises:
-            ModelError: The analyst gave no answer, or profile and knowledge changed during every attempt to commit.
+            ModelError: Profile and knowledge changed during every attempt to commit.
         """
         learned = _Learned(Lessons((), tuple(knowledge)), ())
         async with self._committing:

@@ -233,9 +233,11 @@ class BundledEmbedder:
 
 
 def _kinds(text: str, starts: NDArray[np.int64], user_chars: int) -> NDArray[np.int64]:
-    """Return the kind of each token, from 0 to 3: its group in `Window.codes`. The shape is ``(n,)``.
+    """Return the kind of each token in ``text``, from 0 to 3, shape ``(n,)``. `Window.codes` groups tokens by kind.
 
-    Kinds 0 and 1 are the user's statements and questions. Kinds 2 and 3 are the assistant's statements and questions.
+    The kinds are the user's statements (0), the user's questions (1), the assistant's statements (2) and the
+    assistant's questions (3). ``starts`` contains the start of each token. The first ``user_chars`` characters of
+    ``text`` are the user's message.
     """
     return np.asarray(2 * (starts >= user_chars) + in_questions(text, starts), dtype=np.int64)
 

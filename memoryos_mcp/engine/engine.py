@@ -422,11 +422,15 @@ class MemoryEngine:
 
         The previous version stays in the history, and is not learned again from existing pages.
 
+        Exactly one kind of correction is required: ``text`` for a fact, ``level`` or ``reason`` or both for a trait,
+        ``is_wrong``, or ``is_restored``.
+
         Args:
             memory_id: Id of a fact or trait.
             text: The correct text of a fact.
-            level: The correct level of a trait: Low, Medium or High; None does not change it.
-            reason: The reason for the trait's level; None does not change it.
+            level: The correct level of a trait: Low, Medium or High; None keeps the level.
+            reason: The reason for the trait's level. None keeps the reason if the level stays the same. Otherwise, the
+                new reason only says that the user set the level.
             is_wrong: Whether the fact or trait is wrong and has no replacement.
             is_restored: Whether to undo the last correction. The fact or trait is then current again, and may be
                 learned again.
@@ -552,7 +556,7 @@ class MemoryEngine:
         return await self._store.user_data.kept_copies()
 
     async def remove_kept_copies(self) -> None:
-        """Remove the backup copies that were made by restores.
+        """Remove the backup copies that earlier restores made of the memories that they replaced.
 
         Raises:
             StorageError: A backup copy could not be removed.

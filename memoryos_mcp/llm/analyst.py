@@ -1,4 +1,8 @@
-"""The LLM analyst. One call finds the chains, topics and facts of a batch; another call finds facts and traits."""
+"""The LLM analyst.
+
+One kind of call finds the chains, topics and facts of a batch. Another kind finds the traits in pages, and also the
+facts if they were not extracted before.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -78,9 +82,10 @@ class LlmAnalyst:
         topics: Sequence[Topic],
         pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the reply covers them
     ) -> Digest:
-        """Return one digest that combines the digests of the topics.
+        """Return one digest of a segment, which combines the digests of the topics that join it.
 
-        The segment's previous digest is included unless the digest of a topic already covers it.
+        ``known`` is the segment before that; None if it is new. Its previous digest is included too, unless the digest
+        of a topic already covers it.
         """
         digests = [topic.digest for topic in topics]
         if known is not None and not any(_covers(topic, known) for topic in topics):

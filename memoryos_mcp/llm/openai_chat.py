@@ -153,7 +153,11 @@ class _TrackedListener:
 
 
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
-    """Return ``simpler``, but with the reply format of ``dialect`` if the request has no form."""
+    """Return the dialect in which to send a refused request again.
+
+    This is ``simpler``. If the request does not ask for a reply in JSON (``form`` is None), the reply format is that of
+    ``dialect``, because it cannot be the reason for the refusal.
+    """
     return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 
 

@@ -101,7 +101,13 @@ class OrganiseReading:
         return Organised(is_continuing, runs, tuple(named), knowledge), left
 
     def _knowledge(self, found: dict[str, Any], is_last: bool) -> tuple[KnowledgeChange, ...] | None:
-        """Return the changes to the known facts; None if the reply contains no usable list of facts."""
+        """Return the changes to the known facts; None if the reply contains no list of facts.
+
+        In the corrected reply (``is_last``), the result is also None if the facts are unusable.
+
+        Raises:
+            ReplyFormatError: The facts are unusable, and ``is_last`` is False.
+        """
         if not isinstance(found.get("facts"), list | dict):  # for example, the text "none"
             return None
         try:

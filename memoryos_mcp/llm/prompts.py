@@ -263,7 +263,8 @@ def _of_user(page: dict[str, JsonValue]) -> dict[str, JsonValue]:
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
     """Return the highest token limit per page at which all pages fit into ``room``.
 
-    The result is at least ``PAGE_TOKENS_MIN``, or None if all pages fit without a limit.
+    Return None if all pages fit without a limit. The result is never below ``PAGE_TOKENS_MIN``, even if the pages do
+    not fit then.
 
     Args:
         tokens: The number of tokens of each page.

@@ -137,7 +137,10 @@ class UserChat:
             raise BudgetSpentError(msg)
 
     async def _book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Count a call. If the count cannot be stored, only a warning is logged, so that the reply is not lost."""
+        """Count a call. If ``usage`` is None, the call counts as failed.
+
+        If the count cannot be stored, only a warning is logged, so that the reply is not lost.
+        """
         self._tally.add(purpose, usage)
         try:
             await self._account.book(purpose, usage)

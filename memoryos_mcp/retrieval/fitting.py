@@ -298,8 +298,8 @@ class _Budget:
     def _allowed(self, room: int, share: float) -> int:
         """Return the number of bytes that one page may use.
 
-        If everything fits, this is ``room``. Otherwise it is the given share of ``room``, but at least
-        `PAGE_ALLOWANCE_TOKENS` if ``room`` is that large.
+        If all memories fit, this is ``room``. Otherwise it is the given share of ``room``, or the size of
+        `PAGE_ALLOWANCE_TOKENS` tokens if that is larger. It is never more than ``room``.
         """
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 

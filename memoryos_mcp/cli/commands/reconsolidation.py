@@ -49,8 +49,8 @@ class Ending(StrEnum):
 class Outcome(BaseModel, frozen=True):
     """The result of the command.
 
-    ``pages`` is the number of pages to redo, and ``left`` the number of pages that remain. ``calls`` includes failed
-    calls.
+    ``pages`` is the number of all pages to redo. ``left`` is the number of those that were not redone. ``calls``
+    includes failed calls.
     """
 
     ended: Ending = Ending.DONE

@@ -132,6 +132,8 @@ class _Group:
 def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: float = TOPIC_THRESHOLD) -> Organised:
     """Return the runs and topics of a batch, in order of their first pages.
 
+    A run is a series of consecutive pages, each of which continues the subject of the previous one.
+
     A page joins the topic with the highest ``segment_match`` if that match reaches the threshold. Otherwise, the page
     starts a new topic. Afterwards, any two topics are merged if the match between them reaches the threshold.
 

@@ -191,7 +191,10 @@ def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[Knowledg
 
 
 def _without_idle_guesses(said: Sequence[Statement], known: _FactIndex) -> list[Statement]:
-    """Return the statements, except guesses for slots that already have a stated answer."""
+    """Return the statements without needless guesses.
+
+    A guess is needless if another statement or a known fact has the same slot and is not a guess itself.
+    """
     filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
 
     def is_idle(statement: Statement) -> bool:

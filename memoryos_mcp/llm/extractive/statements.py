@@ -220,9 +220,9 @@ def _own_sentences(text: str) -> Iterator[str]:
 
 
 def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield the statements in a sentence, each with its content.
+    """Yield the text and the content of each statement in a sentence.
 
-    A statement is either the whole sentence or a clause of it.
+    A statement is either the whole sentence or a part of it, such as a clause.
     """
     if context.HYPOTHETICAL.match(sentence):
         return

@@ -112,7 +112,9 @@ def unfinished_copy(target: Path) -> Iterator[Path]:
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
     """Replace the file ``target`` with ``copy``. If ``target`` already exists, move it to ``kept``.
 
-    The journal of the previous file is written to that file; if the file is damaged, the journal is moved with it.
+    Before the move, the content of the journal of ``target`` is written to ``target``. If ``target`` is damaged, its
+    journal is instead moved together with it.
+
     A process that opens ``target`` meanwhile gets either the previous file or the new one. All three paths must be on
     the same file system.
 

@@ -166,10 +166,12 @@ class Correcting:
         return text if is_current else None
 
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw the fact ``successor``, which replaced ``fact`` in a correction that the user has undone.
+        """Withdraw the fact ``successor``. The user has undone the correction in which it replaced ``fact``.
 
-        The replacement stays if it existed before the correction, or if it also replaces another wrong fact.
-        Otherwise, the replacement ends now if it has evidence, or is deleted if it has none.
+        ``successor`` stays if it was already known before the correction, or if it also replaces another wrong fact.
+        Otherwise, it ends now if pages support it (evidence), and is deleted if no page does.
+
+        ``slot`` is the slot of ``fact``, and ``corrected_us`` is the time of the correction.
         """
         connection = self.connection
         row = connection.execute(

@@ -83,9 +83,10 @@ def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
 
 
 def _clear_up(connection: apsw.Connection, previous: _Previous) -> None:
-    """Delete the previous chains and segments that are now empty.
+    """Delete the chains and segments in ``previous`` that have no pages left.
 
-    The vectors of the remaining segments are deleted too, and are computed again later.
+    The other segments in ``previous`` remain. Their pages are counted again. Their vectors are deleted, and computed
+    again later.
     """
     for chain in previous.chains:
         connection.execute(

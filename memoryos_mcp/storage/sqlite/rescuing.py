@@ -61,12 +61,14 @@ def remove_if_contained(copy: Path, path: Path) -> None:
 
 
 def fold_journal(path: Path) -> None:
-    """Write a journal to its file, unless another process has the file open. That process will then write the journal.
+    """Write the content of a file's journal to the file.
+
+    If another process has the file open, nothing is written; that process will do it later.
 
     Raises:
         apsw.Error: SQLite could not read or write the file.
-        OSError: The note beside the file could not be written; see `checkpointed`. The next process that opens the
-            file will write the journal.
+        OSError: The note about the journal could not be written; see `checkpointed`. The journal is still
+            complete, and the next process that opens the file will write it to the file.
     """
     with checkpointed(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         distrust(connection)

@@ -272,9 +272,10 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Create a file and its folder if they are missing, so that only this account can access them.
+    """Create a file and its folder if they are missing. Only this account can access what is created.
 
-    SQLite itself would create the file with the permissions that the umask allows.
+    A file or folder that exists is not changed. SQLite itself would create the file with the permissions that the
+    umask allows.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):

@@ -55,8 +55,9 @@ def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
     """Yield the pages of one conversation in order. Every message is on exactly one page.
 
     A page's key contains the name of the page's last message. If an exchange continued after an earlier export, its
-    page therefore has a new key and is imported again. If the last message has no name, the key contains the page's
-    text and number. In that case, messages inserted into the file change the keys of all later pages.
+    page therefore has a new key and is imported again. If the last message has no name, the key contains a hash
+    of the page's text, and the number of the page in the conversation. In that case, pages that are inserted into the
+    file change the keys of all later pages.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):
