@@ -169,7 +169,10 @@ class VectorSpaces:
         return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed one batch, for the current space if it is incomplete, otherwise for the new space.
+        """Embed one batch, and return whether more remains to be embedded.
+
+        During a migration, the batch is embedded for the current space if that space is incomplete. If it is complete,
+        or its model fails, the batch is embedded for the new space.
 
         Raises:
             ModelError: The configured model failed. Nothing was written.

@@ -194,9 +194,10 @@ def _newest(earlier: Sequence[Page], new: Sequence[Page]) -> list[Page]:
 
 
 def _joined_vector(known: Segment | None, pages: Sequence[Page], new: Sequence[Page]) -> Vector | None:
-    """Return the unit-length mean of a segment's page vectors.
+    """Return a segment's vector after pages have joined: the unit-length mean of its page vectors.
 
-    If the segment has a vector already, that vector is weighted with the number of pages in the segment.
+    Return None if no new page has a vector. If the segment ``known`` has a vector, this vector is used for all its
+    previous pages, and only the ``new`` pages are added. Otherwise, the vectors of all ``pages`` are used.
     """
     vectors = [view.vector for view in new if view.vector is not None]
     if not vectors:

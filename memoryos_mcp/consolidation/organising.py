@@ -205,10 +205,11 @@ class Organising:
     async def _answers_to(
         self, lease: Lease, batches: Sequence[Sequence[Page]], *, probes_first: bool
     ) -> list[Organised | BaseException]:
-        """Return the analyst's answer to each batch, or the exception that it raised.
+        """Return the analyst's answer to each batch, or the exception that the analyst raised for it.
 
-        With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If it
-        cannot, the other batches are not sent. Their results are their stored answers, or else the first exception.
+        With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If the
+        analyst cannot be reached, the other batches are not sent. The result for each of them is then its answer from
+        an earlier attempt. A batch without such an answer gets the exception of the first batch.
         """
         ask = partial(self._ask, lease)
         if not probes_first or not batches:

@@ -223,9 +223,10 @@ class Reading:
         return Speakers(user=stated.user or stats.user_called, agent=stated.agent or stats.agent_called)
 
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
-        """Return the known facts.
+        """Return the facts in the memory that ``reader`` gets to know before it reads ``pages``.
 
-        If ``reader`` is not the fallback, facts that the fallback extracted from ``pages`` or later pages are left out.
+        The fallback gets all facts. Any other analyst does not get facts that the fallback extracted from ``pages`` or
+        later pages.
         """
         if reader is self._fallback:
             return await self._store.facts(FactQuery())

@@ -134,11 +134,11 @@ class _Fitting:
         return replace(fitted, text=known.text, slot=None, supersedes=others)
 
     def _with_unique_slots(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
-        """Return the changes, with each slot (attribute of a person) used at most once per page.
+        """Return the changes, with the slot removed from some added facts, so that they do not supersede each other.
 
-        If several values for a slot were said on the same page, only the last value keeps the slot. Of all facts about
-        a relative, only the last fact keeps the slot. The other facts are added without a slot. A value from a later
-        page supersedes an earlier value when it is added.
+        A slot is an attribute of a person. The last added fact for a slot keeps the slot. Another fact for the same
+        slot loses it if both facts were said at the same time, or if the slot is for a relative. Otherwise, it keeps
+        the slot, and is superseded by the later fact.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:

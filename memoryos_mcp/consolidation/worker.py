@@ -328,7 +328,10 @@ class Worker:
             return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool:
-        """Let the LLM redo the work that the fallback did while the LLM failed."""
+        """Let the LLM redo some of the work that the fallback did while the LLM failed.
+
+        Return whether more of this work can be redone now.
+        """
         await self._loading_ended.wait()  # filing compares vectors
         if not self._has_llm or not await self._store.pages(PageQuery(is_degraded=True, limit=1)):
             return False

@@ -52,7 +52,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The user's and the assistant's text. Characters that cannot be stored are replaced."""
+        """The user's and the assistant's text, with U+FFFD in place of characters that cannot be stored."""
         return storable(page_text(self.user_input, self.agent_response))
 
 

@@ -47,9 +47,10 @@ class MicroBatches(Generic[Q, A]):
         self._waiting: deque[tuple[Q, Future[A]]] = deque()
 
     async def answer(self, question: Q) -> A:
-        """Return the answer to a question.
+        """Wait for a batch that contains ``question``, and return the answer to this question.
 
-        If the caller is cancelled before the batch begins, the question is dropped.
+        If the caller is cancelled before the batch begins, the question is left out of the batch. An exception of the
+        batch is raised here.
         """
         future: Future[A] = Future()
         self._waiting.append((question, future))

@@ -19,10 +19,11 @@ _NO_CREDIT = re.compile(r"insufficient_quota|insufficient balance|credit balance
 
 
 def common_error(response: ErrorResponse, api: Api) -> ModelError | None:
-    """Return the error to raise for a response, or None if the response is about the request's content.
+    """Return the error to raise for an error response.
 
     Returns:
-        A `PassingError` if the same request may succeed later, or a plain `ModelError` if the user must act.
+        A `PassingError` if the same request may succeed later, or a plain `ModelError` if the user must act. None if
+        the API rejected the content of the request; the caller must then handle the response.
     """
     where, label, wording = api.where, response.label, api.wording
     if response.status == 402 or (response.status in {400, 403, 429} and _NO_CREDIT.search(response.text)):

@@ -237,7 +237,10 @@ class _Period:
 
 
 def _period(text: str, said_at: datetime) -> _Period | None:
-    """Return the year, month or day with which a text begins; None if the text begins with no valid one."""
+    """Return the day, month or year with which ``text`` begins, such as "2023-05", in the time zone of ``said_at``.
+
+    Return None if the text does not begin with a valid date in a plausible year.
+    """
     match = _DATE.match(text)
     if match is None:
         return None

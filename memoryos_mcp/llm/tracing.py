@@ -14,7 +14,7 @@ class TracedChat:
 
     @property
     def name(self) -> str:
-        """Name of the other chat model."""
+        """Name of the chat model to which calls are passed on."""
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:

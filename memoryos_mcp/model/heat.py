@@ -49,6 +49,7 @@ def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetim
 def prominence(*, n_visit: int, page_count: int, last_visit: datetime, now: datetime, mu_s: float) -> float:
     """Return a segment's prominence: ``(N_visit + N_page) * (1 + R_recency) / 2``.
 
-    Analysed pages also count. Otherwise a segment would be listed after smaller ones as soon as it was analysed.
+    ``N_page`` includes pages that were already analysed. Otherwise, the analysis of a large segment would make it less
+    prominent than smaller segments.
     """
     return (n_visit + page_count) * (1 + recency(last_visit, now, mu_s)) / 2

@@ -40,16 +40,16 @@ class Fact:
         slot: The property that the fact states, such as "lives", if a person has only one value of it at a time; None
             otherwise.
         valid_from: Start of the fact's validity. If no start was stated, this is the time of the dialogue.
-        valid_until: End of the fact's validity: the stated end, or when a newer fact or a correction ended it. None if
-            no end is known.
+        valid_until: End of the fact's validity: the stated end, or the time at which a newer fact or a correction
+            ended the fact. None if no end is known.
         evidence: Ids of the pages that support the fact, oldest first.
         vector: Embedding of the fact, unit length, shape ``(dimension,)``; None if it has not been embedded yet.
         is_archived: Whether the fact was archived because there are too many facts. Queries still find archived facts.
         said_since: The stated start, as precise as it was stated: "2023", "2023-05" or "2023-05-08"; None if no start
             was stated.
         said_until: The stated end in the same form; None if no end was stated or a newer fact replaced this one.
-        learned_by: Name of the analyst that extracted the fact, such as the LLM's name; `LEARNED_BY_USER` if the user
-            corrected it.
+        learned_by: Name of the analyst that extracted the fact, such as the LLM's name; `LEARNED_BY_USER` if the fact
+            is the user's correction.
         last_said: Time and ``seq`` of the newest page that supports the fact; None if no page does.
         is_corrected: Whether the user ended the fact by a correction.
     """

@@ -188,8 +188,8 @@ class PastTraitRecord(_Line):
     """A previous state of a trait.
 
     Attributes:
-        ended_by: ``user`` if the user ended this state by a correction.
-        evidence: Ids of the pages that supported this state; empty if it was not ended by a correction.
+        ended_by: ``user`` if the user ended this state by a correction; None otherwise.
+        evidence: Ids of the pages that supported this state; empty unless a correction ended the state.
     """
 
     kind: Literal["past_trait"]

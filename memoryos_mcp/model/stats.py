@@ -38,8 +38,8 @@ class Counts:
         assistant_facts: Number of current facts about the assistant, without archived ones.
         superseded_facts: Number of facts that are no longer valid.
         oldest_backlog_at: When the oldest page of the backlog was added; None if the backlog is empty.
-        retention_waits_until: Until when forgetting by age is delayed, because the clock may be wrong; None if it is
-            not delayed.
+        retention_waits_until: The earliest time at which old pages can be forgotten. None unless forgetting is
+            delayed because the clock may be wrong.
     """
 
     pages: int

@@ -112,8 +112,8 @@ class FactTable:
 def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:
     """Return the best facts of several rankings, best first, at most `FACTS_AT_MOST`.
 
-    If two facts have the same score, the newer fact comes first. Facts below `FACT_CUT_SHARE` of the best score are
-    omitted, but at least `FACTS_AT_LEAST` facts are returned.
+    If two facts have the same score, the newer fact comes first. The best `FACTS_AT_LEAST` facts are always returned.
+    Of the others, only facts that have at least `FACT_CUT_SHARE` of the best score are returned.
     """
     best = sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
     least = FACT_CUT_SHARE * max((recalled.score for recalled in best), default=0.0)

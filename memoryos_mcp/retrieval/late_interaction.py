@@ -135,7 +135,16 @@ def _by_page(similarities: NDArray[np.float64], places: NDArray[np.int64], count
 
 
 def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Matches:
-    """Return, for each candidate, the best weighted match of each query token in neighbouring candidates."""
+    """Return, for each candidate page, the best match of each query token on neighbouring candidates.
+
+    Neighbours are pages of the same session. Each match is multiplied by the weight in `NEIGHBOURS`, which is lower the
+    more distant the neighbour is. A candidate without neighbours has the value 0 for every token.
+
+    Args:
+        of_page: The best match of each query token on each candidate, shape ``(n, q)``, like the result.
+        seqs: The ``seq`` of each candidate, ascending, shape ``(n,)``.
+        sessions: Session of each candidate, shape ``(n,)``.
+    """
     lent = np.zeros_like(of_page)
     for apart, share in NEIGHBOURS.items():
         earlier = np.searchsorted(seqs, seqs - apart)

@@ -141,11 +141,13 @@ def rank(
 
 
 def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
-    """Return the candidates without those that score far below the best candidate, best first.
+    """Return the candidates that have at least `CUT_SHARE` of the best score, best first.
+
+    If these are fewer than `CUT_KEEPS` pages, the next best candidates are added until `CUT_KEEPS` is reached.
 
     Args:
         ranked: The candidates, best first.
-        extra: The ``seq`` of pages that do not count towards the minimum of `CUT_KEEPS` returned pages.
+        extra: The ``seq`` of pages that are not counted when the result is compared with `CUT_KEEPS`.
     """
     scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
     least = CUT_SHARE * max(scores, default=0.0)

@@ -150,9 +150,9 @@ def notes_line(notes: str) -> str:
 def page_text(
     user_input: str, agent_response: str, marks: Iterable[str | None], source: str, speakers: Speakers = NAMELESS
 ) -> str:
-    """Return a page as text: its head, and the text of the user and of the assistant.
+    """Return a page as text: a first line with ``marks`` in brackets, then what the user and the assistant said.
 
-    The text has the names of the speakers only if ``source`` is a conversation.
+    The names of the speakers are included only if ``source`` is ``Source.CONVERSATION``.
     """
     is_said = source == Source.CONVERSATION
     sides = ((speakers.user_label, user_input), (speakers.agent_label, agent_response))

@@ -146,9 +146,9 @@ class UserData(Protocol):
         ...
 
     async def unpurged(self) -> list[str]:
-        """Return the names of receipts that are not marked as purged.
+        """Return the ids of the forget receipts that are not marked as purged.
 
-        The content that was forgotten with them may still be in the files.
+        The content that these receipts report as forgotten may still be in the files.
         """
         ...
 

@@ -51,10 +51,10 @@ class Stream:
         return self._got(lambda: self._stream.read(size))
 
     def lines(self, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
-        """Yield a pair for each line: its number, from 1, and its bytes.
+        """Yield the number and the bytes of each line. The first line has the number 1.
 
-        If a line has ``max_bytes`` or more, None replaces the bytes. Such a line is still read to its end, which may
-        take long. To recognise a format, use `read`.
+        For a line of ``max_bytes`` or more, None is yielded in place of the bytes. Such a line is still read to its
+        end, which may take long. To look only at the beginning of a file, use the method `read` instead.
 
         Raises:
             ImportFormatError: The lines could not be read.

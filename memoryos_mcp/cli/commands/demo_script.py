@@ -28,7 +28,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in the second part of the demo. ``look`` is the part of the result that is printed."""
+    """A question in the second part of the demo.
+
+    ``look`` is the part of the memory, such as ``PROFILE``, whose results are printed as the answer.
+    """
 
     text: str
     look: Look

@@ -252,9 +252,10 @@ def _resolve_slot(
 
 
 def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
-    """Return copies of the statements that say something new. The copies have no slot.
+    """Return copies of those statements that say something that another text does not say.
 
-    A statement says something new if enough of its stems are not in ``form``.
+    ``form`` contains the stems of the other text. A statement is returned if enough of its stems are not among them.
+    The copies have no slot.
     """
 
     def has_news(statement: Statement) -> bool:

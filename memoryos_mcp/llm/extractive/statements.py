@@ -281,7 +281,10 @@ def _joined(clauses: list[str]) -> list[str]:
 
 
 def _elided(text: str, table: Table) -> Answer | None:
-    """Return the content of a text whose subject is omitted, such as "Moved to Rome"; None for other texts."""
+    """Return the content of a statement whose subject is omitted, such as "Moved to Rome".
+
+    Return None if ``text`` is not such a statement.
+    """
     for subject, begins in elided():
         if begins.match(text):
             return _found(f"{subject}{text}", table)

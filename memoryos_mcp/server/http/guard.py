@@ -118,7 +118,7 @@ class BodyGuard:
         self._timeout_s = timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on to the guarded application, or refuse it."""
+        """Pass the request on to the guarded application. Refuse it if its body is too large or arrives too slowly."""
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return

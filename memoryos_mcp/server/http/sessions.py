@@ -324,7 +324,10 @@ class _Unread:
 
 
 def _size(unread: Iterable[_Unread]) -> int:
-    """Return the number of unread bytes of several streams. A call without a reply counts as `REPLY_BYTES`."""
+    """Return the number of bytes in several streams that the client has not read yet.
+
+    A call that has no reply yet counts as `REPLY_BYTES`.
+    """
     return sum(each.size + len(each.calls) * REPLY_BYTES for each in unread)
 
 

@@ -49,7 +49,7 @@ class ClosingGuard:
         self._closing = closing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on to the guarded application, or refuse it."""
+        """Pass the request on to the guarded application, or refuse it if the server is closing."""
         if self._closing.has_begun and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
             await refusal(503, "the server is closing; try again soon", retry_after="5")(scope, receive, send)
         else:

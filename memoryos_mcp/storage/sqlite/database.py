@@ -49,8 +49,8 @@ class Database:
     def only_reads_because(self) -> str | None:
         """See `Store.only_reads_because`.
 
-        There is a reason if the file could be opened only for reading. After a failed write, there is a reason until a
-        write succeeds or the cause of the failure has disappeared.
+        It is not None if the file could be opened only for reading. After a failed write, it is not None until a write
+        succeeds or the cause of the failure has disappeared.
         """
         if self._file.only_readable is not None:
             return self._file.only_readable.reason

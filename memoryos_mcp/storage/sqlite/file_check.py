@@ -22,7 +22,10 @@ BUSY_TIMEOUT_MS = 2_000
 
 
 def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
-    """Check a user's file for damage, including all text in the file; see `Stores.examine`."""
+    """Check a user's file for damage, and return a summary of the memory; see `Stores.examine`.
+
+    All text in the file is read too. Return None if the file is missing or empty.
+    """
     require_version()
     path = database_file(data_folder, user_id)
     try:

@@ -153,7 +153,7 @@ def forget_epoch(connection: apsw.Connection) -> int:
 
 
 def unpurged(connection: apsw.Connection) -> list[str]:
-    """Return the names of receipts that are not marked as purged.
+    """Return the ids of the receipts that are not marked as purged.
 
     The forgotten content of these receipts may still be in the user's file or its journal.
     """

@@ -25,7 +25,10 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
-    """Return the id of the stored page that has this id or this idempotency ``key``; None if there is no such page."""
+    """Return the id of the stored page that has this id, or else of the page that has this idempotency ``key``.
+
+    Return None if there is neither.
+    """
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
     return None if found is None else str(found[0])

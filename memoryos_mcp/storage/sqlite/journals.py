@@ -219,7 +219,7 @@ def remove_empty(path: Path) -> None:
 
 
 def forget_owner(path: Path) -> None:
-    """Remove the note beside a file if the file has no journal."""
+    """Remove the note about a memory's journal if there is no journal. Errors are ignored."""
     with suppress(OSError):
         if identity(journals_of(path)[0]) is None:
             _owner_file(path).unlink(missing_ok=True)
@@ -254,7 +254,10 @@ class _Note:
 
     @classmethod
     def now(cls, path: Path, file: Identity, journal: Identity) -> Self:
-        """Return a note with the file's current state."""
+        """Return a new note about a file and its journal.
+
+        The state in the note is the file's current size and modification time, and the machine's boot id.
+        """
         status = path.stat()
         return cls(file, journal, (str(status.st_size), str(status.st_mtime_ns), _boot()))
 
@@ -278,7 +281,10 @@ class _Note:
         return time_ns - status.st_mtime_ns <= _ROUNDED_NS or not is_same_boot
 
     def write(self, path: Path) -> None:
-        """Write the note beside a file, readable only by this account. Overwriting a note needs no disk space."""
+        """Write this note to its own file, beside the memory's file ``path``.
+
+        Only the current account can read a new note file. A previous note is overwritten, which needs no disk space.
+        """
         flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(_owner_file(path), flags, 0o600)
         try:

@@ -29,9 +29,9 @@ def index_page(connection: apsw.Connection, seq: int, user_input: str, agent_res
 
 
 def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return at most ``limit`` pages that contain any of the words, best first; see `Index.search_words`.
+    """Return at most ``limit`` pages that contain at least one of the words, best first; see `Index.search_words`.
 
-    ``counts`` maps each word to the number of pages that contain it.
+    The words are the keys of ``counts``. The values are the numbers of pages that contain each word.
     """
     words = within_budget(counts)
     if not words:

@@ -77,7 +77,10 @@ def fold_journal(path: Path) -> None:
 
 
 def _fold_lost_journal(opened: FileIdentity, connection: apsw.Connection) -> None:
-    """Write the content of a removed journal to its file, unless the file was replaced or has a new journal."""
+    """Copy the changes in a removed but still open journal into the memory's file (a checkpoint).
+
+    Do nothing if the memory's file was replaced, or if a new journal exists.
+    """
     with checkpointed(opened.path):
         journal = journals_of(opened.path)[0]
         if identity(opened.path) == opened.file and opened.has_lost_journals() and identity(journal) is None:

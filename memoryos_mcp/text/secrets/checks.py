@@ -100,9 +100,9 @@ def is_password(text: str) -> bool:
 
 
 def is_mixed_password(text: str) -> bool:
-    """Return whether ``text``, found where a password or other text is expected, looks like a password.
+    """Return whether ``text`` looks like a password and has both letters and digits.
 
-    The text must have letters and digits.
+    This check is for places where a password is less likely than other text, such as after "password" and a space.
     """
     text = text.rstrip(SENTENCE_ENDS)
     has_digits = any(char.isdigit() for char in text)

@@ -28,8 +28,8 @@ class SecretPattern:
     Attributes:
         kind: Name of the kind in placeholders and receipts.
         hints: A text is searched only if it contains one of these strings. They are in lower case unless ``is_word`` is
-            True. If there are no hints, every text is searched; but if ``is_word`` is True, only a text in which a long
-            word matches the pattern.
+            True. If there are no hints and ``is_word`` is False, every text is searched. If there are no hints and
+            ``is_word`` is True, a text is searched only if one of its long words matches the pattern.
         find: A function that yields the start and end of each secret.
         is_word: Whether the hint and the secret are in one word without spaces.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.

@@ -214,7 +214,10 @@ def _changed(location: Location, request: Request, server: Local | Remote | None
 
 
 def _through_its_command(location: Location, request: Request, server: Local | Remote | None) -> Outcome:
-    """Add or update an entry with the client's own command. If ``server`` is None, remove the entry instead."""
+    """Add, update or remove the server's entry with the client's own command, and return what was done.
+
+    If ``server`` is None, the entry is removed. In a dry run, nothing is changed.
+    """
     client = location.client
     present = planning.entries_of(client, files.read(location.file)).get(request.name)
     if present is not None and not request.is_forced:
