@@ -31,5 +31,10 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
 
 
 async def becomes_final(failure: BaseException, count: Count) -> bool:
-    """Return whether the fallback's result becomes final. It does after five unusable answers from the analyst."""
+    """Return whether the fallback's result becomes final, because the analyst has given five unusable answers.
+
+    Args:
+        failure: The error that the analyst raised. Only a `ReplyFormatError` is an unusable answer.
+        count: Counts one more unusable answer, and returns their number. It is not called for other errors.
+    """
     return isinstance(failure, ReplyFormatError) and await count() >= ATTEMPTS_BEFORE_FALLBACK

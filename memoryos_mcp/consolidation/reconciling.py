@@ -79,7 +79,10 @@ class _Fitting:
             self._by_slot.setdefault((fact.about, fact.slot), []).append(fact)
 
     def fit(self, changes: Sequence[KnowledgeChange]) -> tuple[KnowledgeChange, ...]:
-        """Return the adapted changes in the order in which they were said. Duplicates are merged."""
+        """Return the changes, adapted to the current facts, in the order in which they were said.
+
+        Duplicates are merged. Confirmations of facts that no longer exist are left out.
+        """
         kept: list[KnowledgeChange] = []
         added: dict[tuple[About, tuple[str, ...]], int] = {}
         for change in sorted(changes, key=self._said_at):

@@ -270,7 +270,10 @@ class Worker:
         return not self._spaces.is_settled or await self._spaces.has_work()
 
     async def _embed(self) -> bool:
-        """Load the model and its vectors, then embed all pages, facts and segments that have no vector."""
+        """Load the model and its vectors, then embed all pages, facts and segments that have no vector.
+
+        Return whether the next step must follow at once. This is the case only if work succeeds again after a failure.
+        """
         try:
             await self._spaces.open()
         finally:
@@ -353,9 +356,10 @@ class Worker:
         return has_more
 
     async def _promote(self) -> bool:
-        """Extract traits from hot segments, unless due pages must be assigned to segments first.
+        """Extract traits from hot segments. Return whether there may be more segments to read.
 
-        After the assignment, one LLM call can read more pages of a segment.
+        While pages are due to be assigned to segments, do nothing and return False. One LLM call can read more pages of
+        a segment after they have been assigned. If their assignment has failed, traits are extracted without waiting.
         """
         await self._until_quiet(QUIET_WITHIN_S)
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
@@ -414,7 +418,10 @@ class Worker:
         return False
 
     async def _verify(self) -> bool:
-        """Once a day, check the whole file for damage, and delete the vectors of models that are no longer in use."""
+        """Check the whole file for damage, and delete the vectors of models that are no longer in use.
+
+        This step runs once a day. Always return False, because no more work is left.
+        """
         await self._loading_ended.wait()
         damaged = await self._store.verify()
         if damaged:

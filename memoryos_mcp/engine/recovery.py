@@ -68,9 +68,9 @@ class Recovery:
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
-        """Remove the recorded time of a user whose memory is being opened.
+        """Remove the recorded time at which a user's next work is due, because the user's memory is being opened.
 
-        The user's engine then does the work.
+        The user's engine does this work while the memory is open.
         """
         self._due.pop(user_id, None)
 

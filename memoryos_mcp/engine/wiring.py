@@ -39,7 +39,10 @@ STORE_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Components that replace the configured ones. The tracer creates a span for each LLM call."""
+    """Components that replace the configured ones. With None, a component is not replaced.
+
+    The tracer creates a span for each LLM call; None disables tracing.
+    """
 
     embedder: Embedder | None = None
     chat: ChatModel | None = None

@@ -104,8 +104,9 @@ class LlmAnalyst:
     ) -> str:
         """Return a summary of the whole chain.
 
-        If the run's summary covers only the run, ``earlier`` is put in front of that summary. If the run has no
-        summary, the fallback writes a summary of the chain.
+        If the run's summary covers the whole chain, it is returned unchanged. If it covers only the run, the chain's
+        ``earlier`` summary is put in front of it, and both are shortened. If the run has no summary, the fallback
+        writes a summary of the chain.
         """
         if not run.summary:
             return await self._fallback.joined_summary(earlier, run, pages)

@@ -24,7 +24,7 @@ FILE_MODE = 0o600
 
 
 class _Line(BaseModel):
-    """Base class for a line or a part of a line. Unknown fields are ignored."""
+    """Base class for a line of the log, and for each part of a line. Unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -174,7 +174,7 @@ class _Budget:
         return _tokens(BYTES_PER_TOKEN * self._limits.tokens - self.left)
 
     def wanted(self, found: Found) -> list[RecalledPage]:
-        """Return the found pages that are not in ``found.short_term``, up to the maximum number of pages."""
+        """Return the best found pages that are not in ``found.short_term``, up to the maximum number of pages."""
         newest = {page.seq for page in found.short_term}
         return [each for each in found.pages if each.page.seq not in newest][: self._limits.pages]
 

@@ -338,7 +338,9 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         ...
 
     async def in_space(self, identity: str, model: str | None = None) -> "Store":
-        """Return a copy of this store that uses the vector space of a model.
+        """Return another `Store` object for the same memory, which uses the vector space of a model.
+
+        The stored memories are not copied.
 
         Args:
             identity: The model as ``name:dimension:revision``.

@@ -118,7 +118,7 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
-    """Mark the pages to redo. Wait until the work is done or cannot continue, and return the outcome."""
+    """Mark the pages that the LLM must process again. Return the outcome once this work is done or cannot continue."""
     before = _spent(await engine.stats())
     pages = await engine.reconsolidate()
     blockage = _Blockage(settings.llm_daily_token_limit)

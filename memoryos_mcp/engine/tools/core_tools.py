@@ -298,10 +298,10 @@ def _segment_id(number: int) -> str:
 
 
 def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default_tokens: int) -> int:
-    """Return the number of tokens in the lines of ``manner``.
+    """Return the number of tokens in ``manner``, the lines about the style of the answer.
 
     Raises:
-        ArgumentError: The lines exceed half of the token budget.
+        ArgumentError: The lines exceed half of the token budget: ``arguments.max_tokens``, or else ``default_tokens``.
     """
     budget = default_tokens if arguments.max_tokens is None else arguments.max_tokens
     reserved = sum(map(estimate_tokens, manner))

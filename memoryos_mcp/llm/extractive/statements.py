@@ -60,7 +60,8 @@ class Statement:
         said_at: The time of the page.
         pages: The ids of the pages that contain the statement, by ``seq``.
         kind: Whether this is a statement or a wish.
-        ends: The stems of the words for something that is no longer the case; empty if there are no such words.
+        ends: The stems of the words for something that is no longer the case ("smoking" in "I quit smoking"); empty if
+            there are no such words.
         is_implied: Whether this is a guess. A guess is only learned if its slot has no stated answer.
     """
 
@@ -100,12 +101,13 @@ def statements(page: Page) -> Iterator[Statement]:
 
 
 def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | None:
-    """Return the content of a text that begins like a durable statement or wish; None for other texts.
+    """Return the content of a durable statement or wish; None if the text is neither.
 
     Args:
         text: A sentence or clause without a lead-in such as "By the way,".
         table: The patterns for the beginning of the text.
-        is_certain: Whether the text is known to be a statement. If so, further checks are skipped.
+        is_certain: Whether the text is known to be a statement, such as a stored fact. If False, the result is None for
+            statements with words that cast doubt on them, such as "pretend".
     """
     when = context.WHEN.match(text)
     found = (first_match(table, text, when.end()) if when else None) or first_match(table, text, 0)

@@ -94,7 +94,18 @@ class SessionGuard:
     async def _go_on(
         self, key: str, name: str, message: JSONRPCMessage | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass on a request that belongs to a session."""
+        """Pass a request that belongs to a session on to the guarded application.
+
+        If the session does not exist (status 404), or if the request deletes it, the session is no longer counted.
+
+        Args:
+            key: Identifies the caller.
+            name: The session id.
+            message: The message in the body; None if the request is not a POST request.
+            scope: The request.
+            receive: Returns the body of the request.
+            send: Receives the answer.
+        """
         status = 0
 
         async def watched(answer: Message) -> None:

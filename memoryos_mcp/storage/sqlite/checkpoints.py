@@ -12,7 +12,7 @@ CHECKPOINT_PAGES = 1_000
 
 
 class Checkpoints:
-    """The checkpoints made by the writing connection of a file."""
+    """Makes the checkpoints of a file, through the connection that writes to the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -76,7 +76,10 @@ def connect_to_read(path: Path, *, is_in_use: bool) -> apsw.Connection:
 
 
 def leave_journal(connections: Iterable[apsw.Connection]) -> None:
-    """Configure connections so that they do not write the journal to the file when they are closed."""
+    """Configure connections to leave the journal as it is when they are closed.
+
+    By default, the last connection moves the journal's content to the database file, and deletes the journal.
+    """
     for connection in connections:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 

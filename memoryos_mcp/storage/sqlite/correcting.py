@@ -150,10 +150,11 @@ class Correcting:
     def _replacement(self, name: str, successor: int) -> str | None:
         """Return the text of the fact ``successor``, which replaced the wrong fact ``name``.
 
-        Return None if the fact ``successor`` is no longer current.
+        Return None if the replacement is no longer valid, but was neither corrected nor superseded (for example,
+        because it was to end last week).
 
         Raises:
-            ArgumentError: The fact ``successor`` has itself been corrected or superseded.
+            ArgumentError: The replacement has itself been corrected or superseded.
         """
         _, _, _, text, newer, is_current, is_corrected = self._fact(successor)
         if is_corrected:

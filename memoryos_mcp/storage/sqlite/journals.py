@@ -242,7 +242,7 @@ class _Note:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Return the note beside a file; None if the note is missing or unreadable."""
+        """Return the note that is stored next to the file ``path``; None if the note is missing or unreadable."""
         try:
             words = _owner_file(path).read_text(encoding="ascii", errors="replace").split()
             numbers = [int(word) for word in words[:_IDENTITY_WORDS]]

@@ -261,10 +261,10 @@ def _add_fact(
     now_us: int,
     added: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[int, bool]:
-    """Add a fact if it does not exist; return its number, and whether it already existed.
+    """Return the number of a fact, and whether the fact already existed. If it did not exist, add it.
 
-    The facts that the added fact supersedes end. ``added`` is a mapping from the `folded` text of each fact that was
-    already added from the same lessons to its number.
+    The facts that it supersedes stop being valid. ``added`` contains the facts that were already added from the same
+    lessons: it maps each fact's `folded` text to the fact's number.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -376,11 +376,12 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
 
 
 def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Delete each fact learned by ``learning.replaces`` if other learners have read all pages of the fact's evidence.
+    """Delete facts that the analyst ``learning.replaces`` learned, if another analyst has read their pages again.
 
-    Facts that the deleted facts superseded become valid again. A fact is not deleted if the new lessons contain or
-    confirm it. A wish, or a fact with a slot, is also kept if the lessons contain nothing from its pages: the model
-    may have overlooked the fact. Facts that the user marked as wrong are neither deleted nor restored.
+    A fact is deleted only if other analysts have read all pages that are evidence for it. It is kept if the new lessons
+    contain or confirm it. A wish, or a fact with a slot, is also kept if the lessons contain nothing from its pages,
+    because the new analyst may have overlooked it. Facts that a deleted fact superseded become valid again. Facts that
+    the user marked as wrong are neither deleted nor made valid again.
     """
     if learning.replaces is None or not learning.is_reading:
         return

@@ -53,7 +53,7 @@ class ClockReading:
 
 
 class ClockWatch:
-    """Measures the progress of the system clock between the checks by one process."""
+    """Measures the time between two checks by this process, and detects whether the system clock was set meanwhile."""
 
     def __init__(self) -> None:
         self._previous: tuple[int, int] | None = None

@@ -56,7 +56,12 @@ def key(kind: str, hints: str, form: str, check: Check | None = None) -> SecretP
 def named(kind: str, hints: str, form: str, check: Check | None = None, *, is_long: bool = True) -> SecretPattern:
     """Return the pattern of a secret that follows its name, such as a key after "twilio".
 
-    ``hints`` are separated by commas. ``form`` must begin with one of them.
+    Args:
+        kind: Name of the kind in placeholders and receipts.
+        hints: The possible names, separated by commas.
+        form: The regular expression of a name and the secret after it; see `finding`.
+        check: A function that returns whether a match is really a secret.
+        is_long: See `SecretPattern`.
     """
     names = tuple(hints.split(","))
     begins = re.compile("|".join(map(re.escape, names)))

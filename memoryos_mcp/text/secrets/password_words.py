@@ -126,7 +126,10 @@ def is_phrase(text: str) -> bool:
 
 
 def is_password_or_word(text: str) -> bool:
-    """Return whether ``text``, found where a password is expected, may be a password or a word used as one."""
+    """Return whether ``text``, found where a password is expected, may be a password.
+
+    An ordinary word may be a password too, unless it is a placeholder or a common word.
+    """
     return checks.is_password(text) or is_plain_password(text)
 
 

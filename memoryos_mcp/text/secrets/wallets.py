@@ -100,9 +100,10 @@ def _find_seed_phrases(text: str, lower: str) -> Iterator[Span]:
 
 
 def _may_contain_phrase(tokens: Sequence[str]) -> bool:
-    """Return whether the tokens contain 12 consecutive words from the BIP-39 list.
+    """Return whether the tokens contain at least 12 consecutive words from the BIP-39 list.
 
-    Every eleventh token is tested, which is enough to find each such run.
+    A few numbers and bullets may be between the words. The search starts only at every eleventh token, because each
+    such run includes one of these tokens.
     """
     numbers = _numbers()
     for at in range(_SHORTEST - 1, len(tokens), _SHORTEST - 1):
@@ -138,8 +139,8 @@ def _bare(token: str) -> str:
 def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
     """Yield the start and end of each seed phrase in a run of words from the BIP-39 list.
 
-    One in 16 word sequences has a valid checksum by chance. If such sequences overlap, those with the fewest other
-    words next to them on the same line are chosen.
+    One in 16 sequences of 12 words has a valid checksum by chance. If several valid sequences overlap, those with the
+    most free ends are seed phrases. An end is free if no other word is next to it on the same line.
     """
     words = tuple(match[0] for match in group)
     found: list[tuple[int, int, int]] = []

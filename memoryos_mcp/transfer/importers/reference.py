@@ -55,7 +55,10 @@ class Gathering:
     _documents: list[NewTurn] = field(default_factory=list)
 
     def page(self, raw: object, where: str, *, is_newest: bool = False) -> Iterator[Skipped]:
-        """Add one copy of a page, and yield a note about each part of it that is skipped."""
+        """Add a page, and yield a note about each part of it that is skipped.
+
+        Copies of the same page are merged. ``is_newest`` means that this is a short-term page.
+        """
         if not isinstance(raw, Mapping):
             yield Skipped(DAMAGED, where)
             return
