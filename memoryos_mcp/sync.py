@@ -312,7 +312,10 @@ class _MemoryThread:
             raise
 
     def end(self, limit_s: float | None) -> None:
-        """Close the memory, and wait for at most ``limit_s`` seconds; None means no limit."""
+        """Begin to close the memory, and wait until it is closed, but at most ``limit_s`` seconds; None means no limit.
+
+        After this time, closing continues in the memory's thread. In a forked process, this method does nothing.
+        """
         if os.getpid() != self._process:
             return
         with self._end_lock:

@@ -45,7 +45,10 @@ class Embedding:
         return bool(left.facts or left.segments)
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed a batch of pages. If no page is left, embed a batch of facts, or else one segment.
+        """Embed a batch of pages. If all pages have vectors, embed a batch of facts, or else one segment.
+
+        Returns:
+            Whether anything without vectors remains; see `Remaining`.
 
         Raises:
             ModelError: The model failed. Nothing was written.

@@ -309,7 +309,10 @@ class Worker:
         return False
 
     async def _consolidate(self) -> bool:
-        """Assign the due batches of the backlog to chains and segments."""
+        """Assign the due batches of the backlog to chains and segments.
+
+        Always return False, so that the loop pauses before it looks for more due batches.
+        """
         if not await self._organising.due():
             return False
         async with self._lease.hold() as lease:

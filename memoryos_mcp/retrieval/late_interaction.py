@@ -100,7 +100,7 @@ def maxsim(
     page itself is long, because a long page is understood without its neighbours.
 
     Args:
-        matches: Matches of windows; windows of pages that are not candidates are ignored.
+        matches: For each window, the best match of each query token. Windows of other pages are ignored.
         weights: Weight of each query token, shape ``(q,)``; at least one must be above 0.
         side: The side of the dialogue that the query names; None if it names neither.
         seqs: The ``seq`` of each candidate page, ascending, shape ``(n,)``.

@@ -357,9 +357,10 @@ class Retrieving:
 
 
 def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
-    """Return the best pages by score, together with all of the newest pages.
+    """Return at most ``limit`` candidates, and in addition all candidates in ``newest``, highest score first.
 
-    The newest pages are included because the room for short-term pages may be too small for some of them.
+    ``newest`` contains the ``seq`` of each short-term page. Short-term pages are shown in their own part of the result,
+    but some may not fit there. These can be shown among the found pages.
     """
     is_newest = np.isin(found.outlines.seqs, [*newest])
     apart = found.outlines.sessions if parsed.is_for_several else None

@@ -68,9 +68,10 @@ class Replies:
         self._is_gone = False
 
     def write(self, text: str) -> int:
-        """Write a line, or drop it if the client no longer reads stdout.
+        """Write a line to stdout, and return the number of its characters.
 
-        The server then continues until stdin ends.
+        If the client no longer reads stdout, the line is dropped, but the result is the same. No error is raised, so
+        that the server continues until stdin ends.
         """
         with self._lock:
             try:

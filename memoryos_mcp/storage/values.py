@@ -383,7 +383,7 @@ class Learning:
         is_degraded: Whether the fallback read the pages because the LLM failed. The pages must then be read again.
         replaces: Name of an analyst whose facts and traits are to be replaced. A fact or trait is removed once other
             analysts have read all pages that are evidence for it. With None, nothing is removed.
-        is_reading: Whether the pages were read for knowledge.
+        is_reading: Whether facts were extracted. If it is False, only traits were extracted.
     """
 
     segments: Sequence[int]

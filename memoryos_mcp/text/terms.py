@@ -159,10 +159,10 @@ def is_unspaced(word: str) -> bool:
 
 
 def index_text(text: str) -> str:
-    """Convert ``text`` to the form in which it is added to the word index. English text in ASCII is unchanged.
+    """Return ``text`` in the form in which it is added to the word index. English text in ASCII is unchanged.
 
-    A run of text in a script without spaces becomes pairs of characters, followed by its last character. Words of other
-    languages become stems.
+    Text in a script without spaces becomes pairs of adjacent characters, and its last character is added alone
+    ("東京都" becomes "東京 京都 都"). Words of other languages become stems.
     """
     foreign = is_foreign(text)
     if text.isascii() and not foreign:

@@ -101,7 +101,10 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
 
 
 def outline(stream: Bytes) -> Outline:
-    """Return the keys at the beginning of a document. There are none if the document is not JSON."""
+    """Return the keys in the first `OUTLINE_BYTES` of a document; see `Outline`.
+
+    The JSON is not checked. A text without JSON objects has no keys.
+    """
     head = stream.read(OUTLINE_BYTES)
     top, inner, open_marks = set(), set(), ""
     for match in _OUTLINE_MARK.finditer(head):
@@ -168,9 +171,12 @@ class _Window:
         self._take(closer)
 
     def cut(self, max_bytes: int) -> tuple[bytes | None, str | None]:
-        """Consume the value that begins here.
+        """Consume the value that begins at the current position, and return a pair: the value's bytes and None.
 
-        Return its bytes and None. If the value is too large or too deeply nested, return None and the problem.
+        If the value is too large or too deeply nested, it is consumed as well, and the pair is None and the problem.
+
+        Raises:
+            ImportFormatError: There is no value here, or the file ends inside the value.
         """
         first = self.peek()
         if not first or first in b",:]}":

@@ -310,7 +310,10 @@ async def _config(client: Client) -> Any:
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield lines that show the best results in the part ``look``. Each line is a label and a text."""
+    """Yield the first results in one part of a retrieval result, as pairs of a label and a text.
+
+    ``look`` selects the part. Of the short-term pages, the newest are yielded.
+    """
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
             yield from _page(page, "")

@@ -241,7 +241,8 @@ def _check_target(path: Path, target: str) -> None:
 def _target(target: str) -> Iterator[Callable[[bytes], object]]:
     """Open the target of an export, and yield a function that writes bytes to the target.
 
-    The target is stdout or a file. A file has a temporary name until it is complete.
+    The target is stdout or a file. A file has a temporary name until it is complete. After an error, the incomplete
+    file is removed, and an existing file is not changed.
     """
     if target == STDOUT:
         with _writing(target):

@@ -155,7 +155,7 @@ class _Blockage:
         self._forgiven: dict[str, int] = {}
 
     def reason(self, stats: Stats) -> tuple[Ending, str] | None:
-        """Return the ending and the error message if the work cannot continue, or None if it can continue."""
+        """Return why the work cannot continue: an `Ending` and an error message. Return None if it can continue."""
         failed = {name: health.failed_attempts for name, health in stats.health.items()}
         if self._least_left is None or stats.counts.degraded < self._least_left:
             self._least_left = stats.counts.degraded

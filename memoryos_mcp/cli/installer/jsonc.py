@@ -168,7 +168,10 @@ def _key(key: str) -> str:
 
 
 def _shown(value: Any, style: _Style, depth: int) -> str:
-    """Return a value as JSON text in this style."""
+    """Return a value as JSON text with the indentation and line ends of ``style``.
+
+    Lines after the first are indented by ``depth`` more levels.
+    """
     if not style.is_in_lines:
         return json.dumps(value, ensure_ascii=False)
     shown = json.dumps(value, ensure_ascii=False, indent=style.indent)

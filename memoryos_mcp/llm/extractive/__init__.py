@@ -93,7 +93,11 @@ class ExtractiveAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return a summary that quotes one to three sentences from the pages. Never fails."""
+        """Return a summary of the whole chain. Never fails.
+
+        If the run has a summary and there is no earlier one, return the run's summary. Otherwise, return one to three
+        sentences quoted from the pages.
+        """
         if run.summary and not earlier:
             return run.summary
         return (await self._digest(await pages())).summary

@@ -200,10 +200,11 @@ def _asks_for_text(text: str) -> bool:
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return the part of a sentence before a request for a piece of writing, and a flag.
+    """Return the part of a sentence before a request to write or change a text, and whether to read on.
 
-    The flag is True if later sentences are about the user. If the sentence contains no such request, the part is the
-    whole sentence.
+    An example is "I'm a nurse, write me a letter". If there is no such request, return the whole sentence and True.
+    The second value is False if the next sentences may not be about the user. This is the case if the text is fiction,
+    is for somebody else, or follows in the message.
     """
     made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
@@ -294,9 +295,11 @@ def _elided(text: str, table: Table) -> Answer | None:
 
 
 def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield the statement in a text, or both statements if the text contains two with the same subject.
+    """Yield the statements in a text, each with its content. ``found`` is the content of the whole text.
 
-    Further facts about the speaker in the same text are also yielded, such as the age in "I'm Tom, 41".
+    If the text consists of two statements with the same subject ("I live in Rome and work at Fiat"), yield these two.
+    Otherwise, yield the whole text. After it, also yield an age beside a name ("I'm Tom, 41"), or the home that a place
+    of work implies.
     """
     shared = context.SHARED_SUBJECT.search(text)
     subject = text.split(maxsplit=1)[0]

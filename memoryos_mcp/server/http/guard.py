@@ -284,10 +284,10 @@ def _counted(counts: Counter[str], key: str) -> Iterator[None]:
 
 
 def _until_read(send: Send) -> Send:
-    """Return a ``send`` that does not complete an answer before the client has read it.
+    """Return a function like ``send`` that returns from an answer's last message only when the client has read most.
 
-    While much data is unsent, the server accepts one message and blocks on the next one. The last message is therefore
-    sent as two messages: its body, and an empty message.
+    If much data is unsent, the web server still accepts one message, but the next message waits for the client. The
+    last message of an answer is therefore sent as two messages: its body, and an empty message.
     """
 
     async def send_in_two(message: Message) -> None:

@@ -343,7 +343,10 @@ def _size(unread: Iterable[_Unread]) -> int:
 
 
 async def _send_all(waiting: MemoryObjectReceiveStream[Message], send: Send, unread: _Unread) -> None:
-    """Send a stream's messages as fast as the client reads them."""
+    """Send each message from ``waiting`` to the client, until ``waiting`` is closed.
+
+    A message counts as read in ``unread`` when the network has accepted it. A slow client delays this.
+    """
     with waiting:
         async for message in waiting:
             body: bytes = message.get("body", b"")

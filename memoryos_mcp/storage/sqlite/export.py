@@ -85,7 +85,13 @@ def records(connection: apsw.Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, int]:
-    """Number the rows of a query, starting at 1. Return a mapping from the key of each row to the row's number."""
+    """Return the position of each row in the result of a query, from 1. The keys are the rows' stored numbers.
+
+    Args:
+        connection: The connection to the memory.
+        select: Selects the column of the stored number, such as "SELECT chain".
+        sql: The query.
+    """
     rows = connection.execute(f"{select} FROM ({sql})")
     return {row[0]: place for place, row in enumerate(rows, start=1)}
 

@@ -204,8 +204,10 @@ def change_knowledge(
     """Apply the fact changes of a learning: add, supersede and confirm facts.
 
     A new fact that already exists is confirmed instead. Refused facts are skipped. If several new facts have
-    the same slot, only the last one stays valid. A confirmed fact keeps the name of its learner, unless this name is
-    ``learning.replaces``.
+    the same slot, only the last one stays valid.
+
+    A confirmed fact was learned by an earlier analyst. Its ``learned_by`` stays the name of this analyst. However, if
+    this name is ``learning.replaces``, it is replaced with ``learning.learner``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:

@@ -148,7 +148,11 @@ class OpenFile:
                 self._saved = keep_lost(opened, self.writer)
 
     def close(self) -> None:
-        """Close the connections. The file is complete without a journal once no process has it open."""
+        """Close the connections. If no other process has the file open, SQLite moves the journal's content to the file.
+
+        If the file was replaced or removed meanwhile, its content is first saved as a copy; see `keep_lost`. A
+        copy that is not needed is removed again; see `remove_if_contained`. If saving fails, a warning is logged.
+        """
         connections = [*self._readers, *([self.writer] if self.writer else [])]
         opened, is_lost, has_whole_journal = self._identity, False, False
         try:

@@ -24,8 +24,8 @@ SELECT value FROM meta WHERE key = 'user_id' AND (
 def users_with_work(data_folder: Path, model: str | None) -> Iterator[str]:
     """Yield the ids of users with pages that are not yet organised or embedded; see `Stores.users_with_work`.
 
-    This takes about half a millisecond for each user. Unreadable files are skipped. A user whose file has an earlier
-    schema version is always included.
+    If ``model`` is None, only pages that are not yet organised count. Unreadable files are skipped. A user whose file
+    has an earlier schema version is always included. The search takes about half a millisecond for each user.
     """
     for path in database_files(data_folder):
         try:

@@ -30,9 +30,9 @@ def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 
 
 def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
-    """Write a file's journal to the file and empty the journal; return False if another process blocks this.
+    """Move the content of a file's journal into the file. Return True when the journal is empty.
 
-    No other connection of this process may read the file meanwhile.
+    Return False if another process blocks this. No other connection of this process may read the file meanwhile.
     """
 
     def empty(connection: apsw.Connection) -> bool:

@@ -157,7 +157,11 @@ def _candidates(text: str) -> list[tuple[int, int, int]]:
 
 
 def redact_json(text: str) -> Redacted:
-    """Replace the secrets in the keys and values of JSON with placeholders."""
+    """Return a JSON text with placeholders in place of the secrets in its keys and values.
+
+    Raises:
+        ValueError: The text is not valid JSON.
+    """
     kinds: list[str] = []
     clean = _clean(json.loads(text), kinds)
     return Redacted(json.dumps(clean, ensure_ascii=False), tuple(kinds)) if kinds else Redacted(text)

@@ -177,8 +177,8 @@ def _joined(known: _Copy, copy: _Copy) -> _Copy:
 def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
     """Return the sort key of each page: its time, and its position among pages of the same time.
 
-    Positions follow the chains, or else the order in the files. A page without a time gets the time of the page before
-    it.
+    Positions follow the chains. Pages without a chain are in the order of the files. A page without a time gets the
+    time of the page before it. If no page before it has a time, it gets the earliest possible time.
     """
     after = {copy.before: name for name, copy in pages.items() if copy.before in pages}
     after |= {name: copy.after for name, copy in pages.items() if copy.after in pages}
