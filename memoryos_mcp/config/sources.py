@@ -84,11 +84,11 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
     """Create the data folder if it does not exist, and check that it is writable.
 
-    A new folder is accessible only to this account. A folder that is not writable is an error. With
-    ``may_only_read``, only a warning is logged if the folder contains memories or the disk is full.
+    A new folder is accessible only to this account. With ``may_only_read``, a folder that is not writable is accepted
+    in two cases: it contains memories, or the disk is full. A warning is then logged.
 
     Raises:
-        ConfigError: The folder cannot be created or written.
+        ConfigError: The folder cannot be created or written, and was not accepted with a warning.
     """
     folder = settings.data_storage_path
     try:

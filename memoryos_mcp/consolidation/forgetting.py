@@ -248,7 +248,10 @@ class Forgetting:
         self._summarised_epoch = epoch
 
     async def _resummarise_some(self, place: SummaryCursor) -> SummaryCursor | None:
-        """Write some of the missing summaries. Return where to continue, or None if no summary is missing."""
+        """Write some of the missing summaries. Return where to continue, or None if no summary is missing.
+
+        If memories were forgotten meanwhile, nothing is written, and the work continues at the beginning.
+        """
         async with self._tidying:
             found = await self._user_data.missing_summaries(place, SUMMARIES_AT_ONCE)
             if not found.chains and not found.segments:

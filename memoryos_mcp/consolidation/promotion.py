@@ -115,7 +115,7 @@ class Promotion:
         gives unusable answers, the facts and traits that the fallback extracted become final.
 
         Returns:
-            Whether there may be more such pages.
+            True if pages were read; there may be more of them. False if there were no such pages.
 
         Raises:
             ModelError: The analyst failed. Profile and knowledge were not changed.

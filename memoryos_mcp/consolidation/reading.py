@@ -115,7 +115,7 @@ class Reading:
     def portion(self, pages: Sequence[Page]) -> list[Page]:
         """Return as many of the first pages as fit into one call of the analyst.
 
-        The analyst has already extracted the facts of all these pages, or of none of them.
+        The returned pages are alike: the analyst has already extracted the facts of all of them, or of none of them.
         """
         alike = list(takewhile(lambda page: self._has_facts(page) == self._has_facts(pages[0]), pages))
         return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
@@ -137,8 +137,8 @@ class Reading:
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
         """Extract facts and traits (lessons) from pages, and commit them.
 
-        The lessons are reconciled with everything that was committed since the pages were read. Fetched pages and pages
-        with instructions say nothing about the user. They are marked as read without being shown to the reader.
+        The lessons are reconciled with everything that was committed since the pages were read. The reader is
+        shown only pages with `Page.teaches`. Other pages (such as documents) are marked as read without being shown.
 
         Args:
             lease: The lease, which allows this process to write.

@@ -286,7 +286,13 @@ async def _send(name: str, body: dict[str, Any], client: "openai.AsyncOpenAI") -
 
 
 def _rows(body: bytes, count: int, api: Api) -> NDArray[np.float32]:
-    """Return the vectors in a reply as unit-length rows, in the order of the request. Shape: ``(count, n)``."""
+    """Return the vectors in a reply as unit-length rows, in the order of the texts in the request.
+
+    The shape is ``(count, n)``; ``count`` is the number of texts.
+
+    Raises:
+        ModelError: The reply does not contain one usable vector for each text.
+    """
     try:
         items = _Reply.model_validate_json(body).data
     except ValidationError:

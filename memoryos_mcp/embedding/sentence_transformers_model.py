@@ -258,7 +258,7 @@ def _first(prompts: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 
 def _tokenizer(library: "SentenceTransformer") -> "Tokenizer | None":
-    """Return a copy of the model's tokenizer that neither truncates nor pads; None if it is not a fast tokenizer."""
+    """Return a copy of the model's tokenizer that neither truncates nor pads; None if it is not from ``tokenizers``."""
     import tokenizers
 
     own = getattr(library, "tokenizer", None)

@@ -190,7 +190,10 @@ class Responding:
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return how many tokens of a prompt are available for memories. The result is at most ``wanted``."""
+    """Return how many tokens of a prompt are available for memories, at most ``wanted``.
+
+    The result is negative if the other parts of the prompt are already too long.
+    """
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 

@@ -56,10 +56,10 @@ async def ask(
 
 
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
-    """Return the example of a reply to send when the model is asked to correct its reply.
+    """Return the example of a reply that is sent when the model is asked to correct its first reply.
 
-    The result is empty if the first reply already has all requested fields. The example is sent only if it is needed,
-    because models copy the dots in it.
+    ``found`` is the JSON object in the first reply. If it already has all requested fields, the result is empty,
+    because models copy the dots in the example.
     """
     if form is None:
         return ""

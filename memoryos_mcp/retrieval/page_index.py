@@ -87,9 +87,9 @@ class PageIndex:
             await anyio.to_thread.run_sync(self._index.settle)
 
     def nearest(self, query: Vector, k: int) -> NDArray[np.int64]:
-        """Return the ``seq`` of the page of each of the ``k`` windows nearest to a query, nearest window first.
+        """Return the pages of the ``k`` windows nearest to a query, as ``seq`` numbers, nearest window first.
 
-        A page can occur several times. The result is empty until `load` has finished.
+        A page with several such windows occurs several times. The result is empty until `load` has finished.
         """
         if self._index is None:
             return np.empty(0, dtype=np.int64)

@@ -109,9 +109,10 @@ def time_spans(query: str, now: datetime) -> list[Span]:
 def nearness(spans: Sequence[Span], days: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how near each day is to the closest of the time spans, from 0 (far) to 2, shape ``(n,)``.
 
-    The nearness of a day within a span depends on the span's unit. A day shortly after a span has half of this
-    nearness. If the span is a single day, other days of its month have a small nearness. ``days`` are numbers of days
-    since 1970-01-01, shape ``(n,)``.
+    A day within a span has a nearness that depends on the span's unit: from 2 for a day to 0.3 for a year. A day
+    shortly after a span has half of the nearness of a day within it, except after a year. If the unit is a day, the
+    other days of the same month have a nearness of 0.5. ``days`` contains numbers of days since 1970-01-01, shape
+    ``(n,)``.
     """
     worth = {day: max((_near(span, day) for span in spans), default=0.0) for day in set(days.tolist())}
     return np.array([worth[day] for day in days.tolist()], dtype=np.float64)

@@ -170,7 +170,7 @@ def left_out_line(left_out: "LeftOut") -> str:
 
 
 def left_out_text(left_out: "LeftOut") -> str:
-    """Return a sentence part that says how many memories were omitted for the budget."""
+    """Return part of a sentence. It says how many memories were omitted because of the token budget."""
     counts = {"page": left_out.pages, "fact": left_out.facts, "trait": left_out.traits}
     told = [amount(count, noun) for noun, count in counts.items() if count]
     if left_out.excerpts:

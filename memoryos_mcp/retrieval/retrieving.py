@@ -258,7 +258,7 @@ class Retrieving:
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return the similarity of pages to a vector, by the page's ``seq``.
 
-        The pages are those nearest to the vector, their neighbours, and the pages in ``also``.
+        The pages are those nearest to the vector, the neighbours of the best of these, and the pages in ``also``.
         """
         nearest = list(dict.fromkeys(self.cache.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])

@@ -108,7 +108,10 @@ class Requests(io.TextIOWrapper):
         self._replies = replies
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed has no default for text
-        """Return the next line that is a valid message, or "" at the end of input."""
+        """Return the next line that is a valid message, or "" at the end of input.
+
+        Invalid lines before it are skipped. Each of them is answered with an error, unless it is blank.
+        """
         while line := super().readline(size):
             line = repair(line)
             try:

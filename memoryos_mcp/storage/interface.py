@@ -139,7 +139,10 @@ class Index(Protocol):
         ...
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
-        """Return the properties of pages, in ascending order of ``seq``. Pages that do not exist are left out."""
+        """Return the properties by which pages are ranked, in ascending order of ``seq``.
+
+        Pages that do not exist are left out.
+        """
         ...
 
     async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:

@@ -59,7 +59,8 @@ class UserData(Protocol):
     async def count_existing_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
         """Return how many of the given pages exist.
 
-        Each page is given as a pair of its ``page_id`` and its idempotency key. One of the two must match.
+        Each page is given as a pair: its ``page_id`` and its idempotency key. Either may be None. The page exists if a
+        stored page has this id or this key.
         """
         ...
 

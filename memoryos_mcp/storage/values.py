@@ -185,19 +185,21 @@ class PageQuery:
 
 @dataclass(frozen=True, slots=True)
 class FactQuery:
-    """A query for facts. They must be valid now, unless `is_past` or `without` is set. The oldest are returned first.
+    """A query for facts. Only facts that are valid now match, unless `is_past` or `without` is set.
+
+    Facts about the user are returned before facts about the assistant, each oldest first.
 
     Attributes:
         about: Only facts about the user, or only facts about the assistant; None means both.
-        with_archived: Whether to include archived facts.
+        with_archived: Whether to include archived facts. With `is_past`, they are always included.
         slots: Only facts in these slots; None means any fact, with or without a slot.
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
         without: The name of an analyst and the ``seq`` of a page. Only facts that would be valid if that analyst had
             read neither this page nor the later ones. This includes facts that the analyst superseded while reading
             these pages.
-        limit: Maximum number of facts about the user, and of facts about the assistant. The newest facts that match are
-            returned. None means no limit.
+        limit: Maximum number of facts about the user, and also of facts about the assistant. If more facts match, the
+            newest of them are returned, still oldest first. None means no limit.
     """
 
     about: About | None = None

@@ -5,8 +5,9 @@ way to search it without a dictionary. Korean text is also split in this way, be
 words. The last character of each run of such text is also indexed alone, so that a prefix search finds every character.
 
 The word index stems text as English. Words of other languages are stemmed before they are indexed. Words in Cyrillic,
-Arabic and Greek script are always stemmed. Words in Latin script are stemmed if the text has more foreign function
-words than English ones. A short query does not reveal its language, so search uses both forms of its words.
+Arabic and Greek script are always stemmed. Words in Latin script are stemmed if the text does not seem to be English
+(see `is_foreign`). A short query does not reveal its language. A search therefore looks for each word in Latin script
+both with and without this stemming.
 """
 
 import re

@@ -12,8 +12,8 @@ _ENDS = ("\n\n", "\n", ". ", " ")
 def split(page: NewTurn, max_chars: int) -> Iterator[NewTurn]:
     """Yield a page unchanged if it has at most ``max_chars`` characters, otherwise in parts of at most this length.
 
-    A part contains text of one side. The parts of the user's text come first, and no character is lost. The first part
-    has the page's key. The other parts have the key followed by ``#2``, ``#3`` and so on.
+    Each part contains text of only one speaker. The parts of the user's text come first, and no character is lost. The
+    first part has the page's key. The other parts have the key followed by ``#2``, ``#3`` and so on.
     """
     if len(page.user_input) + len(page.agent_response) <= max_chars:
         yield page

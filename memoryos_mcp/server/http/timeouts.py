@@ -29,7 +29,10 @@ class PatientProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Process the data. The time limit continues until the headers or the body are complete."""
+        """Process the data. Then stop the time limit if the headers or the body are complete.
+
+        If they are incomplete, the current time limit continues, or a new one starts if there is none.
+        """
         super().data_received(data)
         if self._is_incomplete():
             self._wait()

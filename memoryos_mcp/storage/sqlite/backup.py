@@ -141,7 +141,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
 def _locked(path: Path) -> Iterator[None]:
     """Lock a file during the ``with`` block. Before that, the content of the journal is written to the file.
 
-    A damaged file is neither changed nor locked.
+    If the file is damaged, it is neither changed nor locked, and the block runs without the lock.
 
     Raises:
         StorageError: Another process has the file open.

@@ -95,7 +95,10 @@ class Database:
             return await self._threads.run(lambda: self._write(lambda writer: change(writer, *args, **kwargs)))
 
     async def verify(self) -> tuple[str, ...]:
-        """See `Store.verify`. A file that was checked recently is not checked again. The check has low priority."""
+        """See `Store.verify`. The check has low priority.
+
+        A recent check is not repeated; its result is returned again.
+        """
         cancelled, path = threading.Event(), self._file.path
         if not self._checks.is_recent(path):
             await self._threads.run(lambda: self._verify(cancelled), on_cancelled=cancelled.set)

@@ -80,7 +80,10 @@ def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the stored number of the segment ``number`` of the export file; add the segment if it is missing."""
+    """Return the number under which a segment of the export file is stored. Store the segment if it is missing.
+
+    ``number`` is the segment's number in the export file.
+    """
     segment = _imported(connection, batch.file, "segment", number)
     if segment is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (segment,)).get is None:
         record = batch.segments[number]

@@ -264,9 +264,13 @@ class _Note:
     def may_be_unchanged(self, path: Path) -> bool:
         """Return whether a file may still be in the noted state.
 
-        A file with a later modification time than noted was overwritten or copied. It counts as copied, and so may be
-        unchanged, if the journal or the note has an even later time, because all of them were then copied together.
-        An earlier time than noted is accepted only if the machine may have crashed since.
+        The result is True if the note contains no state, and False if the file's size is not the noted size. Otherwise,
+        the file's modification time is compared with the noted time:
+
+        - If it is later, the file was overwritten or copied. If the journal or the note has an even later time, all
+          three were probably copied together, and the result is True. Otherwise, it is False.
+        - If it is the same, the result is True. A difference of up to two seconds earlier is ignored.
+        - If it is even earlier, the result is True only if the machine may have crashed since.
         """
         if len(self.state) < 2 or not all(word.isdecimal() for word in self.state[:2]):
             return True

@@ -92,9 +92,9 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
 def _supersedes_all(
     connection: apsw.Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
 ) -> bool:
-    """Return whether a new fact supersedes every earlier fact with the same slot.
+    """Return whether ``change.supersedes`` lists every valid earlier fact with the same slot and another text.
 
-    ``later`` contains the numbers of facts that are treated as if they were deleted.
+    Archived facts need not be listed. ``later`` contains the numbers of facts that are treated as if they were deleted.
     """
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608

@@ -54,8 +54,8 @@ class _Previous:
     """The chains and segments from which pages were removed.
 
     Attributes:
-        unread: The ``seq`` of each removed page that must be read again for the profile. The analyst that had
-            organised such a page had also read it for the profile.
+        unread: The ``seq`` of each removed page that must be read again for the profile. These are the pages that were
+            organised and read for the profile by the same analyst.
     """
 
     chains: Sequence[int] = ()

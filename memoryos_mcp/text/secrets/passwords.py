@@ -148,9 +148,10 @@ PASSWORDS = SecretPattern(KIND, ROOTS, _find)
 
 
 def is_named_password(name: str, value: str) -> bool:
-    """Return whether ``value`` is a password, judged with its ``name``, such as the key in a JSON object.
+    """Return whether ``value`` is a password. ``name`` is its name, such as its key in a JSON object.
 
-    A plain word is a password only if the name ends with a word for "password".
+    The result is False if the name contains no word for "password". A plain word is a password only if the name ends
+    with a word for "password".
     """
     named = None
     for at in positions(ROOTS, name.lower()):

@@ -64,7 +64,8 @@ def recognises(path: Path) -> bool:
 def read(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield one user's pages in order, without duplicates, then the facts.
 
-    ``path`` is the folder with the database. If there are several users, ``path`` must be one user's metadata file.
+    ``path`` is the folder with the database, or a metadata file beside it. If there are several users, ``path`` must be
+    the metadata file of the user whose pages are wanted.
     """
     gathering = Gathering()
     store = _store(path)

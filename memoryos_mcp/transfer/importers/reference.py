@@ -164,7 +164,7 @@ def _time(value: object) -> str:
 
 
 def _joined(known: _Copy, copy: _Copy) -> _Copy:
-    """Return a copy that has the fields of ``known``, with missing fields filled in from ``copy``."""
+    """Return ``known``, with its missing times, neighbours and summary filled in from another copy of the same page."""
     return replace(
         known,
         at=known.at or copy.at,

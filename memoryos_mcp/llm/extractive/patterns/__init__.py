@@ -251,7 +251,11 @@ def _group(patterns: tuple[Pattern, ...], needs: frozenset[str] = frozenset()) -
 
 @cache
 def _beginning(text: str) -> str:
-    """Return the key of a pattern in ``Group.patterns``; empty if the matched texts may begin in different ways."""
+    """Return the key of a pattern in ``Group.patterns``, such as "m" if all matched texts begin with "my" or "our".
+
+    ``text`` is the pattern's regular expression. The result is empty if the matched texts may begin with different
+    letters.
+    """
     for key, beginnings in _BEGINNINGS:
         if text.startswith(beginnings):
             return key
