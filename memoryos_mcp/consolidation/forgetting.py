@@ -157,8 +157,8 @@ class Forgetting:
         if receipt is None:
             minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))
             problem = (
-                f"is not the handle of a dry run of the last {minutes} minutes; nothing was forgotten. Make another "
-                "dry run and pass its handle unchanged"
+                f"is not the handle of a dry run made in the last {minutes} minutes; nothing was forgotten. Make "
+                "another dry run and pass its handle unchanged"
             )
             raise ArgumentError(argument="confirm", problem=problem)
         logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)

@@ -122,7 +122,7 @@ class Backups(Protocol):
         Args:
             name: A name that `names` returned.
             target: The path of the copy. The file is created, or replaced, only when the copy is complete.
-            tell: A function to be called with the progress.
+            tell: Called during the copy with the number of parts copied so far and the number of all parts.
 
         Returns:
             The summary of the copy, or None if the memory does not exist.

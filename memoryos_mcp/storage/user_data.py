@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
-        """Return up to ``limit`` memories that match ``request``. With ``place``, continue the list there."""
+        """Return up to ``limit`` memories that match ``request``, from ``place`` on; None means from the beginning."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:

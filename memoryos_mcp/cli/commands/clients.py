@@ -25,7 +25,7 @@ def client_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--scope",
             type=Choice(["user", "project"]),
-            help="Change the file for your account (user, the default), or the file for this folder (project).",
+            help="Change the client's file for your account (user, the default) or for this folder (project).",
         ),
         click.option(
             "--client",

@@ -133,7 +133,7 @@ class FlatIndex:
         return result
 
     def blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Return all rows as blocks of numbers and vectors. Later writes do not change the returned blocks."""
+        """Return all rows as blocks, each with row numbers and vectors. Later writes do not change these blocks."""
         return [
             (chunk.rows[: chunk.count], chunk.vectors[: chunk.count]) for chunk in self._state.chunks if chunk.count
         ]

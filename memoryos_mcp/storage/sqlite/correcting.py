@@ -102,7 +102,7 @@ class Correcting:
     def _restore_fact(self, fact: int) -> Corrected:
         """Undo the user's correction of a fact, and return the result.
 
-        The fact becomes valid again, unless its own end has passed. The fact that replaced it may be ended or deleted;
+        The fact becomes valid again, unless its end date has passed. The replacement may be ended or deleted as well;
         see `_withdraw`.
 
         Raises:

@@ -20,7 +20,7 @@ NEEDED_BYTES = 1_000_000
 class FileIdentity:
     """The identities (device and inode) of an open file and its journals.
 
-    Every method raises `OSError` if the folder cannot be examined or changed.
+    Every method raises `OSError` if the file's folder cannot be read or modified.
 
     Attributes:
         file: The identity of the file; None if it did not exist.

@@ -102,8 +102,8 @@ def _find_seed_phrases(text: str, lower: str) -> Iterator[Span]:
 def _may_contain_phrase(tokens: Sequence[str]) -> bool:
     """Return whether the tokens contain at least 12 consecutive words from the BIP-39 list.
 
-    A few numbers and bullets may be between the words. The search starts only at every eleventh token, because each
-    such run includes one of these tokens.
+    A few numbers and bullets between the words are ignored. Only every eleventh token is tried as a part of a run,
+    because every run of 12 tokens contains one of them.
     """
     numbers = _numbers()
     for at in range(_SHORTEST - 1, len(tokens), _SHORTEST - 1):

@@ -56,7 +56,7 @@ def _add_progress(progress: Progress, before: int, size: int) -> None:
 def _files(path: Path) -> list[Path]:
     users = [path] if _is_users(path) else _users(path)
     if not users:
-        message = f"The folder contains no memory: none of {', '.join(_TIERS)} is in it or in a folder of users/."
+        message = f"The folder has no memory: neither it nor a subfolder of users/ contains {', '.join(_TIERS)}."
         raise ImportFormatError(message)
     if len(users) > 1:
         shown = ", ".join(repr(user.name) for user in users[:_SHOWN_USERS])
