@@ -154,7 +154,7 @@ class Promotion:
         return [segment for _, segment in sorted(hot, key=lambda pair: -pair[0])]
 
     def _surplus(self, segments: Sequence[Segment]) -> list[Segment]:
-        """Return the coldest segments, as many as there are more than the capacity allows.
+        """Return the coldest segments in excess of the capacity.
 
         The newest segment is never among them.
         """

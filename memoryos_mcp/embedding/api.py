@@ -105,8 +105,7 @@ class ApiEmbedder:
 
     Args:
         model: The model, with its base URL. Its ``kwargs`` may contain ``query_prompt`` and ``passage_prompt``, which
-            replace the built-in prompts for this model. The ``kwargs`` may also contain ``dimensions``, which is sent with
-            each request.
+            replace the built-in prompts for this model, and ``dimensions``, which is sent with each request.
         key: The API key; None if the server needs no key.
         timeout_s: Maximum number of seconds to wait for a reply.
         base_url: The base URL including credentials; None to use the base URL of ``model``.

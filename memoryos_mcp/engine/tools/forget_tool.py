@@ -43,7 +43,7 @@ class ForgetSample(BaseModel):
 
 
 class ForgetMemoryResult(BaseModel):
-    """The numbers of memories that would be forgotten, or that were forgotten."""
+    """Counts of forgotten memories; in a dry run, of those that would be forgotten."""
 
     status: Literal["dry_run", "forgotten"]
     message: str
