@@ -322,7 +322,7 @@ async def test_a_wrong_or_old_handle_forgets_nothing_and_advises(tmp_path: Path)
         with pytest.raises(ArgumentError, match=r"confirm: .*nothing was forgotten. Make another dry run"):
             await engine.forget(dry_run.handle + "0")
         clock.move(minutes=15)
-        with pytest.raises(ArgumentError, match="of the last 15 minutes"):
+        with pytest.raises(ArgumentError, match="made in the last 15 minutes"):
             await engine.forget(dry_run.handle)
         assert (await engine.stats()).counts.pages == len(POTTERY)
 
