@@ -65,7 +65,7 @@ class BackgroundLoop:
         self._task = asyncio.create_task(self._run(), name=f"memoryos-{self.name}")  # noqa: TID251 - the owner
 
     def wake(self) -> None:
-        """End the current pause, unless it follows a failure."""
+        """End the current pause, so that the next step begins now. A pause after a failure is not ended."""
         self._awake.set()
 
     async def close(self) -> None:

@@ -104,10 +104,10 @@ class _Fitting:
         return tuple(self._with_unique_slots(kept))
 
     def _said_at(self, change: KnowledgeChange) -> tuple[datetime, int]:
-        """Return the time and the ``seq`` of the newest page that is evidence for a change.
+        """Return when a change was said: the time and the ``seq`` of the newest page that is evidence for it.
 
-        If there is no such page, the ``seq`` is 0. The time is then the fact's ``valid_from``, or the latest possible
-        time for a confirmation.
+        If a change has no such page, the ``seq`` is 0. The time is then ``valid_from`` for an added fact, and the
+        latest possible time for a confirmed fact.
         """
         times = [(self._said[seq], seq) for seq in change.evidence if seq in self._said]
         if times:

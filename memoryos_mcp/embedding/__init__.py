@@ -151,5 +151,5 @@ class Embedder(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Release the model. Later calls raise `ModelError`."""
+        """Release what the model uses, such as threads or network connections. Later calls raise `ModelError`."""
         ...

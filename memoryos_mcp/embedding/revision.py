@@ -56,9 +56,10 @@ def _are_one(identity: str, other: str) -> bool:
 
 
 def _parted(identity: str) -> tuple[str, int | None]:
-    """Return an identity's text before the revision, and the revision as a number.
+    """Return the text before the revision in a model's identity, and the revision as a number.
 
-    If the identity does not end with a revision, return its whole text and None.
+    The revision is the last 32 characters, which are hexadecimal digits. If the identity does not end with a revision,
+    the number is None, and the text has no meaning.
     """
     digits = identity[-PLANES // 4 :]
     try:

@@ -137,9 +137,10 @@ def _ends_sentence(token: str) -> bool:
 
 
 def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
-    """Return the character range of the tokens from ``first`` up to, but not including, ``last``.
+    """Return the start and end, in characters, of the tokens from ``first`` up to, but not including, ``last``.
 
-    The range does not include surrounding white space. Text between two tokens belongs to the first of them.
+    If there is text between two tokens, it belongs to the token before it. White space at the start and at the end is
+    left out.
     """
     start = int(starts[first]) if first else 0
     end = int(starts[last]) if last < len(starts) else len(text)

@@ -120,7 +120,7 @@ class ChatModel(Protocol):
 
 
 class ForgetEpochs(Protocol):
-    """Access to the forget epoch of one user's memory."""
+    """Access to the forget epoch of one user's memory, a number that increases when something is forgotten."""
 
     async def forget_epoch(self) -> int:
         """Return the current forget epoch, which increases with each forget operation.

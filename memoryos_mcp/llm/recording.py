@@ -54,7 +54,7 @@ class RecordingChat:
 
     @property
     def name(self) -> str:
-        """Name of the other chat model."""
+        """Name of the chat model to which calls are passed on."""
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
@@ -73,7 +73,7 @@ class RecordingChat:
         return reply
 
     async def aclose(self) -> None:
-        """Close the connections of the other chat model, and wait until the log is written."""
+        """Close the chat model to which calls are passed on, and wait until the log is written."""
         await self._chat.aclose()
         if self._writing:
             await asyncio.wait(self._writing)

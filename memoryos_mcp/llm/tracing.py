@@ -42,5 +42,5 @@ class TracedChat:
             return reply
 
     async def aclose(self) -> None:
-        """Close the connections of the other chat model."""
+        """Close the chat model to which calls are passed on."""
         await self._chat.aclose()

@@ -50,7 +50,7 @@ class ForgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class ForgetCounts:
-    """Numbers of memories that were forgotten or, after a dry run, would be forgotten.
+    """How many memories of each kind were forgotten or, after a dry run, would be forgotten.
 
     Attributes:
         facts: Number of facts about the user and the assistant, including ended facts.

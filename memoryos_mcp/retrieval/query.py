@@ -114,7 +114,7 @@ def token_weights(
     """Return the weight of each token of a query, shape ``(n,)``.
 
     A token has the weight of its word: a power of the word's rarity, or `COMMON_WEIGHT` for a stop word. Punctuation
-    has weight 0. If no token has a weight, all weights are 1.
+    has weight 0. If all weights would be 0, all of them are 1 instead.
 
     Args:
         subject: The query, normalised.

@@ -112,7 +112,7 @@ def rank(
         seqs: Number of each candidate, such as a page's ``seq``, shape ``(n,)``. Newer candidates have higher numbers.
         signals: The raw values of each signal, shape ``(n,)``; signals that are not in the recipe are ignored.
         windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
-        eligible: Whether each candidate may be returned, shape ``(n,)``. The others only affect the scaling.
+        eligible: Whether each candidate may be returned, shape ``(n,)``. The others are used only to scale the signals.
         limit: Maximum number of results.
         apart: The group of each candidate, shape ``(n,)``, to prefer results from different groups; None for no such
             preference. A candidate loses `SPREAD` for each better candidate in its group. This loss is in
@@ -141,13 +141,14 @@ def rank(
 
 
 def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
-    """Return the candidates that have at least `CUT_SHARE` of the best score, best first.
+    """Return the candidates whose score is at least the best score times `CUT_SHARE`, best first.
 
-    If these are fewer than `CUT_KEEPS` pages, the next best candidates are added until `CUT_KEEPS` is reached.
+    At least `CUT_KEEPS` candidates are returned, if there are so many: if necessary, candidates with lower scores too.
+    The scores are compared without the loss ``spread`` (see `rank`).
 
     Args:
         ranked: The candidates, best first.
-        extra: The ``seq`` of pages that are not counted when the result is compared with `CUT_KEEPS`.
+        extra: The ``seq`` of candidates that do not count towards `CUT_KEEPS`.
     """
     scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
     least = CUT_SHARE * max(scores, default=0.0)

@@ -299,7 +299,10 @@ class Retrieving:
     def _outline_signals(
         self, parsed: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
     ) -> dict[str, Scores]:
-        """Return the signals of words, time and topics. They need no page vectors."""
+        """Return the signals that need no page vectors: the signals of words, time and topics.
+
+        ``words`` maps the ``seq`` of a page to the page's keyword score.
+        """
         by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
         signals = {
             "words": by_words,
@@ -398,9 +401,9 @@ def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Ma
 def _with_words(
     found: Candidates, parsed: ParsedQuery, matches: WordMatches, selected: NDArray[np.bool_]
 ) -> Candidates:
-    """Return the candidates with the signals of single words added.
+    """Return the candidates with two signals added that rate how many words of the query each page contains.
 
-    ``selected`` marks the rows of ``matches`` that belong to the candidates.
+    ``selected`` has one value for each row of ``matches``: whether the page of the row is a candidate.
     """
     outlines = found.outlines
     if not len(matches.words):
@@ -416,7 +419,10 @@ def _with_words(
 
 
 def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Candidates:
-    """Return the candidates with the signals of window vectors added."""
+    """Return the candidates with signals added that rate how similar the windows of each page are to the query.
+
+    ``meaning`` maps the ``seq`` of each page with vectors to these similarities.
+    """
     seqs = found.outlines.seqs.tolist()
     matches = [meaning.get(seq, _NO_MATCH) for seq in seqs]
     best = _completed(np.array([match.best for match in matches]), found)

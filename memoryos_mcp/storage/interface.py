@@ -150,9 +150,10 @@ class Index(Protocol):
         ...
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
-        """Return about ``limit`` vectors of pages with a ``seq`` greater than ``after_seq``, the oldest pages first.
+        """Return the vectors of the next pages: those with a ``seq`` greater than ``after_seq``, the oldest first.
 
-        If a page is in the result, all of its vectors are. The result is empty if there are no more vectors.
+        The result has at most ``limit`` vectors, unless the first page alone has more. It contains all vectors of each
+        page in it. It is empty if no page after ``after_seq`` has vectors.
         """
         ...
 

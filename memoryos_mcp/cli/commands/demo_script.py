@@ -30,7 +30,8 @@ class Exchange:
 class Question:
     """A question in the second part of the demo.
 
-    ``look`` is the part of the memory, such as ``PROFILE``, whose results are printed as the answer.
+    ``look`` is the part of the memory that answers the question, such as ``PROFILE``. The demo prints the memories
+    that were found in this part.
     """
 
     text: str

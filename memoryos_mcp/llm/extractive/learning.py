@@ -267,9 +267,10 @@ def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
 
 
 def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -> list[int]:
-    """Return the numbers of the facts that are no longer valid after a statement.
+    """Return the fact number of each known fact that is no longer valid after a statement.
 
-    The numbers in ``replaced`` are excluded.
+    For example, facts about the partner are no longer valid after "I'm divorced". ``replaced`` contains the numbers of
+    facts that are left out.
     """
     if statement.kind is Kind.WISH:
         form = _form_of(statement)

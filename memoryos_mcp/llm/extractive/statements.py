@@ -298,8 +298,8 @@ def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]
     """Yield the statements in a text, each with its content. ``found`` is the content of the whole text.
 
     If the text consists of two statements with the same subject ("I live in Rome and work at Fiat"), yield these two.
-    Otherwise, yield the whole text. After it, also yield an age beside a name ("I'm Tom, 41"), or the home that a place
-    of work implies.
+    Any other text is yielded as a whole. A second statement may follow it: the age that stands beside a name ("I'm Tom,
+    41"), or the home that a place of work implies.
     """
     shared = context.SHARED_SUBJECT.search(text)
     subject = text.split(maxsplit=1)[0]

@@ -62,9 +62,9 @@ class AdaptiveIndex:
                 self._missed.append((rows, None))
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the numbers and cosines of the ``k`` rows nearest to a query, best first.
+        """Return the row numbers of the ``k`` rows nearest to a query, and their cosines, the nearest row first.
 
-        ``query`` is a unit-length vector of shape ``(dimension,)``.
+        The result is shorter if the index has fewer rows. ``query`` is a unit-length vector of shape ``(dimension,)``.
         """
         return self._index.search(query, k)
 

@@ -284,10 +284,11 @@ def _counted(counts: Counter[str], key: str) -> Iterator[None]:
 
 
 def _until_read(send: Send) -> Send:
-    """Return a function like ``send`` that returns from an answer's last message only when the client has read most.
+    """Return a function like ``send``. At the end of an answer, it waits until the client has read most of the answer.
 
-    If much data is unsent, the web server still accepts one message, but the next message waits for the client. The
-    last message of an answer is therefore sent as two messages: its body, and an empty message.
+    While much data is unsent, the web server accepts one more message at once, and makes only the message after it
+    wait. The function therefore sends the last message of an answer as two messages. The first has the body. The
+    second is empty, and waits.
     """
 
     async def send_in_two(message: Message) -> None:

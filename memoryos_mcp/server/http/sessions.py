@@ -320,7 +320,7 @@ class _Unread:
     last: int = 0
 
     def add(self, body: bytes) -> None:
-        """Count a message as unread."""
+        """Count a message as unread. If it is a reply, its call is no longer counted as a call without a reply."""
         self.size += len(body)
         if body.startswith(_REPLY):
             self.last = len(body)
@@ -345,7 +345,8 @@ def _size(unread: Iterable[_Unread]) -> int:
 async def _send_all(waiting: MemoryObjectReceiveStream[Message], send: Send, unread: _Unread) -> None:
     """Send each message from ``waiting`` to the client, until ``waiting`` is closed.
 
-    A message counts as read in ``unread`` when the network has accepted it. A slow client delays this.
+    Once the network has accepted a message, it is counted as read in ``unread``. If the client reads slowly, the
+    network accepts it later.
     """
     with waiting:
         async for message in waiting:

@@ -213,7 +213,13 @@ class Correcting:
         note_change(connection, "fact", successor)
 
     def _fact(self, fact: int) -> tuple[str, str, str | None, str, int | None, bool, bool]:
-        """Return (about, owner, slot, text, successor, is_current, is_corrected) of a fact."""
+        """Return a fact's (about, owner, slot, text, successor, is_current, is_corrected).
+
+        ``successor`` is the number of the fact that superseded it, or None.
+
+        Raises:
+            ArgumentError: There is no such fact, or the fact is about another assistant.
+        """
         sql = (
             f"SELECT about, assistant_id, slot, text, superseded_by, {IS_VALID}, ended_by IS NOT NULL FROM facts "  # noqa: S608 - constant
             "WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"

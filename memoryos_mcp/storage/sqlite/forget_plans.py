@@ -155,7 +155,7 @@ def forget_epoch(connection: apsw.Connection) -> int:
 def unpurged(connection: apsw.Connection) -> list[str]:
     """Return the ids of the receipts that are not marked as purged.
 
-    The forgotten content of these receipts may still be in the user's file or its journal.
+    The content that was forgotten with such a receipt may still be in the user's file or in the file's journal.
     """
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 

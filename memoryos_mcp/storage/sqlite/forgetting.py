@@ -202,7 +202,7 @@ def _remaining_evidence(connection: apsw.Connection, facts: Sequence[int] | set[
 def _drop_pages(connection: apsw.Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
-    Return the words of the deleted pages. If all pages were deleted, return an empty set.
+    Return the words of the deleted pages. If no page remains, the words are not collected: return an empty set.
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant

@@ -107,10 +107,10 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the stored number of a chain or segment that has ``number`` in the export file.
+    """Return the number that an imported chain or segment has in the memory. Its number in the export is ``number``.
 
-    Return None if the chain or segment is not imported yet. For the kind ``session``, return the highest session
-    number that was stored before the import.
+    Return None if the chain or segment is not imported yet. For the kind ``session``, return instead the highest
+    session number that the memory had before the import.
     """
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
     row: int | None = connection.execute(sql, (file, kind, number)).get

@@ -359,10 +359,10 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
 
 
 def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Delete traits that the analyst ``learning.replaces`` learned. Their values are added to the history.
+    """Delete traits of the analyst named ``learning.replaces``, if other analysts have read their pages again.
 
-    A trait is deleted if two conditions hold: pages of the learning are evidence for it, and other analysts have read
-    all pages of its evidence for the profile.
+    A trait is deleted if at least one page of ``learning`` is evidence for it, and if other analysts have read all of
+    its evidence for the profile. The values of deleted traits are added to the history.
     """
     if learning.replaces is None or not learning.segments:
         return
@@ -431,7 +431,7 @@ def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
 def _restore_superseded(connection: apsw.Connection, fact: int, deleted: str) -> None:
     """Make the facts that ``fact`` superseded valid again, except facts that the user marked as wrong.
 
-    ``deleted`` is a JSON list of the numbers of facts that are being deleted. These facts are not restored.
+    ``deleted`` is a JSON list of fact numbers. These facts are being deleted, so they do not become valid again.
     """
     connection.execute(
         "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact with the same text may be valid

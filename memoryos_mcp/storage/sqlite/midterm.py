@@ -54,8 +54,8 @@ class _Previous:
     """The chains and segments from which pages were removed.
 
     Attributes:
-        unread: The ``seq`` of each removed page that must be read again for the profile. These are the pages that were
-            organised and read for the profile by the same analyst.
+        unread: The ``seq`` of each removed page that must be read for the profile again. This is the case if the
+            analyst that organised the page had also read it for the profile.
     """
 
     chains: Sequence[int] = ()
@@ -200,7 +200,7 @@ def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int
 
 
 def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
-    """Count a failed attempt for a segment; return the segment's number of failed attempts."""
+    """Add 1 to the number of failed attempts to process a segment, and return the new number."""
     connection.execute("UPDATE segments SET attempts = attempts + 1 WHERE segment = ?", (segment,))
     return int(connection.execute("SELECT attempts FROM segments WHERE segment = ?", (segment,)).get or 0)
 

@@ -1,7 +1,8 @@
 """A user's file and its connections.
 
 A file is checked when it is opened. It is refused and left unchanged if it is damaged, or if another program or a newer
-version created it. Once no process has the file open, it is complete without a journal.
+version created it. When the last process closes the file, the journal's content is moved to the file. If this fails,
+the next process that opens the file moves it.
 """
 
 import logging

@@ -92,7 +92,10 @@ def record_nothing_old(connection: apsw.Connection, now_us: int) -> None:
 
 
 def waits_until(connection: apsw.Connection) -> datetime | None:
-    """Return the earliest time at which a second check may forget pages; None if no second check is pending."""
+    """Return the earliest time at which old pages can be forgotten; None if forgetting is not delayed.
+
+    If the clock may be wrong, forgetting is delayed until a second check.
+    """
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention'").get:
         return None  # a file of an earlier version
     checked_us, waits_since_us = _last_check(connection)

@@ -80,7 +80,7 @@ class _Call:
     end: asyncio.Future[None]
 
     def run(self) -> None:
-        """Do the work, and pass its result or error to the caller's event loop."""
+        """Call ``work``, and pass its result or error to the caller's event loop."""
         result: Any = None
         failure: BaseException | None = None
         try:

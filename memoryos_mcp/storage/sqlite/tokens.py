@@ -141,7 +141,10 @@ class TokenStore:
             return connection.execute(sql, parameters).fetchall()
 
     def _write(self, sql: str, *parameters: Any) -> int:
-        """Run a change and return the number of changed rows. Missing tables are created in the same transaction."""
+        """Run an SQL statement that changes rows, and return the number of changed rows.
+
+        If the tables do not exist, they are created in the same transaction.
+        """
         with self._lock, self._translated():
             _make_private(self._mark)
             _make_private(self._path)

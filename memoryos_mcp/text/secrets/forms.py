@@ -48,7 +48,14 @@ class SecretPattern:
 
 
 def key(kind: str, hints: str, form: str, check: Check | None = None) -> SecretPattern:
-    """Return the pattern of a key that is recognised by its beginning. ``hints`` are separated by spaces."""
+    """Return the pattern of a key that is recognised by its beginning.
+
+    Args:
+        kind: Name of the kind in placeholders and receipts.
+        hints: The possible beginnings, such as "ghp_ gho_", separated by spaces.
+        form: The regular expression of the whole key.
+        check: A function that returns whether a match is really a secret.
+    """
     find = finding(re.compile(START + form), check)
     return SecretPattern(kind, tuple(hints.split()), find, is_word=True, is_long=True)
 
