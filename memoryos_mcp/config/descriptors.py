@@ -36,7 +36,10 @@ def fitting_users(wanted: int, *, besides: int) -> int:
 
 
 def _raised_limit(needed: int) -> int | None:
-    """Raise this process's limit on open files as far as needed and allowed. Return the limit; None means no limit."""
+    """Return this process's limit on open files; None means no limit.
+
+    A limit below ``needed`` is first raised to ``needed``, or to the highest value allowed if that is lower.
+    """
     if sys.platform == "win32":
         return None
     import resource

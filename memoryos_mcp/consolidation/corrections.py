@@ -55,7 +55,11 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
 
 
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
-    """Return whether a fact supersedes the user's replacement, or has another value for the corrected attribute."""
+    """Return whether a new fact contradicts a correction by the user.
+
+    It does so if it supersedes the fact by which the user replaced the wrong one, or if it fills the same slot as the
+    wrong fact.
+    """
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 
 

@@ -142,7 +142,10 @@ class VectorSpaces:
         return self._previous is not None or await self._target.embedding.has_work()
 
     async def is_filled(self) -> bool:
-        """Return whether the current space is complete, even if a new space is still being filled."""
+        """Return whether the current space is complete, even if a new space is still being filled.
+
+        Until the configured model is loaded, return False. If no model is configured, return True.
+        """
         if self._target is None:
             return not self.has_model
         return not await (self._previous or self._target).embedding.has_work()

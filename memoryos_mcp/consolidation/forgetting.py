@@ -189,10 +189,10 @@ class Forgetting:
         return forgotten is not None
 
     async def tidy(self) -> None:
-        """Remove what deletions left behind, and write all missing summaries.
+        """Remove the remains of forgotten content, and write all missing summaries.
 
-        If something was deleted, the LLM log is deleted, and the deleted content is overwritten in the memory's files.
-        While another process is reading the memory, the overwriting is left for the next call.
+        If content was forgotten, the LLM log is deleted, and the content is overwritten in the memory's files. While
+        another process is reading the memory, the overwriting is left for the next call.
         """
         await self._purge()
         await self._resummarise()

@@ -65,7 +65,11 @@ class Promotion:
         self._stepping = asyncio.Lock()
 
     async def has_work(self) -> bool:
-        """Return whether a segment is hot or due, or whether there are more segments than the capacity."""
+        """Return whether `step` has work to do.
+
+        It has work if a segment is hot, if a segment is due, or if there are more segments than the capacity. The pages
+        of a due segment must be read again, regardless of its heat.
+        """
         segments = await self._store.segments()
         return (
             bool(self._hot(segments, self._threshold))

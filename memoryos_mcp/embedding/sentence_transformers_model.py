@@ -202,8 +202,8 @@ def _quieten() -> None:
 def _put_pooling_right(library: "SentenceTransformer", name: str) -> None:
     """Set how a model makes one vector from its token vectors (pooling), if the model was saved without this setting.
 
-    The last or the first token's vector is used if the model's architecture or name shows this. Otherwise the model
-    keeps the library's default, which is the mean.
+    Models with one of `_LAST_TOKEN_ARCHITECTURES` use the last token's vector. Other models with "bge" in their name
+    use the first token's vector. All others keep the library's default, which is the mean.
     """
     # If a model was saved with its modules, each has arguments, perhaps empty ones.
     if library.module_kwargs or len(library) != 2:

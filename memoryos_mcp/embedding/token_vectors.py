@@ -17,7 +17,7 @@ BLOCK_ROWS = 2_048
 
 
 def encode(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return the codes of unit-length vectors.
+    """Return the codes of unit-length vectors. A byte contains the codes of two coordinates.
 
     Vectors of shape ``(n, m)`` have codes of shape ``(n, m / 2)``. ``m`` must be even.
     """

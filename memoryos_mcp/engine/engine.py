@@ -517,6 +517,7 @@ class MemoryEngine:
 
         Raises:
             ModelError: The LLM did not return a usable answer. The background work continues.
+            StorageError: Another process is doing the background work, or the store failed.
         """
         await self._worker.analyse()
 

@@ -82,10 +82,10 @@ class LlmAnalyst:
         topics: Sequence[Topic],
         pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the reply covers them
     ) -> Digest:
-        """Return one digest of a segment, which combines the digests of the topics that join it.
+        """Return the new digest of a segment to which topics were added. It combines the digests of these topics.
 
-        ``known`` is the segment before that; None if it is new. Its previous digest is included too, unless the digest
-        of a topic already covers it.
+        ``known`` is the segment before the topics were added; None for a new segment. Its previous digest is included
+        too, unless the digest of a topic already covers it.
         """
         digests = [topic.digest for topic in topics]
         if known is not None and not any(_covers(topic, known) for topic in topics):

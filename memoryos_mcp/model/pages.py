@@ -334,7 +334,10 @@ def meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
 
 
 def _depth(value: object) -> int:
-    """Return the nesting depth of a JSON value. Counting stops as soon as the depth exceeds the limit."""
+    """Return the nesting depth of a JSON value; 0 for a value that is neither a list nor an object.
+
+    If the depth exceeds `META_DATA_MAX_DEPTH`, return `META_DATA_MAX_DEPTH` + 1.
+    """
     level, depth = [value], 0
     while level and depth <= META_DATA_MAX_DEPTH:
         inner = [

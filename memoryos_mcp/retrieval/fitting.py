@@ -306,7 +306,8 @@ class _Budget:
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
         """Return the text of a page, shortened to fit into ``room`` bytes; None if no useful part fits.
 
-        The page's head and the labels of the speakers use part of the ``room``.
+        The page's head and the labels of the speakers use part of the ``room``. Passages that overlap ``span`` are
+        preferred; see `quote`.
         """
         if self._whole(page) <= room:
             return whole(page)

@@ -258,7 +258,8 @@ class Retrieving:
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return the similarity of pages to a vector, by the page's ``seq``.
 
-        The pages are those nearest to the vector, the neighbours of the best of these, and the pages in ``also``.
+        The result contains the pages nearest to the vector, and the pages in ``also``. It also contains the two pages
+        before and the two pages after each of the `NEIGHBOURS_OF` // 2 nearest pages.
         """
         nearest = list(dict.fromkeys(self.cache.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])

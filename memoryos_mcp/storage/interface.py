@@ -184,7 +184,10 @@ class Knowledge(Protocol):
         ...
 
     async def facts(self, query: FactQuery) -> list[Fact]:
-        """Return the facts that match a query, oldest first."""
+        """Return the facts that match a query: first those about the user, then those about the assistant.
+
+        Each of the two groups is sorted, oldest fact first.
+        """
         ...
 
     async def corrected_facts(self) -> list[CorrectedFact]:

@@ -57,10 +57,11 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
 def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
     """Return True if backups are written into the folder ``target``, and False if ``target`` is the backup's file.
 
-    With ``is_of_all``, ``target`` is always a folder, which is created if it is missing.
+    With ``is_of_all``, ``target`` is always a folder, which is created if it is missing. Otherwise, it is a folder only
+    if the folder already exists.
 
     Raises:
-        ArgumentError: ``target`` is an existing file, or the folder of a new file does not exist.
+        ArgumentError: ``target`` is an existing file, or the backup's file would be in a folder that does not exist.
     """
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():

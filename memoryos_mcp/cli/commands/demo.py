@@ -103,7 +103,7 @@ class _Demo:
         self._visits: Counter[str] = Counter()
 
     async def run(self) -> None:
-        """Run all steps."""
+        """Run all parts of the demo, and print what happens."""
         self._console.print(Rule(Text("MemoryOS: last month's conversation, remembered today", style="bold")))
         self._note(
             "A real server runs in another process with an empty folder: MCP over stdio, default settings, "

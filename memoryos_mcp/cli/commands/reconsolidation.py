@@ -118,7 +118,10 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
-    """Mark the pages that the LLM must process again. Return the outcome once this work is done or cannot continue."""
+    """Mark the pages that the LLM must process again, wait for the background work, and return the outcome.
+
+    The wait ends when the LLM has processed all pages, or when the work cannot continue.
+    """
     before = _spent(await engine.stats())
     pages = await engine.reconsolidate()
     blockage = _Blockage(settings.llm_daily_token_limit)

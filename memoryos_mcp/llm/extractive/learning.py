@@ -321,9 +321,17 @@ def _is_same_answer(left: Statement, right: Statement) -> bool:
 
 
 def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
-    """Return whether two answers are the same.
+    """Return whether two answers that fill a slot are the same.
 
-    One answer may be more detailed than the other, except for places: York is not New York.
+    One answer may be more detailed than the other, but its numbers must not contradict those of the other. Places must
+    be equal: York is not New York.
+
+    Args:
+        left: The stems of the first answer.
+        right: The stems of the second answer.
+        one: The form of the text that contains the first answer.
+        other: The form of the text that contains the second answer.
+        slot: The slot that both answers fill.
     """
     if slot in _OF_PLACES:
         return left == right

@@ -102,7 +102,7 @@ def _title(segment: Segment, owners: Mapping[str, int]) -> str:
 
 
 def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
-    """Return the parts of a title: the first keywords in their original spelling.
+    """Return the parts of a title, at most `TITLE_PARTS`. They are the first keywords in their original spelling.
 
     Keywords that are adjacent in a quote are joined into one part.
     """

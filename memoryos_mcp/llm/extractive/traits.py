@@ -131,10 +131,12 @@ def _cues_in(text: str) -> Iterator[str]:
 class _Interest:
     """The evidence for one dimension in the new pages.
 
+    A cue is a word or phrase that indicates the dimension.
+
     Attributes:
-        cues: For each cue, the number of sentences that contain it.
-        pages: The pages that contain cues, by ``seq``.
-        quote: The score of the best sentence to quote, and the sentence.
+        cues: A mapping from each cue to the number of sentences that contain it.
+        pages: The pages that contain cues. The keys are the ``seq`` of the pages.
+        quote: A pair: the highest score of a sentence, and this sentence, which is the best one to quote.
     """
 
     cues: Counter[str]

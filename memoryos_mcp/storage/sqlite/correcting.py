@@ -77,7 +77,13 @@ class Correcting:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _correct_fact(self, fact: int, text: str | None) -> Corrected:
-        """End a fact that is wrong. If ``text`` is not None, a fact with this text replaces the wrong fact."""
+        """End a fact that is wrong, and return the result.
+
+        If ``text`` is not None, a fact with this text replaces the wrong fact.
+
+        Raises:
+            ArgumentError: The fact does not exist, is no longer valid, or already has this text.
+        """
         connection = self.connection
         about, owner, slot, wrong, successor, is_valid, _ = self._fact(fact)
         if not is_valid:

@@ -70,7 +70,10 @@ def _sessions_before(connection: apsw.Connection, file: str) -> int:
 
 
 def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
-    """Return the stored number of the chain ``number`` of the export file; add the chain if it is missing."""
+    """Return the number under which a chain of the export file is stored. Store the chain if it is missing.
+
+    ``number`` is the chain's number in the export file.
+    """
     chain = _imported(connection, batch.file, "chain", number)
     if chain is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (chain,)).get is None:
         connection.execute("INSERT INTO chains (summary) VALUES (?)", (batch.chains[number].summary,))

@@ -207,7 +207,7 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
 def remove_empty(path: Path) -> None:
     """Remove the journal beside a file if the journal is empty and no process has the file open.
 
-    Then, if there is no journal, remove the note too.
+    If there is no journal afterwards, remove the note that records which file the journal belonged to.
     """
     journal, index = journals_of(path)
     with locked_folder(path.parent) as is_locked, suppress(OSError):

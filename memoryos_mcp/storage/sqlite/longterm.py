@@ -126,9 +126,10 @@ _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = fa
 
 
 def _last_said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
-    """Return the latest time, in microseconds, and the highest ``seq`` of the pages that are evidence of a new fact.
+    """Return the latest time and the highest ``seq`` of the pages that are evidence of a new fact.
 
-    For a fact without evidence, return the start of its validity and 0.
+    The time is in microseconds. The two values may come from different pages. For a fact without evidence, return the
+    start of its validity and 0.
     """
     sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
     said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
@@ -265,8 +266,16 @@ def _add_fact(
 ) -> tuple[int, bool]:
     """Return the number of a fact, and whether the fact already existed. If it did not exist, add it.
 
-    The facts that it supersedes stop being valid. ``added`` contains the facts that were already added from the same
-    lessons: it maps each fact's `folded` text to the fact's number.
+    In both cases, the facts that it supersedes stop being valid.
+
+    Args:
+        connection: The connection, in a transaction.
+        change: The fact to add.
+        learner: Name of the analyst that learned the fact.
+        owner: The function `StoreOptions.owner`.
+        now_us: The current time in microseconds.
+        added: The facts that were already added from the same lessons. The keys are the `folded` texts of the facts.
+            The values are the facts' numbers.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -378,12 +387,14 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
 
 
 def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Delete facts that the analyst ``learning.replaces`` learned, if another analyst has read their pages again.
+    """Delete facts that the analyst ``learning.replaces`` learned, and that the new lessons do not contain.
 
     A fact is deleted only if other analysts have read all pages that are evidence for it. It is kept if the new lessons
     contain or confirm it. A wish, or a fact with a slot, is also kept if the lessons contain nothing from its pages,
-    because the new analyst may have overlooked it. Facts that a deleted fact superseded become valid again. Facts that
-    the user marked as wrong are neither deleted nor made valid again.
+    because the new analyst may have overlooked it. If a fact is deleted or the lessons contain it, the facts that it
+    superseded become valid again. Facts that the user marked as wrong are neither deleted nor made valid again.
+
+    ``owner`` is the function `StoreOptions.owner`.
     """
     if learning.replaces is None or not learning.is_reading:
         return
@@ -415,7 +426,8 @@ def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: 
 def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
     """Delete facts. The facts that they superseded become valid again, except facts that the user marked as wrong.
 
-    If a remaining fact has superseded a deleted fact, the facts before the deleted one stay superseded.
+    However, if a remaining fact has superseded the deleted fact, they do not. (Fact B superseded A, and C superseded B.
+    If only B is deleted, A stays superseded.)
     """
     deleted = json.dumps(list(facts))
     for fact in facts:

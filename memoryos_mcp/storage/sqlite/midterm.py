@@ -66,6 +66,7 @@ class _Previous:
 def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
     """Remove pages from their chains and segments; return these chains and segments.
 
+    Pages that the same analyst organised and read for the profile are marked as unread, and are also returned.
     ``pages`` is a JSON list of the pages' ``seq``.
     """
     sql = f"SELECT seq, chain, segment, is_analysed AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608

@@ -30,9 +30,9 @@ def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 
 
 def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
-    """Move the content of a file's journal into the file. Return True when the journal is empty.
+    """Move the content of a file's journal into the file. Return whether the journal is now empty.
 
-    Return False if another process blocks this. No other connection of this process may read the file meanwhile.
+    It may not be empty if another process blocks this. No other connection of this process may read the file meanwhile.
     """
 
     def empty(connection: apsw.Connection) -> bool:

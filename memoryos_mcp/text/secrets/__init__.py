@@ -129,7 +129,7 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _candidates(text: str) -> list[tuple[int, int, int]]:
-    """Return the matches of all patterns, each as start, end and number of the pattern."""
+    """Return the matches of all patterns. Each is a tuple: start, end, and the pattern's number in `PATTERNS`."""
     # "İ" is the only letter whose lower case has two characters. These would shift the positions.
     lower = text.replace("İ", "i").lower()
     tokens = text.split()

@@ -65,8 +65,8 @@ def named(kind: str, hints: str, form: str, check: Check | None = None, *, is_lo
 
     Args:
         kind: Name of the kind in placeholders and receipts.
-        hints: The possible names, separated by commas.
-        form: The regular expression of a name and the secret after it; see `finding`.
+        hints: The beginnings of the possible names, in lower case, separated by commas.
+        form: A regular expression that matches a name and the secret after it; see `finding`.
         check: A function that returns whether a match is really a secret.
         is_long: See `SecretPattern`.
     """

@@ -6,7 +6,10 @@ MAX_CHARS = 200  # leaves room for the suffix that each part of a split page get
 
 
 def key(system: str, *names: str) -> str:
-    """Return a key: the system and the names, joined by colons. If this is too long, a hash replaces the names."""
+    """Return a key: the system and the names, joined by colons.
+
+    If the key is longer than `MAX_CHARS`, a hash of all names replaces them.
+    """
     joined = ":".join((system, *names))
     return joined if len(joined) <= MAX_CHARS else f"{system}:{digest(*names)}"
 

@@ -105,9 +105,10 @@ class Gathering:
             self._facts.append(ImportedFact(about, words, from_iso(at), key(SYSTEM, "fact", about, digest(words))))
 
     def profile(self, raw: object, where: str) -> Iterator[Skipped]:
-        """Add the text of a profile, or yield a note with the reason why it is skipped.
+        """Add the text of a profile as a document, because a trait needs pages as evidence.
 
-        The text is imported as a document, because a trait needs pages as evidence.
+        If the text is damaged or an error message, yield a note instead; ``where`` is the profile's place in this note.
+        A missing or empty text is ignored.
         """
         text = raw.get("data") if isinstance(raw, Mapping) else raw
         at = raw.get("last_updated") if isinstance(raw, Mapping) else None

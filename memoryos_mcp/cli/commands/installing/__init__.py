@@ -97,9 +97,9 @@ def server_of(
 
 
 def _token(given: str | None) -> str | None:
-    """Return the given token, or None. If ``given`` is ``-``, read the token from stdin.
+    """Return the given token; None if none was given. If ``given`` is ``-``, the token is read from stdin.
 
-    On a terminal, a prompt asks for the token and does not show the input. Otherwise, the first line is read.
+    If stdin is a terminal, a prompt asks for the token and does not show the input. Otherwise, one line is read.
     """
     if given is None:
         return None
