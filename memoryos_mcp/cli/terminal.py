@@ -94,7 +94,7 @@ def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 
 def section(
     title: str, remark: str, rows: Iterable[Sequence[RenderableType]], *styles: str
 ) -> Iterator[RenderableType]:
-    """Yield a heading and a table. Yield nothing if there are no rows."""
+    """Yield a heading and a table. Yield nothing if there are no rows. ``styles`` has one style for each column."""
     if filled := list(rows):
         yield heading(title, remark)
         yield table(filled, *styles)

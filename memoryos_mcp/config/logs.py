@@ -43,7 +43,10 @@ class Seldom(logging.Filter):
         self._last: dict[tuple[str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to log a record. Add the number of suppressed records, if any, to the record's message."""
+        """Return whether to log a record.
+
+        If earlier records of the same line of code were suppressed, add their number to the record's message.
+        """
         if record.levelno >= logging.ERROR:
             return True
         place, now = (record.name, record.lineno), self._clock()

@@ -162,8 +162,8 @@ class FilingPlanner:
 def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], threshold: float) -> list[Segment]:
     """Return the segments that best match the pages of a batch, best match first.
 
-    Full segments are left out. At most `NEAREST_SEGMENTS` segments are returned. Each has a match of at least
-    `NEAR_SHARE` times ``threshold``.
+    The score of a segment is its best match with any page of the batch. Segments with a score below ``NEAR_SHARE *
+    threshold`` are left out, and so are full segments. At most `NEAREST_SEGMENTS` segments are returned.
     """
     # Words are compared only for pages without a vector.
     words = [frozenset(stems(view.text) if view.vector is None else ()) for view in batch]

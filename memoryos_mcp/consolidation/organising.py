@@ -162,7 +162,7 @@ class Organising:
             Whether there may be more such pages.
 
         Raises:
-            ModelError: The analyst failed. No page was assigned again.
+            ModelError: The analyst failed on at least one batch, and no batch was assigned again.
         """
         pages = await self._degraded(self._redone_up_to)
         if not pages and self._redone_up_to:

@@ -28,7 +28,7 @@ class _Portion:
 
 
 class Promotion:
-    """Extracts traits from hot and due segments, then archives the coldest segments beyond the capacity.
+    """Extracts traits from all segments that are hot or due, then archives the coldest segments beyond the capacity.
 
     A segment is due if the fallback has read its pages and the analyst should read them again.
 

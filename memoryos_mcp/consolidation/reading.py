@@ -157,7 +157,7 @@ class Reading:
         """Commit facts that the analyst has already extracted from the pages while it organised them.
 
         Raises:
-            ModelError: Profile and knowledge changed during every attempt to commit.
+            ModelError: The profile or the facts changed during every attempt to commit.
         """
         learned = _Learned(Lessons((), tuple(knowledge)), ())
         async with self._committing:

@@ -139,9 +139,10 @@ class _Fitting:
     def _with_unique_slots(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
         """Return the changes, with the slot removed from some added facts, so that they do not supersede each other.
 
-        A slot is an attribute of a person. The last added fact for a slot keeps the slot. Another fact for the same
-        slot loses it if both facts were said at the same time, or if the slot is for a relative. Otherwise, it keeps
-        the slot, and is superseded by the later fact.
+        A slot is an attribute of a person, such as ``lives``. The last added fact for a slot keeps the slot. An earlier
+        fact for the same slot loses it in two cases: both facts were said at the same time, or the slot is for a
+        relative (``family:brother``), because there may be several. Otherwise, the earlier fact keeps the slot, and is
+        superseded by the later fact.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:

@@ -221,7 +221,7 @@ class Worker:
         self._loops["embedding"].wake()
 
     async def _until_embedded(self) -> None:
-        """Wait until all pages have vectors, unless embedding fails.
+        """Wait until all pages have vectors. Stop waiting if embedding fails or no model is configured.
 
         A page without a vector would be assigned to a segment by keywords only.
         """

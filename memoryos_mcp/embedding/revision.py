@@ -37,12 +37,14 @@ def revision_of(vector: NDArray[np.float32]) -> str:
 
 
 def known_identity(identity: str, known: Iterable[str]) -> str:
-    """Return the identity in ``known`` that equals ``identity`` except for numeric noise.
+    """Return the identity in ``known`` that belongs to the same model as ``identity``.
 
-    If there is none, return ``identity``.
+    Two identities belong to the same model if they differ only by numeric noise: at most `PLANES_OF_NOISE` bits of the
+    32 hexadecimal digits at the end. If there is no such identity, return ``identity``.
 
     Args:
-        identity: ``name:dimension:revision``. The revision may consist of two parts separated by a full stop.
+        identity: ``name:dimension:revision``. The revision may consist of two parts separated by a full stop. Only the
+            second part may then differ.
         known: Identities of the same form.
     """
     return next((each for each in known if _are_one(identity, each)), identity)

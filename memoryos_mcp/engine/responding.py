@@ -253,7 +253,7 @@ async def _remembered(
 
 
 async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:
-    """Return the result of a task that has ended.
+    """Return the result of a task that has ended: the answer and its token counts.
 
     Raises:
         StorageError: `Responding.close` cancelled the task.

@@ -103,7 +103,8 @@ class OrganiseReading:
     def _knowledge(self, found: dict[str, Any], is_last: bool) -> tuple[KnowledgeChange, ...] | None:
         """Return the changes to the known facts; None if the reply contains no list of facts.
 
-        In the corrected reply (``is_last``), the result is also None if the facts are unusable.
+        ``is_last`` means that this is the second reply, in which the LLM has corrected its first one. Only then, the
+        result is also None if the facts are unusable.
 
         Raises:
             ReplyFormatError: The facts are unusable, and ``is_last`` is False.

@@ -157,7 +157,7 @@ class Endpoint:
         provider: The provider whose preset applies; None if only the server's address is known.
         model: The model's name in the API.
         api: The API.
-        dialect: The dialect of the first request.
+        dialect: The other parameters of the first request. If the API refuses them, simpler ones are tried.
         rejects_length_limits: Whether the API refuses JSON schemas with ``minLength`` or ``maxLength``.
         output_tokens: Maximum number of tokens in one reply.
     """
@@ -176,9 +176,13 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
     If `llm_provider` is set, that provider's default address is used, and the provider's key is read from the
     environment. The settings `openai_base_url` and `openai_api_key` take precedence over both.
 
-    If `llm_provider` is not set, a usable `openai_api_key` selects OpenAI, or the server at `openai_base_url`. A base
-    URL without a usable key selects a server that needs no key. If that URL belongs to a provider that needs a key, the
-    result is None: such settings were copied from a template and contain a placeholder for the key.
+    A key is usable if it is not a placeholder and is valid in an HTTP header. If `llm_provider` is not set, there are
+    three cases:
+
+    - With a usable `openai_api_key`, the endpoint is the server at `openai_base_url`, or OpenAI if no URL is set.
+    - With only a URL, the endpoint is the server at this URL, without a key. If the URL belongs to a provider that
+      needs a key, the result is None, because the settings were copied from a template and no key was entered.
+    - With neither, the result is None.
 
     A key in the environment does not enable the LLM by itself. Most users have set it for other programs and have not
     agreed that their dialogue is sent to the provider.
@@ -188,7 +192,7 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
         environment: Environment variables. Only those for the key of the configured provider are read.
 
     Raises:
-        ConfigError: The configured provider needs a key and there is none. The message names the variables to set.
+        ConfigError: `llm_provider` needs a key, and no usable key is set. The message names the variables to set.
     """
     if settings.llm_provider is not None:
         return _named(settings, settings.llm_provider, environment)

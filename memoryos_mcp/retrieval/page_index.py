@@ -61,7 +61,7 @@ class PageIndex:
         """Read all vectors from the store, in blocks.
 
         Afterwards, the caller must pass the pages that changed in the meantime to `apply`. ``give_way`` is awaited
-        before each block is read.
+        before each block is read, so that more urgent work can run first.
         """
         index = AdaptiveIndex(self._dimension)
         after = 0

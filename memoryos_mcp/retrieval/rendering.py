@@ -103,8 +103,9 @@ def fact_line(fact: Fact) -> str:
 def period(fact: Fact) -> str:
     """Return the period in which a fact is valid, such as ``2019``, ``from 2019 to 2024`` or ``until 2024``.
 
-    If the end is unknown, return only the beginning. The beginning is the stated date. If none was stated, it is the
-    day from which the fact is valid. If beginning and end are the same stated date, return this date once.
+    If the end is unknown, return only the beginning: the stated date, or else the day from which the fact is valid.
+    If the end is known but no beginning was stated, return only the end. If the stated beginning is equal to the end,
+    return this date once.
     """
     begin = fact.said_since or f"{fact.valid_from:%Y-%m-%d}"
     end = fact.said_until or (f"{fact.valid_until:%Y-%m-%d}" if fact.valid_until is not None else None)
@@ -134,7 +135,10 @@ def grouped(
 
 
 def page_line(recalled: "RecalledPage", speakers: Speakers, *, has_ids: bool = True) -> str:
-    """Return a page as text: its head, the text of the user and of the assistant, and the caller's notes."""
+    """Return a page as text: a first line in brackets, the user's text, the assistant's text, and the caller's notes.
+
+    The first line contains the time, the id if ``has_ids`` is true, and remarks such as "excerpt".
+    """
     page, text = recalled.page, recalled.quote
     marks = [f"{page.occurred_at:%Y-%m-%d %H:%M}", page.page_id if has_ids else None]
     marks += page_marks(page, is_excerpt=text.is_excerpt)

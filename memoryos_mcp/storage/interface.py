@@ -94,7 +94,7 @@ class Pages(Protocol):
         ...
 
     async def counts(self) -> Counts:
-        """Return the numbers of pages, segments, facts and other items in the memory."""
+        """Return how many pages, segments, facts and other items the memory contains."""
         ...
 
     async def pending(self) -> Pending:

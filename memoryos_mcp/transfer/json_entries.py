@@ -217,7 +217,10 @@ class _Window:
         return found
 
     def _pieces(self, first: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield the value that begins here in pieces. Each is a pair: some bytes, and the maximum depth so far."""
+        """Read the next value, and yield it in pieces. ``first`` is the first byte of the value.
+
+        Each piece is a pair: some bytes, and the maximum depth of nesting so far.
+        """
         if first in b'[{"':
             yield from self._bracketed()
             return

@@ -64,7 +64,7 @@ class Outcome(BaseModel, frozen=True):
 
 
 class Forecast(BaseModel, frozen=True):
-    """An estimate of the work.
+    """An estimate of the work that the LLM must do to redo the fallback's work.
 
     ``calls`` is the number of LLM calls: one for each batch of pages to organise, and further calls for learning
     from pages.

@@ -31,9 +31,9 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 
 def takes_data_folder(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--config`` and ``--data-storage-path`` to a command.
+    """Return ``command`` with the additional options ``--config`` and ``--data-storage-path``.
 
-    The command takes the settings as its first argument.
+    The settings are loaded according to these options, and passed to ``command`` as its first argument.
     """
 
     @config_option

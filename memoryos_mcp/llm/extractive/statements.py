@@ -284,7 +284,7 @@ def _joined(clauses: list[str]) -> list[str]:
 
 
 def _elided(text: str, table: Table) -> Answer | None:
-    """Return the content of a statement whose subject is omitted, such as "Moved to Rome".
+    """Return the content of a statement whose subject is omitted, such as "Moved to Rome" instead of "I moved to Rome".
 
     Return None if ``text`` is not such a statement.
     """

@@ -241,8 +241,8 @@ class Correcting:
     def _correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> Corrected:
         """Set a trait's level and reason to the user's values. Background work does not change these values later.
 
-        If ``level`` is None, the level is not changed. If ``reason`` is None, the reason is not changed while the level
-        stays the same; if the level changes, the reason becomes `REASON_WITHOUT_WORDS`.
+        If ``level`` is None, the level is not changed. If ``reason`` is None, the result depends on the level. If the
+        level is changed, the reason becomes `REASON_WITHOUT_WORDS`. Otherwise, the reason is not changed.
         """
         connection = self.connection
         old_level, old_reason, learner = self._trait(dimension)

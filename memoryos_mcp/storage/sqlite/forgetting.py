@@ -53,7 +53,10 @@ def dry_run(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
 
 
 def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
-    """Carry out the plan that was stored under a handle, and return the receipt; see `UserData.forget`."""
+    """Carry out the plan that was stored under a handle, and return the receipt; see `UserData.forget`.
+
+    Return None if there is no such plan or it has expired. If it was already carried out, only return its receipt.
+    """
     known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
     if known:
         return known[0]
@@ -62,7 +65,7 @@ def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetRece
 
 
 def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
-    """Carry out a plan. Store a receipt with the name ``receipt``, and return this receipt.
+    """Carry out a plan. Store a receipt with the id ``receipt``, and return this receipt.
 
     The lease on background work ends, so that no process can store results that are based on deleted memories.
     """

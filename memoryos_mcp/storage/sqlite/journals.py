@@ -154,9 +154,10 @@ def is_foreign(path: Path) -> bool:
 def note_owner(path: Path, *, is_alone: bool) -> None:
     """Write a note that the journal beside an open file belongs to that file; ignore errors, such as a full disk.
 
-    ``is_alone`` means that the caller has locked the folder and that no other process has the file open. If
-    ``is_alone`` is false, the note does not contain the file's state, because another process may run an earlier
-    version of this program, which changes the file without updating the note.
+    ``is_alone`` means that the caller has locked the folder and that no other process has the file open. In this case,
+    the note also describes the current state of the file, to detect later whether the file was overwritten. Otherwise,
+    the state is left out. Another process may run an earlier version of this program, which changes the file without
+    updating the note.
     """
     file, journal = identity(path), identity(journals_of(path)[0])
     if file is None or journal is None:

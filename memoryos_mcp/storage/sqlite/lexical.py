@@ -45,7 +45,10 @@ def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -
 
 
 def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-    """Return which of the given pages contain which words; see `Index.word_matches`."""
+    """Return which words each of the given pages contains; see `Index.word_matches`.
+
+    The user's and the assistant's text are examined separately. Only the words that `within_budget` chooses are used.
+    """
     words = within_budget(counts)
     places = {seq: place for place, seq in enumerate(seqs)}
     found = np.zeros((2, len(seqs), len(words)), dtype=np.bool_)
@@ -86,9 +89,11 @@ def any_of(words: Sequence[str]) -> str:
 def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
     """Return at most ``limit`` pages that contain any of the `COMMON_WORDS` rarest words.
 
-    Pages that contain more of these words come first. For each combination of words, newer pages come before older
-    ones; if the words are very common, only the newest pages are searched. This function is used if all words are
-    common. BM25 would read all postings of these words, which takes tens of milliseconds.
+    Pages that contain more of these words come first. Of the pages that contain the same words, newer ones come first.
+    If the words are very common, only the newest pages are searched.
+
+    This function is used if all words are common. A search with BM25 would read the index entries of all pages that
+    contain these words, which takes tens of milliseconds.
     """
     words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
     newest = newest_seq(connection)

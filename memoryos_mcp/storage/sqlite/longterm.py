@@ -242,7 +242,8 @@ def import_facts(
 ) -> Counter[str]:
     """Add facts without evidence. Facts that exist or once existed are skipped; see `UserData.import_facts`.
 
-    Return the number of added facts, and the number of facts that were archived because there are too many.
+    Return two numbers: with the key ``fact``, how many facts were added, and with the key `ARCHIVED`, how many facts
+    were archived because there are too many.
     """
     new = Counter[str]()
     for fact in facts:
@@ -350,7 +351,8 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
     """Archive the facts beyond ``capacity``; return the number of newly archived facts.
 
     The capacity applies separately to the facts about the user and about each assistant. Wishes have their own
-    capacity, `MAX_WISHES`. The least recently confirmed facts are archived first, and facts stated by the user last.
+    capacity, `MAX_WISHES`. The least recently confirmed facts are archived first. Facts from the user's corrections
+    are archived only after all others.
     """
     archived = numbers(
         connection,

@@ -32,8 +32,8 @@ def add_page(
 def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float) -> int:
     """Return the session number of a new page.
 
-    If the page is more than ``session_gap_s`` seconds apart from the previous page, a new session begins. Otherwise,
-    both pages belong to the same session.
+    The times of the new page and of the last stored page are compared. If they differ by more than ``session_gap_s``
+    seconds, a new session begins. Otherwise, both pages belong to the same session.
     """
     newest = connection.execute("SELECT session, occurred_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
     if newest is None:

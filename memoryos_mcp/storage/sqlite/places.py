@@ -37,7 +37,10 @@ class FileIdentity:
         return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
 
     def is_unchanged(self) -> bool:
-        """Return whether the file and its journals were neither replaced nor removed. This takes some microseconds."""
+        """Return whether the file and its journals are still the same as when the file was opened.
+
+        The result is False if any of them was replaced or removed. This takes some microseconds.
+        """
         return identity(self.path) == self.file and not self.has_lost_journals()
 
     def has_lost_journals(self) -> bool:
@@ -52,12 +55,15 @@ class FileIdentity:
         return is_whole and self.has_lost_journals()
 
     def refuse_if_lost(self) -> None:
-        """Raise `StorageError` if the file or a journal was replaced or removed."""
+        """Raise `StorageError` if the file or a journal was replaced or removed since the file was opened."""
         if not self.is_unchanged():
             raise StorageError(lost_message(self.path))
 
     def remove_journals(self) -> None:
-        """Remove the journals of a replaced file, because SQLite would apply them to the new file."""
+        """Remove the journals of a replaced file, because SQLite would apply them to the new file.
+
+        Journals that do not belong to the replaced file are not removed.
+        """
         for path, journal in zip(journals_of(self.path), self.journals, strict=False):
             if journal is not None and identity(path) == journal:
                 path.unlink(missing_ok=True)

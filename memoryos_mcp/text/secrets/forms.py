@@ -118,7 +118,8 @@ def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
 def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> Find:
     """Return a function that finds secrets with a regular expression.
 
-    Each match begins where one of ``roots`` occurs. The group ``secret`` of the match is the secret.
+    The expression ``form`` is tried wherever one of the strings ``roots`` occurs. The group ``secret`` of each match is
+    the secret. If ``check`` is not None, secrets for which it returns false are left out.
     """
     pattern = re.compile(form, re.IGNORECASE)
 

@@ -126,9 +126,9 @@ def is_phrase(text: str) -> bool:
 
 
 def is_password_or_word(text: str) -> bool:
-    """Return whether ``text``, found where a password is expected, may be a password.
+    """Return whether ``text`` may be a password. The caller found it where a password is expected ("password: ...").
 
-    An ordinary word may be a password too, unless it is a placeholder or a common word.
+    A plain word may be a password too, unless it is a placeholder or one of the words that are never a password.
     """
     return checks.is_password(text) or is_plain_password(text)
 

@@ -55,7 +55,7 @@ class _Store:
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a path is a folder with a Chroma database, or a metadata file beside one."""
+    """Return whether a path is a folder with a Chroma database, or a metadata file beside such a database."""
     folder = path if path.is_dir() else path.parent
     is_ours = path.is_dir() or _METADATA.fullmatch(path.name) is not None
     return is_ours and any((place / _DATABASE).is_file() for place in (folder, folder / _FOLDER))

@@ -18,7 +18,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield the pages, ordered by time."""
+    """Yield a note for each conversation or text that is skipped, then the pages, ordered by time."""
     gathering = Gathering()
     for entry in file_entries(path, progress):
         where = f"conversation {entry.number}"

@@ -33,7 +33,8 @@ class Chat:
         system: The name of the chat service. The keys of the pages begin with this name.
         name: The conversation's id in the export, or empty if it has none.
         title: The conversation's title, or empty if it has none.
-        at: When the conversation began, or None if it is unknown. The first pages get this time if they have none.
+        at: When the conversation began, or None if it is unknown. It is used as the time of all pages before the first
+            page that has its own time.
     """
 
     system: str
