@@ -84,7 +84,8 @@ class SettingOption(click.Option):
 class Command(click.Command):
     """A command whose help lists its options, the most important settings, and examples.
 
-    The settings are `SETTINGS_SHOWN` and ``shown_settings``. Each example is a command line with an explanation.
+    The most important settings are those in `SETTINGS_SHOWN` and those in the argument ``shown_settings``. Each example
+    is a command line with an explanation.
     """
 
     def __init__(

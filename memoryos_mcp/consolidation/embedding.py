@@ -45,7 +45,10 @@ class Embedding:
         return bool(left.facts or left.segments)
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed a batch of pages. If all pages have vectors, embed a batch of facts, or else one segment.
+        """Embed a batch of pages without vectors.
+
+        If there are no such pages, embed a batch of facts. If there are no facts without vectors either, embed one
+        segment.
 
         Returns:
             Whether anything without vectors remains; see `Remaining`.

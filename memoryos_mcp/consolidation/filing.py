@@ -28,7 +28,7 @@ NEAR_SHARE = 0.5
 
 @dataclass(slots=True)
 class _Draft:
-    """An existing or new segment, and the topics of a batch that join it."""
+    """A segment, existing or new, with the topics that are to be added to this segment."""
 
     known: Segment | None
     keywords: frozenset[str]

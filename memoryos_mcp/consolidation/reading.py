@@ -53,7 +53,7 @@ class _ReadPages:
     Attributes:
         segments: The segments of the pages, or empty if only facts were extracted.
         pages: The pages, in order of arrival.
-        reader: The analyst or the fallback: the one of them that read the pages.
+        reader: The analyst that read the pages; it may be the fallback.
         is_reading: Whether facts were extracted. If it is False, only traits were extracted.
         learned: The lessons from the pages.
     """

@@ -180,9 +180,10 @@ class LearnReading:
             is_last: Whether this is the corrected reply.
 
         Raises:
-            ReplyFormatError: The requested facts and traits are missing, fewer than half of the facts or of the traits
-                are usable, or there are more than ``FACTS_PER_PAGE_MAX`` facts per page. In the corrected reply, one
-                usable fact and one usable trait are enough.
+            ReplyFormatError: The reply contains nothing of what was requested (traits, and facts if requested).
+                Or fewer than half of the facts or of the traits are usable. Or there are more than
+                ``FACTS_PER_PAGE_MAX`` facts per page. In the corrected reply, one usable fact and one usable trait are
+                enough.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"

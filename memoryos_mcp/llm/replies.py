@@ -213,9 +213,10 @@ Number = Annotated[int, BeforeValidator(lambda value: next(iter(numbers(value)),
 
 
 def _once(loop: re.Match[str]) -> str:
-    """Return the repeated part of a match of `_LOOP` once (such as "I see" for "I see I see I see ...").
+    """Return the text that a match of `_LOOP` repeats, such as "I see" for "I see I see I see ...".
 
-    Numbers and short matches are returned unchanged, because the repetition may be intended.
+    If the match is short, or the repeated text has no letters, return the whole match. In these cases, the repetition
+    may be intended.
     """
     is_loop = len(loop[0]) >= LOOP_MIN_CHARS and any(char.isalpha() for char in loop[1])
     return loop[1] if is_loop else loop[0]

@@ -140,9 +140,10 @@ class FactRecord(_Line):
 
     Attributes:
         assistant_id: Id of the assistant that the fact is about; empty for a fact about the user.
-        stated_until: The stated end of the fact, even if the fact ended earlier; None if no end was stated.
-        said_since: The stated start: a year, a month or a day, such as "2023-05"; None if no start was stated.
-        said_until: The stated end in the same form; None if no end was stated.
+        stated_until: The stated end of the fact, as a time, even if the fact ended earlier; None if no end was stated.
+        said_since: The stated start, as precise as it was stated: a year, a month or a day, such as "2023-05"; None if
+            no start was stated.
+        said_until: The stated end in the same form as ``said_since``; None if no end was stated.
         superseded_by: Number of the fact that replaced this one; None if none did.
         ended_by: ``user`` if the user ended the fact by a correction; None otherwise.
         ended_after: Id of the newest page at the time of the correction.

@@ -279,7 +279,7 @@ class _Budget:
         return completed
 
     def fit_topics(self, pages: Sequence[RecalledPage]) -> bool:
-        """Charge the headings of all topics to the budget if they fit. Return whether they fit.
+        """Return whether the headings of all topics fit into the budget. If they fit, charge them to the budget.
 
         If none of the pages has a topic, return False.
         """

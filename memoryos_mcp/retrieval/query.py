@@ -90,10 +90,10 @@ def subject_of(query: str, stats: TermStats) -> str:
 
 
 def side_of(query: str, stats: TermStats) -> Side | None:
-    """Return whether a query asks for words of the user or of the assistant.
+    """Return the side whose words a query asks for; None if it does not ask for the words of one side.
 
-    It is the first side that the query names, as in "What did Ada tell Ben?". The result is None if the query names
-    neither side, or both together, as in "Where did Ada and Ben meet?".
+    It is the side that the query names first, such as Ada's side in "What did Ada tell Ben?". The result is None if the
+    query names neither side, or both together, as in "Where did Ada and Ben meet?".
     """
     sides = dict.fromkeys(stats.agent_names, Side.AGENT) | dict.fromkeys(stats.user_names, Side.USER)
     named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]

@@ -378,9 +378,10 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
-    """Return the ``seq`` of the given pages, and of the neighbours of the first ``count`` of them.
+    """Return the ``seq`` of each given page, and of the neighbours of the first ``count`` of these pages.
 
-    Neighbours are included because an answer may not repeat the words of its question.
+    The neighbours of a page are the two pages before it and the two pages after it. They are included because an answer
+    may not repeat the words of its question.
     """
     beside = {seq + apart for seq in best_first[:count] for apart in (-2, -1, 1, 2)}
     return [*{*best_first, *beside}]

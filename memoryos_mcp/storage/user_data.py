@@ -31,7 +31,10 @@ class UserData(Protocol):
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
-        """Return up to ``limit`` memories that match ``request``, from ``place`` on; None means from the beginning."""
+        """Return at most ``limit`` memories that match ``request``, starting at the position ``place``.
+
+        The position comes after the last memory that was already listed. None means the beginning of the list.
+        """
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
@@ -87,8 +90,8 @@ class UserData(Protocol):
         """Add facts from a file of another program, without evidence. Facts that already exist are not added again.
 
         Returns:
-            The key ``fact`` has the number of added facts. The key `ARCHIVED` has the number of facts that were
-            archived because there were too many.
+            Two counts. The count with the key ``fact`` is the number of added facts. The count with the key `ARCHIVED`
+            is the number of facts that were archived because there were too many.
         """
         ...
 

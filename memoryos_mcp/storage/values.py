@@ -195,9 +195,9 @@ class FactQuery:
         slots: Only facts in these slots; None means any fact, with or without a slot.
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
-        without: The name of an analyst and the ``seq`` of a page. Only facts that would be valid if that analyst had
-            read neither this page nor the later ones. This includes facts that the analyst superseded while reading
-            these pages.
+        without: The name of an analyst and the ``seq`` of a page; None means no such filter. Only facts that would be
+            valid if the analyst had read neither this page nor the later ones. This includes facts that the analyst
+            superseded while reading these pages.
         limit: Maximum number of facts about the user, and also of facts about the assistant. If more facts match, the
             newest of them are returned, still oldest first. None means no limit.
     """
@@ -245,7 +245,8 @@ class Pending:
         backlog: Number of pages in the backlog, which are to be organised.
         oldest_backlog_at: When the oldest page in the backlog was stored; None if the backlog is empty.
         unembedded: Number of pages without vectors; 0 if the store has no vector space.
-        newest_seq: The ``seq`` of the newest page; 0 if there are no pages. There are at most this many pages.
+        newest_seq: The ``seq`` of the newest page; 0 if there are no pages. The number of pages is never
+            larger than this.
         last_added_at: When the newest page was stored; None if there are no pages.
     """
 

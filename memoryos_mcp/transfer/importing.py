@@ -109,8 +109,8 @@ class Import:
     async def _import_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
         """Import a batch of pages, or only count them in a dry run.
 
-        Return a mapping from ids in the file to ids in the memory. It contains the pages that were in the memory
-        already. After a dry run, it is empty.
+        Return a mapping from ids in the file to ids in the memory. It contains only pages that were in the memory
+        already. In a dry run, it is empty.
         """
         if store is None or self._is_dry_run:
             await self._count_new(store, [(page.page_id, page.idempotency_key) for page in batch.pages])

@@ -72,8 +72,8 @@ class Outline:
 def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
     """Yield the entries of a document.
 
-    If the document is a list, its elements are the entries. If the document is an object, each value in it is an entry.
-    However, if such a value is a list or object, each of its elements is an entry instead.
+    If the document is a list, its elements are the entries. If the document is an object, each of its values that is
+    neither a list nor an object is an entry. Of a value that is a list or an object, each inner value is an entry.
 
     Args:
         stream: The document, in UTF-8.

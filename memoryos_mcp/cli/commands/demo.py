@@ -310,9 +310,9 @@ async def _config(client: Client) -> Any:
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield the first results in one part of a retrieval result, as pairs of a label and a text.
+    """Yield lines for the first items in one part of a retrieval result. A line is a pair of a label and a text.
 
-    ``look`` selects the part. Of the short-term pages, the newest are yielded.
+    ``look`` selects the part, such as the facts. If the part is the short-term pages, the newest come first.
     """
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):

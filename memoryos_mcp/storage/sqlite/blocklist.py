@@ -58,7 +58,7 @@ def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs:
 
 
 def drop_needless(connection: apsw.Connection) -> None:
-    """Delete the digests that apply only to pages that no longer exist."""
+    """Remove those entries from the blocklist that apply only to pages that no longer exist."""
     connection.execute("DELETE FROM refused WHERE until_seq < coalesce((SELECT min(seq) FROM pages), until_seq + 1)")
 
 

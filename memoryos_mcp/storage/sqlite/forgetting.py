@@ -248,10 +248,10 @@ def _delete_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
 
 
 def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
-    """Delete the history of traits, and replace their reasons with `REASON_LOST`. Both may quote deleted pages.
+    """Delete the history of the traits in ``dimensions``, and replace their reasons with `REASON_LOST`.
 
-    Reasons of traits that the user corrected are not replaced. The history of all traits that no longer exist is
-    deleted too.
+    History and reasons may quote deleted pages. If the user corrected a trait, its reason is not replaced. The history
+    of every trait that no longer exists is deleted too, even if ``dimensions`` does not contain it.
     """
     for dimension in dimensions:
         connection.execute(

@@ -183,13 +183,13 @@ def note_previous_owner(path: Path, file: Identity | None) -> None:
 
 @contextmanager
 def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
-    """Update the note beside a file before and after a checkpoint.
+    """Update the note about a database file's journal before and after a checkpoint; see `_Note`.
 
-    The checkpoint is the ``with`` block; it writes the journal to the file. Before the block, the note is marked as
-    ``writing``. After the block, the file's new state is written to the note.
+    A checkpoint copies the journal's content into the database file. The caller does this in the ``with`` block. Before
+    the block, the state in the note becomes ``writing``. After the block, it becomes the database file's new state.
 
-    If the process is killed in between, the mark remains, and SQLite applies the journal again when it next opens
-    the file.
+    If the process is killed during the block, the state stays ``writing``. SQLite then applies the journal again when
+    it next opens the database file.
 
     Raises:
         BlockingIOError: Another process has locked the folder, and ``waits`` is false.
@@ -270,8 +270,9 @@ class _Note:
 
         - If it is later, the file was overwritten or copied. If the journal or the note has an even later time, all
           three were probably copied together, and the result is True. Otherwise, it is False.
-        - If it is the same, the result is True. A difference of up to two seconds earlier is ignored.
-        - If it is even earlier, the result is True only if the machine may have crashed since.
+        - If it is the same, or at most two seconds earlier, the result is True.
+        - If it is more than two seconds earlier, the result is True only if the machine may have crashed since the note
+          was written.
         """
         if len(self.state) < 2 or not all(word.isdecimal() for word in self.state[:2]):
             return True

@@ -19,8 +19,8 @@ def list_memories(
 ) -> list[ListEntry]:
     """Return at most ``limit`` memories of a list, starting after ``place``; see `UserData.listed`.
 
-    Traits are sorted by dimension, because the time of a trait changes whenever the trait is updated. Of the
-    facts, those about the user and those about the assistant ``owner`` are listed.
+    Traits are sorted by dimension, because the time of a trait changes whenever the trait is updated. Facts about
+    the user and facts about the assistant ``owner`` are listed. Facts about other assistants are not listed.
     """
     filters = {
         "tier": request.tier,

@@ -165,9 +165,9 @@ def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) ->
 
 
 def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
-    """Mark the pages of a `Learning` as read for the profile.
+    """Mark the pages of a `Learning` as analysed: traits were extracted from them.
 
-    If any page is read for the profile for the first time, reset two counters of the `Learning`'s segments to 0: the
+    If at least one of the pages was not analysed before, reset two counters of the `Learning`'s segments to 0: the
     number of visits and the interaction length.
     """
     pages = json.dumps(list(learning.pages))

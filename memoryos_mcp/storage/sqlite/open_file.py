@@ -151,8 +151,9 @@ class OpenFile:
     def close(self) -> None:
         """Close the connections. If no other process has the file open, SQLite moves the journal's content to the file.
 
-        If the file was replaced or removed meanwhile, its content is first saved as a copy; see `keep_lost`. A
-        copy that is not needed is removed again; see `remove_if_contained`. If saving fails, a warning is logged.
+        If the file was replaced or removed while it was open, the content of the opened file is first saved as a copy;
+        see `keep_lost`. If the copy is not needed, it is removed again; see `remove_if_contained`. If saving fails, a
+        warning is logged.
         """
         connections = [*self._readers, *([self.writer] if self.writer else [])]
         opened, is_lost, has_whole_journal = self._identity, False, False

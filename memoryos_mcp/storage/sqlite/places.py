@@ -33,7 +33,10 @@ class FileIdentity:
 
     @classmethod
     def of(cls, path: Path, *, with_journals: bool = True) -> "FileIdentity":
-        """Return the identities of a file that was just opened and, if ``with_journals`` is true, of its journals."""
+        """Return the identity of a file that was just opened.
+
+        It includes the identities of the file's journals, unless ``with_journals`` is false.
+        """
         return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
 
     def is_unchanged(self) -> bool:

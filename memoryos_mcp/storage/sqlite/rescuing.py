@@ -44,9 +44,10 @@ def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
 
 
 def remove_if_contained(copy: Path, path: Path) -> None:
-    """Remove a copy if all of its pages are also in the current file or in other copies; log a warning otherwise.
+    """Remove a saved copy of the file ``path`` if each page of the dialogue in it is also in another file.
 
-    The current file or another copy is ignored if it is damaged or was created by another program.
+    The other files are the current file ``path`` and the other copies of it. Files that are damaged, or were created by
+    another program, are ignored. If some pages are only in the copy, keep it and log a warning.
     """
     left = _page_ids(copy)
     for other in (path, *kept_copies(path)):

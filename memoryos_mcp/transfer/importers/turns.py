@@ -55,10 +55,13 @@ class _Exchange:
 def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
     """Yield the pages of one conversation in order. Every message is on exactly one page.
 
-    A page's key contains the name of the page's last message. If an exchange continued after an earlier export, its
-    page therefore has a new key and is imported again. If the last message has no name, the key contains a hash
-    of the page's text, and the number of the page in the conversation. In that case, pages that are inserted into the
-    file change the keys of all later pages.
+    A page is not imported twice with the same key. The key contains the id of the page's last message in the export
+    (`Message.name`). If an exchange continued after an earlier export, its last message is another one. So the page
+    has a new key, and is imported again.
+
+    If the last message has no id, or an earlier page has the same id, the key contains two other values: a hash of the
+    page's text, and the number of the page in the conversation. Such a key changes if a later export has additional
+    pages before the page.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):
