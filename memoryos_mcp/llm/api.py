@@ -240,9 +240,10 @@ class ApiClient:
 
     @contextmanager
     def _translated_errors(self, to_error: Callable[[ErrorResponse], ModelError]) -> Iterator[None]:
-        """Raise our own errors in place of the library's errors.
+        """Replace errors of the library `openai` that are raised in the block with our own errors.
 
-        Our errors have no ``__cause__``. The library's errors contain the server's message, which may quote the request.
+        ``to_error`` converts an error response of the server. Our errors have no ``__cause__``, because the library's
+        errors contain the server's message, which may quote the request.
         """
         import openai
 
