@@ -156,9 +156,12 @@ def _parsed(text: str, kind: object) -> Any:
 
 
 def _whole_number(text: str) -> float:
-    """Return the number in ``text``, as an int if it is whole.
+    """Return the number in ``text``: an int if it is whole ("7", "1e6"), else a float ("7.5").
 
-    For "7" and "1e6", return an int. For "7.5", return a float, so that validation rejects it.
+    The setting must be whole, so its validation rejects a float.
+
+    Raises:
+        ValueError: ``text`` is not a number.
     """
     try:
         return int(text)

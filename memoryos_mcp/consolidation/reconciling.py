@@ -62,7 +62,9 @@ def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[
 
 
 class _Fitting:
-    """Adapts changes of knowledge to the current facts.
+    """Adapts an analyst's fact changes to the current facts, which may have changed during the analysis.
+
+    For instance, adding a fact that exists by now becomes a confirmation of this fact.
 
     Args:
         facts: The current facts.

@@ -522,7 +522,9 @@ class MemoryEngine:
         await self._worker.analyse()
 
     async def plan_forgetting(self, selection: Selection) -> DryRun:
-        """Return the memories that a selection matches, and a handle for `forget`. Nothing is forgotten yet.
+        """Count the memories that a selection matches. Return the counts, samples and a handle for `forget`.
+
+        Nothing is forgotten yet.
 
         Raises:
             ArgumentError: The selection is empty or contradictory, or an id does not exist.

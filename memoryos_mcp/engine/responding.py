@@ -243,6 +243,8 @@ async def _remembered(
 ) -> str:
     """Store a query with its answer, and return the id of the page.
 
+    ``forgettings`` is the forget epoch at which the memory was read for the answer.
+
     Raises:
         ModelError: A memory that the answer may quote was forgotten meanwhile; nothing was stored.
     """

@@ -56,10 +56,10 @@ async def ask(
 
 
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
-    """Return the example of a reply that is sent when the model is asked to correct its first reply.
+    """Return the example reply to show to the model when it is asked to correct its first reply.
 
-    ``found`` is the JSON object in the first reply. If it already has all requested fields, the result is empty,
-    because models copy the dots in the example.
+    ``found`` is the JSON object in the first reply. If it already has all fields of the form, the result is empty.
+    The model then needs no example, and might copy the dots that stand for values in it.
     """
     if form is None:
         return ""

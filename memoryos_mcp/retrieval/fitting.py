@@ -47,8 +47,8 @@ class Limits:
         reserved_tokens: Part of the budget that is reserved for the caller's own text.
         is_cut: Whether to omit pages that score far below the best page.
         is_elastic: Whether to exceed the budget in order to include every found page, at least as a short excerpt.
-        has_all_recent: Whether to include all short-term pages. If False, only the last and the relevant ones are
-            included.
+        has_all_recent: Whether to include all short-term pages. If False, only two kinds are included: the newest pages
+            of the conversation, and pages that are relevant to the query.
     """
 
     pages: int

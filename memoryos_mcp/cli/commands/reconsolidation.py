@@ -149,7 +149,10 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
 
 
 class _Blockage:
-    """A check for reasons why the work cannot continue. If ``daily_token_limit`` is None, there is no token limit."""
+    """Finds out why the work cannot continue: the day's tokens are spent, or a background loop fails repeatedly.
+
+    If ``daily_token_limit`` is None, there is no token limit.
+    """
 
     def __init__(self, daily_token_limit: int | None) -> None:
         self._limit = daily_token_limit

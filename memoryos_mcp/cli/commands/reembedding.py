@@ -72,9 +72,10 @@ def _lines(status: EmbeddingStatus) -> Iterator[str]:
 
 
 def _is_finished(stats: Stats, show: common.Show) -> bool | None:
-    """Return True if all pages have vectors of the configured model, else None.
+    """Show the progress. Return True if all pages have vectors of the configured model, else None.
 
-    Raise `ModelError` after repeated failures.
+    Raises:
+        ModelError: Several attempts in a row to embed pages have failed.
     """
     health = stats.health["embedding"]
     if health.failed_attempts >= common.FAILURES_IN_A_ROW:

@@ -59,9 +59,10 @@ class Machine:
         return self._from("XDG_CONFIG_HOME", self.home / ".config")
 
     def _from(self, variable: str, otherwise: Path) -> Path:
-        """Return the folder in an environment variable, or ``otherwise`` if the variable is not set.
+        """Return the folder whose absolute path is in an environment variable.
 
-        A relative path is ignored, as the XDG specification requires.
+        Return ``otherwise`` if the variable is not set or contains a relative path. The XDG specification requires that
+        relative paths are ignored.
         """
         named = Path(self.environment.get(variable) or "")
         return named if named.is_absolute() else otherwise

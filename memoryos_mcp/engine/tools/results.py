@@ -61,7 +61,7 @@ class UnderstoodQuery(BaseModel):
 
 
 class LeftOutOfResult(BaseModel):
-    """Numbers of memories that did not fit into the token budget."""
+    """How many memories of each kind did not fit into the token budget."""
 
     pages: int
     excerpts: int = Field(description="Number of pages of which only excerpts are returned.")

@@ -189,7 +189,10 @@ def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
 
 
 def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[str, float]:
-    """Return the total weight of each term over all pages, highest first, for at most ``limit`` terms."""
+    """Return the terms with the highest total weight on all pages: at most ``limit`` terms, highest weight first.
+
+    The keys are the terms, and the values are their total weights.
+    """
     total: dict[str, float] = defaultdict(float)
     for page in said:
         for root, weight in page.terms.items():

@@ -252,10 +252,9 @@ def _resolve_slot(
 
 
 def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
-    """Return copies of those statements that say something that another text does not say.
+    """Return the statements that say more than a given text says. They are copies without a slot.
 
-    ``form`` contains the stems of the other text. A statement is returned if enough of its stems are not among them.
-    The copies have no slot.
+    ``form`` is the form of the given text. A statement says more if enough of its stems are not among the text's stems.
     """
 
     def has_news(statement: Statement) -> bool:

@@ -78,7 +78,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The content of a statement. The fields have the same meaning as in ``Statement``."""
+    """What a text states, such as the answer "Rome" for the slot "lives".
+
+    The fields have the same meaning as in ``Statement``.
+    """
 
     slot: str | None = None
     value: frozenset[str] = frozenset()
@@ -270,7 +273,10 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return the clauses, but rejoin those that form a pair: "my wife and I", "with my wife and our son"."""
+    """Return the clauses after joining each two neighbours that were split inside a pair of people.
+
+    Such pairs are "my wife and I" and "with my wife and our son".
+    """
     joined: list[str] = []
     for clause in clauses:
         if joined and (

@@ -59,7 +59,14 @@ _PRACTICAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """What the user said on a page: its sentences without lists, these as one text, and the number of words."""
+    """What the user said on a page.
+
+    Attributes:
+        page: The page.
+        sentences: The sentences of the user's text. Lists in the text are left out.
+        text: These sentences, joined by spaces.
+        word_count: Number of words in ``text``.
+    """
 
     page: Page
     sentences: tuple[str, ...]
@@ -235,7 +242,10 @@ class _Style:
         return self.words.format(value=value, count=count)
 
     def read(self, reason: str) -> tuple[float, int] | None:
-        """Return the mean and the number of messages stated in a reason; None if the reason has another form."""
+        """Parse the reason of a trait, which `reason` has made. Return None if the reason has another form.
+
+        The result is the mean of the measurements, and the number of measured messages.
+        """
         pattern = re.escape(self.words).replace(r"\{value\}", r"(\d+(?:\.\d+)?)%?").replace(r"\{count\}", r"(\d+)")
         match = re.fullmatch(pattern, reason)
         if match is None:

@@ -185,12 +185,12 @@ class SessionGuard:
             logger.info("a session was ended, because its caller opened more than max_sessions_per_token sessions")
 
     async def _end(self, name: str, scope: Scope) -> None:
-        """End a session with a DELETE request, as its client would."""
+        """End a session by sending the application the DELETE request with which a client ends a session."""
         headers = [(SESSION_HEADER.encode(), name.encode())]
         await self._request({**scope, "method": "DELETE", "headers": headers}, b"")
 
     async def _cancel(self, request_id: RequestId, scope: Scope) -> None:
-        """Cancel a call with a notification, as its client would."""
+        """Cancel a call by sending the application the MCP notification with which a client cancels a call."""
         cancelling = {"jsonrpc": "2.0", "method": _CANCELLED, "params": {"requestId": request_id}}
         headers = [each for each in scope["headers"] if each[0] != b"content-length"]
         await self._request({**scope, "headers": headers}, json.dumps(cancelling).encode())

@@ -29,9 +29,10 @@ class PatientProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Process the data. Then stop the time limit if the headers or the body are complete.
+        """Process the data that has arrived, then start, continue or stop the time limit.
 
-        If they are incomplete, the current time limit continues, or a new one starts if there is none.
+        If data with a time limit is still missing (see `_is_incomplete`), the time limit continues. If none is running,
+        one is started. If no such data is missing, the time limit is stopped.
         """
         super().data_received(data)
         if self._is_incomplete():

@@ -1,4 +1,4 @@
-"""Checkpoints. Each writes the content of a journal to the database file when the journal has grown."""
+"""Checkpoints: copy the content of a journal to the database file each time the journal has grown enough."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -24,9 +24,9 @@ class Checkpoints:
         writer.set_wal_hook(self._count_journal)
 
     def write_if_due(self, writer: apsw.Connection) -> None:
-        """Make a checkpoint if the journal has grown by `CHECKPOINT_PAGES` pages since the last one.
+        """Make a checkpoint if the journal has grown by `CHECKPOINT_PAGES` SQLite pages since the last attempt.
 
-        If the checkpoint fails, no error is raised. The next attempt is made after `CHECKPOINT_PAGES` more pages.
+        A checkpoint copies the journal's content to the database file. If it fails, no error is raised.
         """
         if self._journal_pages < self._checkpointed_pages:  # SQLite has restarted the journal
             self._checkpointed_pages = 0

@@ -157,10 +157,11 @@ def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
 
 
 def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Set the learned traits, and add their previous values to the history; refused traits are skipped.
+    """Set the learned traits, and add their previous values to the history.
 
-    A trait that the user set keeps its value and only gets more evidence. If the learning is degraded, the same applies
-    to a trait that another learner has set.
+    Traits that must not be learned from these pages are skipped; see `is_refused_trait`. A trait that the user set
+    keeps its value and only gets more evidence. If the fallback replaced a failed LLM (``is_degraded``), the same
+    applies to a trait that another analyst has set.
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -204,11 +205,11 @@ def change_knowledge(
 ) -> None:
     """Apply the fact changes of a learning: add, supersede and confirm facts.
 
-    A new fact that already exists is confirmed instead. Refused facts are skipped. If several new facts have
-    the same slot, only the last one stays valid.
+    A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
+    see `is_refused_fact`. If several new facts have the same slot, only the last one stays valid.
 
-    A confirmed fact was learned by an earlier analyst. Its ``learned_by`` stays the name of this analyst. However, if
-    this name is ``learning.replaces``, it is replaced with ``learning.learner``.
+    The ``learned_by`` of a confirmed fact names the analyst that first learned it, and does not change. The only
+    exception is ``learning.replaces``: this name is replaced with ``learning.learner``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:

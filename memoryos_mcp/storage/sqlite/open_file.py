@@ -183,9 +183,9 @@ class OpenFile:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Translate errors of SQLite and the operating system into a `StorageError`.
+        """Replace errors of SQLite and the operating system in the block with a `StorageError`.
 
-        Once damage has been found, every later call raises the same error.
+        Once a block has found that the file is damaged, every later call raises the same error at once.
         """
         if self._damage is not None:
             raise self._damage

@@ -14,9 +14,9 @@ from memoryos_mcp.storage.sqlite.mapping import from_us, to_us, turn_row
 def add_page(
     connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float
 ) -> tuple[str, datetime, bool]:
-    """Add a page, unless there is already a page with its idempotency key.
+    """Add a page. If there is already a page with the turn's idempotency key, add nothing.
 
-    Return the page's id, the page's time, and whether the page is new.
+    Return the id and the time of the new or existing page, and whether it is new.
     """
     if turn.idempotency_key is not None:
         sql = "SELECT page_id, occurred_us, utc_offset_s FROM pages WHERE idempotency_key = ?"

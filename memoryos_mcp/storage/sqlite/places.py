@@ -23,8 +23,9 @@ class FileIdentity:
     Every method raises `OSError` if the file's folder cannot be read or modified.
 
     Attributes:
-        file: The identity of the file; None if it did not exist.
-        journals: The identities of its journals, in the order of `journals_of`; None for a missing journal.
+        file: The identity of the file when it was opened; None if it did not exist then.
+        journals: The identities of its journals at that time, in the order of `journals_of`. None stands for a journal
+            that did not exist.
     """
 
     path: Path

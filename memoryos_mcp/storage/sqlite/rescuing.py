@@ -78,9 +78,9 @@ def fold_journal(path: Path) -> None:
 
 
 def _fold_lost_journal(opened: FileIdentity, connection: apsw.Connection) -> None:
-    """Copy the changes in a removed but still open journal into the memory's file (a checkpoint).
+    """Copy the content of a removed journal to the memory's file. This is possible because the journal is still open.
 
-    Do nothing if the memory's file was replaced, or if a new journal exists.
+    Do nothing if the memory's file was replaced or removed, or if there is a new journal under the same name.
     """
     with checkpointed(opened.path):
         journal = journals_of(opened.path)[0]

@@ -41,7 +41,7 @@ def steady_us() -> int:
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """The progress of the system clock since the previous check by this process.
+    """How much time has passed since the previous check by this process, and whether the system clock has jumped.
 
     Attributes:
         passed_us: Microseconds since that check, measured with the monotonic clock; 0 for the first check.
@@ -59,7 +59,10 @@ class ClockWatch:
         self._previous: tuple[int, int] | None = None
 
     def observe(self, now_us: int) -> ClockReading:
-        """Return the progress of the system clock since the previous call; ``now_us`` is the clock's current time."""
+        """Return the time since the previous call, and whether the system clock has jumped since then.
+
+        ``now_us`` is the current time of the system clock.
+        """
         present_us = steady_us()
         before_us, steady_before_us = self._previous or (now_us, present_us)
         self._previous = now_us, present_us
@@ -70,8 +73,8 @@ class ClockWatch:
 def may_forget(connection: apsw.Connection, before_us: int, now_us: int, reading: ClockReading) -> bool:
     """Record a check that found pages older than ``before_us``; return whether these pages may be forgotten now.
 
-    ``now_us`` is the current time of the system clock, which may be wrong. ``reading`` is the clock's progress
-    since the previous check.
+    ``now_us`` is the current time of the system clock, which may be wrong. ``reading`` is the result of
+    `ClockWatch.observe` for this check.
     """
     checked_us, waits_since_us = _last_check(connection)
     if waits_since_us is not None and 0 <= now_us - waits_since_us <= LONGEST_WAIT_US and not reading.has_leapt:

@@ -41,9 +41,10 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 
 
 def is_card_number(text: str) -> bool:
-    """Return whether ``text`` is a possible card number.
+    """Return whether ``text`` may be the number of a payment card. It may contain spaces, hyphens and dots.
 
-    A known issuer must use numbers with this prefix and length. The check digit must be valid.
+    The first digits and the length must be those of a card issuer (such as 4 and 16 digits). The check digit must be
+    valid, and the digits must not all be the same.
     """
     digits = re.sub(_GAP, "", text)
     return _ISSUER.fullmatch(digits) is not None and checks.has_luhn(digits) and len(set(digits)) > 1

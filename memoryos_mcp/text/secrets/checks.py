@@ -46,7 +46,10 @@ def base62_crc32(text: str) -> str:
 
 
 def has_crc32(token: str) -> bool:
-    """Return whether the last six characters of a token are the CRC-32 of the characters after its prefix."""
+    """Return whether a token (such as "ghp_...") ends with a valid checksum of six characters.
+
+    The checksum is the CRC-32 of the characters between the first underscore and the checksum.
+    """
     body = token.partition("_")[2]
     return base62_crc32(body[:-_CRC_CHARS]) == body[-_CRC_CHARS:]
 

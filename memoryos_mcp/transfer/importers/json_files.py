@@ -13,10 +13,10 @@ JSON_FILES = re.compile(r".*\.jsonl?")
 
 
 def outlines(path: Path, wanted: re.Pattern[str] = JSON_FILES) -> list[Outline]:
-    """Return the keys at the beginning of a file, or of each file in a folder or archive.
+    """Return the outline of a JSON file, or of each JSON file in a folder or archive.
 
-    From a folder or archive, only files whose name matches ``wanted`` are read. If one of these files cannot be read,
-    the list is empty.
+    An outline consists of the JSON keys at the beginning of the file. From a folder or archive, only files whose name
+    matches ``wanted`` are read. If any file cannot be read, the list is empty.
     """
     try:
         return [outline(stream) for stream in streams(path, wanted, lambda _: None)]

@@ -92,10 +92,10 @@ class Group:
     Attributes:
         needs: Words and other signs of the language, as returned by ``_words_of``. Every text that a pattern matches
             contains at least one of them. If ``needs`` is empty, the patterns are tried on every text.
-        patterns: The patterns to try, in order. The key says how the text begins. The key "b" is for texts that begin
-            with "I'm" or "we're". The key "i" is for other texts that begin with I or W (such as "I have"). The key "m"
-            is for texts that begin with M or O (such as "my" and "our"). Every other key is a first letter. If the
-            first letter of a text is not a key, the key "" is used.
+        patterns: The patterns to try on a text, in order. The key depends on how the text begins, in either case. The
+            key "b" is for texts that begin with "I'm" or "we're". The key "i" is for other texts that begin with I or W
+            (such as "I have"). The key "m" is for texts that begin with M or O (such as "my" and "our"). For any other
+            text, the key is its first letter, or "" if the first letter is not a key.
     """
 
     needs: frozenset[str]
@@ -138,7 +138,7 @@ def first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[
 
 @cache
 def user_table() -> Table:
-    """Return the patterns for durable statements of the user."""
+    """Return the patterns for statements of the user that stay true for some time, and for events in the user's life."""
     others = (*_patterns(russian.USER), *_patterns(asian.USER))
     return Table(
         (

@@ -59,5 +59,8 @@ _ROWS: tuple[tuple[str, str], ...] = (
 
 @cache
 def elided() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return pairs: a subject that may be omitted, and a pattern for the beginning of a text without this subject."""
+    """Return pairs of an omitted subject (such as "I'm ") and a pattern.
+
+    The pattern matches the beginning of a text without this subject (such as "Allergic to nuts").
+    """
     return tuple((subject, re.compile(begins, re.IGNORECASE)) for subject, begins in _ROWS)
