@@ -242,7 +242,8 @@ class ApiClient:
     def _translated_errors(self, to_error: Callable[[ErrorResponse], ModelError]) -> Iterator[None]:
         """Raise our own errors in place of the library's errors.
 
-        Our errors have no ``__cause__``. The library's errors contain the server's message, which may quote the request.
+        Our errors have no ``__cause__``, because the library's errors contain the server's message, which may quote the
+        request.
         """
         import openai
 
