@@ -172,10 +172,10 @@ class VectorSpaces:
         return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed one batch, and return whether more remains to be embedded.
+        """Embed one batch, usually with the configured model, and return whether more remains to be embedded.
 
-        During a migration, the batch is embedded for the current space if that space is incomplete. If it is complete,
-        or its model fails, the batch is embedded for the new space.
+        During a migration, texts without a vector in the previous space come first. They are embedded with the previous
+        model. If there are none, or if the previous model fails, the batch is embedded with the configured model.
 
         Raises:
             ModelError: The configured model failed. Nothing was written.

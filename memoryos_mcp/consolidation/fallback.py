@@ -16,14 +16,14 @@ Count = Callable[[], Awaitable[int]]
 async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: int = 0) -> bool:
     """Return whether the fallback must do the work now.
 
-    It must if the LLM budget is spent, or if the analyst has failed five times.
+    It must if the LLM budget is spent, or if the analyst has failed five times at the same piece of work.
 
     Args:
         failure: The error that the analyst raised.
-        count: Counts this attempt as failed, and returns the number of failed attempts. It is not called if the budget
-            is spent.
-        failed_steps: Number of consecutive steps in which the analyst failed on every batch. Five such steps count as
-            five failures.
+        count: Counts this attempt as failed, and returns the number of failed attempts at the piece of work. It is not
+            called if the budget is spent.
+        failed_steps: Number of consecutive steps in which the analyst failed on every batch. After five such steps,
+            the result is True, even if this piece of work has failed fewer times.
     """
     if isinstance(failure, BudgetSpentError):
         return True

@@ -180,7 +180,10 @@ def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], thresho
 
 
 def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
-    """Return the draft of the segment that the analyst chose for a topic, or None if there is none or it is full."""
+    """Return the draft of the existing segment that the analyst chose for a topic.
+
+    Return None if it chose no existing segment, if there is no draft of it, or if the topic does not fit into it.
+    """
     if topic.segment is None:
         return None
     number = topic.segment.segment

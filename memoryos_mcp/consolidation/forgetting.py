@@ -45,7 +45,11 @@ _BEGINNING = SummaryCursor()
 class Selection:
     """The memories that a user wants to forget.
 
-    They are selected in one of three ways: by ids, by a query or time limits, or all at once.
+    They are selected in one of three ways, which cannot be combined:
+
+    - by ``ids``;
+    - by ``query``, by the time limits ``after`` and ``before``, or by both;
+    - by ``everything``.
 
     Attributes:
         ids: Ids of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).

@@ -233,7 +233,10 @@ class ApiEmbedder:
         return rows
 
     async def _request(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Send one request and return one unit-length row per text. Up to three attempts are made."""
+        """Embed all texts with one request, and return one unit-length row per text. Up to three attempts are made.
+
+        ``before`` is the prompt that is put before each text. ``slots`` limits the number of simultaneous requests.
+        """
         body: dict[str, Any] = {"input": [before + text for text in texts]}
         if self._options.dimensions is not None:
             body["dimensions"] = self._options.dimensions

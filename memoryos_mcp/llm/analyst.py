@@ -125,7 +125,7 @@ class LlmAnalyst:
         return min(len(pages), LEARN_PAGES_MAX)
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
-        """Return the traits and facts found in pages, all from one call. See ``Analyst.learn``."""
+        """Extract traits and facts from pages with one LLM call, and return them. See ``Analyst.learn``."""
         shown = replace(
             around,
             traits=most_telling_first(around.traits)[:TRAITS_SHOWN],

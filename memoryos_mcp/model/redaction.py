@@ -25,12 +25,13 @@ class Redaction:
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
     """Replace the secrets in a turn with placeholders, also in the keys and values of its ``meta_data``.
 
-    If the policy is "off", the turn is returned unchanged. The idempotency key is never changed, because turns with
-    the same key become one page.
+    If the policy is "off", the turn is not searched for secrets and is returned unchanged. Under the other policies,
+    an idempotency key with a secret is rejected. A placeholder could make two different keys equal, and turns with the
+    same key become one page.
 
     Raises:
-        ArgumentError: The idempotency key contains a secret, or another field does and the policy is "reject". The
-            error states the argument and the kind of the secret.
+        ArgumentError: The policy is not "off" and the idempotency key contains a secret, or the policy is "reject" and
+            another field contains one. The error states the argument and the kind of the secret.
     """
     if policy == "off":
         return Redaction(turn)

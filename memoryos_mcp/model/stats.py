@@ -28,7 +28,7 @@ class ProfileView:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Numbers of pages, segments, traits and facts of a memory.
+    """How many pages, segments, chains, traits and facts a memory contains.
 
     Attributes:
         degraded: Number of pages that were processed without the LLM because it failed.

@@ -109,10 +109,12 @@ def time_spans(query: str, now: datetime) -> list[Span]:
 def nearness(spans: Sequence[Span], days: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how near each day is to the closest of the time spans, from 0 (far) to 2, shape ``(n,)``.
 
-    A day within a span has a nearness that depends on the span's unit: from 2 for a day to 0.3 for a year. A day
-    shortly after a span has half of the nearness of a day within it, except after a year. If the unit is a day, the
-    other days of the same month have a nearness of 0.5. ``days`` contains numbers of days since 1970-01-01, shape
-    ``(n,)``.
+    A day within a span has a nearness that depends on the span's unit: 2 for a day, 1.5 for a week, 1 for a month and
+    0.3 for a year. A day shortly after a span has half of this nearness. "Shortly" means within 7 days if the unit is a
+    day or a week, and within 15 days if it is a month. For a year, no day after the span counts. If the unit is a day,
+    the other days of the same month have a nearness of 0.5. All other days have 0.
+
+    ``days`` contains numbers of days since 1970-01-01, shape ``(n,)``.
     """
     worth = {day: max((_near(span, day) for span in spans), default=0.0) for day in set(days.tolist())}
     return np.array([worth[day] for day in days.tolist()], dtype=np.float64)

@@ -164,12 +164,15 @@ def page_text(
 
 
 def head(*marks: str | None) -> str:
-    """Return the head of a memory: its first line, with ``marks`` in brackets. Stored text cannot imitate this line."""
+    """Return the first line of a memory's text: the ``marks`` in brackets, without those that are None or empty.
+
+    Stored text cannot imitate this line.
+    """
     return f"[{', '.join(one_line(mark) for mark in marks if mark)}]"
 
 
 def left_out_line(left_out: "LeftOut") -> str:
-    """Return a line that says what was omitted for the budget, and which budget includes everything."""
+    """Return a line that says what did not fit into the token budget, and which budget would be enough for all."""
     return f"{left_out_text(left_out)}; pass max_tokens={left_out.max_tokens} for all."
 
 

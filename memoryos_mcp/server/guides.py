@@ -39,7 +39,7 @@ def prompt(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
     """Return the prompt with the given name as a user message that contains the arguments.
 
     Raises:
-        ArgumentError: The prompt is unknown or its topic is missing.
+        ArgumentError: The prompt is unknown, or its required argument ``topic`` is missing.
     """
     if name == _USE_MEMORY.name:
         return _message(

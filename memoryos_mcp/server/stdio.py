@@ -1,4 +1,4 @@
-"""Serves MCP over stdin and stdout. Models are loaded after the first answer."""
+"""Serves MCP over stdin and stdout. Models are loaded after the client's first request has been answered."""
 
 import logging
 import os

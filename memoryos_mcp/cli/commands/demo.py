@@ -352,8 +352,8 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
     """Return a phrase that says whether the best page was found by its words or by its meaning.
 
-    A page that shares no word with the question was found by its meaning. The phrase is empty if ``look`` is not
-    `Look.MID_TERM`, or if no page was found.
+    A page that shares no word with the question was found by its meaning. The phrase is empty if no page was found.
+    It is also empty if the question is not answered by mid-term pages (``look`` is not `Look.MID_TERM`).
     """
     if look is not Look.MID_TERM or not result.retrieved_pages or result.understood is None:
         return ""

@@ -102,7 +102,7 @@ def plan_uninstall(location: Location, name: str, *, is_forced: bool) -> Plan:
 def _text_before_install(location: Location, file: files.ClientFile, present: Any, name: str) -> str | None:
     """Return the text of the file before the entry was added, or None if this text is unknown.
 
-    The text is taken from a backup that differs from the file only by this entry.
+    The text is that of the newest backup that becomes the present file if the entry is added to it.
     """
     client, path = location.client, (*location.client.path, name)
     if not isinstance(present, Mapping):  # not written by this program

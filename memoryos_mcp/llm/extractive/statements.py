@@ -203,11 +203,11 @@ def _asks_for_text(text: str) -> bool:
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return the part of a sentence before a request to write or change a text, and whether to read on.
+    """Return two values: the part of a sentence before a request to write or change a text, and whether to read on.
 
-    An example is "I'm a nurse, write me a letter". If there is no such request, return the whole sentence and True.
-    The second value is False if the next sentences may not be about the user. This is the case if the text is fiction,
-    is for somebody else, or follows in the message.
+    In "I'm a nurse, write me a letter", the part is "I'm a nurse, ". If there is no such request, the values are the
+    whole sentence and True. The second value is False if the next sentences of the message may not be about the user.
+    They may not be if the requested text is fiction or for somebody else, or if a text to be changed follows.
     """
     made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
@@ -226,7 +226,7 @@ def _own_sentences(text: str) -> Iterator[str]:
 
 
 def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield the text and the content of each statement in a sentence.
+    """Yield each statement in a sentence as a pair: its text, and its content (see `answer_of`).
 
     A statement is either the whole sentence or a part of it, such as a clause.
     """

@@ -36,7 +36,9 @@ class BearerVerifier:
         self._threads = anyio.CapacityLimiter(1)  # a look-up takes much less time than a tool call
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return a token's user and scopes, including implied scopes. Return None if the token is not valid.
+        """Return the user and the scopes of a token; None if the token is not valid.
+
+        A scope may imply others, which are returned too.
 
         The field ``token`` of the result is empty, so that the token cannot be logged by mistake.
 

@@ -67,7 +67,7 @@ class HostGuard:
         self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on to the guarded application, or refuse it."""
+        """Pass the request on to the guarded application, or refuse it because of its host or origin."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

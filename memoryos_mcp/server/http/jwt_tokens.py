@@ -254,7 +254,7 @@ async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the known scopes in a token's claims, or only ``read`` if there are none."""
+    """Return the scopes in a token's claims that this server knows. If it knows none of them, return only ``read``."""
     named: set[str] = set()
     for value in (claims.get("scope"), claims.get("scp")):
         if isinstance(value, str):

@@ -127,7 +127,11 @@ class SessionGuard:
     async def _call(
         self, key: str, name: str, request_id: RequestId, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass a call on, or refuse it if its id is in use. Cancel the call if its client disconnects."""
+        """Pass a call on to the application. If its client disconnects, cancel the call.
+
+        The call is refused if another running call of the session has the same request id. ``key`` identifies the
+        caller, and ``name`` is the session id.
+        """
         call = (key, name, str(request_id))
         if call in self._calls:
             await _refuse_id(scope, receive, send)
@@ -329,7 +333,7 @@ class _Unread:
                 self.calls.discard(str(json.loads(found[1])))
 
     def take(self, size: int, *, is_reply: bool) -> None:
-        """Count a message of ``size`` bytes as read."""
+        """Count a message of ``size`` bytes as read; ``is_reply`` is true if the message is the reply to a call."""
         self.size -= size
         self.replies -= is_reply
 

@@ -161,5 +161,8 @@ def unpurged(connection: apsw.Connection) -> list[str]:
 
 
 def mark_purged(connection: apsw.Connection, names: Sequence[str]) -> None:
-    """Mark receipts as purged: their forgotten content was erased from the user's file and from the journal."""
+    """Mark the receipts with the ids ``names`` as purged.
+
+    The caller must have erased their forgotten content from the user's file and from the journal.
+    """
     connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

@@ -58,9 +58,10 @@ def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
 
 
 def _sessions_before(connection: apsw.Connection, file: str) -> int:
-    """Return the highest session number that was stored before the import.
+    """Return the highest session number that was stored before the import of an export file; 0 if there was none.
 
-    This number is added to the session numbers in the export file.
+    This number is added to the session numbers in the export file. It is stored under ``file`` at the first call, so
+    that all later calls during the same import return the same number.
     """
     before = _imported(connection, file, "session", 0)
     if before is None:
@@ -126,7 +127,11 @@ def _set_imported(connection: apsw.Connection, file: str, kind: str, number: int
 
 
 def _other_columns(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
-    """Return the values of a page by column name, except the values that ``page.turn`` contains."""
+    """Return the values of a page by column name, except the values that ``page.turn`` contains.
+
+    ``chain`` and ``segment`` are the numbers under which the page's chain and segment are stored. ``sessions_before``
+    is added to the page's session number.
+    """
     return {
         "session": sessions_before + page.session,
         "tier": page.tier,

@@ -126,16 +126,17 @@ def set_aside_foreign(path: Path) -> None:
 
 
 def is_foreign(path: Path) -> bool:
-    """Return whether the journal beside a file belongs to a different file; False if this is not certain.
+    """Return whether the journal beside a file belongs to a different file.
 
-    The journal belongs to a different file in two cases:
+    There may be a note beside the journal. It names a file and a journal that belong together. The result is True in
+    two cases:
 
-    - The note beside the file is about this journal, but about a different file.
+    - The note names this journal, but a different file.
     - The file was overwritten, and no other process has it open. A file counts as overwritten if it differs from the
       state in the note, or was not written with a WAL.
 
-    A note about a different journal is ignored: the file and its journal were copied together, for instance with their
-    folder.
+    In all other cases, such as an empty journal, the result is False. A note that names a different journal is ignored,
+    because the file and its journal were probably copied together (for instance with their folder).
 
     Raises:
         OSError: The file cannot be read.
@@ -228,7 +229,7 @@ def forget_owner(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """A note about which file a journal belongs to.
+    """A note that a journal belongs to a file.
 
     Attributes:
         file: The identity of the file.

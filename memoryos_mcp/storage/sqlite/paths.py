@@ -32,7 +32,7 @@ def kept_copies(database: Path) -> list[Path]:
 
 
 def remove_kept_copies(database: Path) -> None:
-    """Remove all backup copies in the folder of ``database``, including unfinished ones.
+    """Remove all backup copies made by restores from the folder of ``database``, and all unfinished copies.
 
     Raises:
         OSError: A file cannot be removed.

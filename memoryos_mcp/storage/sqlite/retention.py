@@ -122,8 +122,8 @@ def _store_check(connection: apsw.Connection, checked_us: int, waits_since_us: i
 def _watched_us(connection: apsw.Connection, waits_since_us: int) -> int:
     """Return for how many microseconds servers have run since the wait began at ``waits_since_us``.
 
-    During a wait, old pages are not forgotten, because the clock may be wrong. The result is 0 if no value has been
-    stored during this wait.
+    During a wait, old pages are not forgotten, because the clock may be wrong. The result is read from the stored note
+    about the wait. It is 0 if there is no note, or if the note is about another wait.
     """
     note: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (note or "").partition(" ")

@@ -18,9 +18,10 @@ PAGES_DROPPED = 500
 
 
 def find(connection: apsw.Connection, identity: str, model: str | None, now_us: int) -> int | None:
-    """Return the number of a vector space; None if the space does not exist.
+    """Return the number of the vector space with this identity; None if the space does not exist.
 
-    If ``model`` is given, also return None if the stored model or time of use is outdated. `use` then updates them.
+    If ``model`` is given, also return None if the stored model differs from it, or if the stored time of last use must
+    be updated. The caller then calls `use`, which stores both.
     """
     if model is None:
         known: int | None = connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get

@@ -198,6 +198,9 @@ def _clean_object(members: Mapping[str, Any], kinds: list[str]) -> dict[str, Any
 
 
 def refusal_of(argument: str, kinds: Sequence[str], advice: str) -> ArgumentError:
-    """Return the error for an argument that contains secrets of the given kinds."""
+    """Return the error for an argument that contains secrets of the given kinds.
+
+    ``advice`` is the end of the message; it says what to do, such as "use one without a secret".
+    """
     listed = ", ".join(dict.fromkeys(kinds))
     return ArgumentError(argument=argument, problem=f"contains a secret ({listed}); {advice}")

@@ -165,7 +165,10 @@ def _time(value: object) -> str:
 
 
 def _joined(known: _Copy, copy: _Copy) -> _Copy:
-    """Return ``known``, with its missing times, neighbours and summary filled in from another copy of the same page."""
+    """Return ``known``, with its missing values filled in from another copy of the same page.
+
+    The values are the time, the links to the previous and the next page, and the summary of the chain.
+    """
     return replace(
         known,
         at=known.at or copy.at,

@@ -46,8 +46,11 @@ def local_server(config_file: Path | None, user_id: str | None, data_folder: str
 def remote_server(url: str, token: str | None, token_variable: str | None) -> Remote:
     """Return the server at an address. If the address has no path, `MCP_PATH` is added.
 
-    ``token_variable`` is the name of an environment variable that contains the token. `ArgumentError` is raised if
-    both ``token`` and ``token_variable`` are given, or if a value is not valid.
+    ``token_variable`` is the name of an environment variable that contains the token. If neither it nor ``token`` is
+    given, the server is used without a token.
+
+    Raises:
+        ArgumentError: Both ``token`` and ``token_variable`` are given, or a value is not valid.
     """
     try:
         parts = urlsplit(url)
