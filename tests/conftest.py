@@ -21,10 +21,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return half as many workers again as there are cores, because many tests wait for a server or a time limit."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return half as many workers again as there are cores, because many tests wait for a server or a time limit.
+
+    The campaign gets one worker for each core: its language model needs a whole core.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + (cores + 1) // 2
+    return cores if config.option.markexpr == "campaign" else cores + (cores + 1) // 2
 
 
 @pytest.fixture
