@@ -153,7 +153,7 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst assign pages to chains and segments again, if the fallback did it before.
+        """Let the analyst reassign the pages that the fallback assigned to chains and segments.
 
         The analyst gets batches of these pages in parallel. If it repeatedly gives unusable answers to a batch, the
         fallback's result becomes final.
@@ -162,7 +162,7 @@ class Organising:
             Whether there may be more such pages.
 
         Raises:
-            ModelError: The analyst failed on at least one batch, and no batch was assigned again.
+            ModelError: The analyst failed on at least one batch, and no batch was reassigned.
         """
         pages = await self._degraded(self._redone_up_to)
         if not pages and self._redone_up_to:

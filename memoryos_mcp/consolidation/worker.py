@@ -361,8 +361,8 @@ class Worker:
     async def _promote(self) -> bool:
         """Extract traits from hot segments. Return whether there may be more segments to read.
 
-        While pages are due to be assigned to segments, do nothing and return False. It saves LLM calls to wait until
-        they are assigned, because one call can read several pages of the same segment. If the last attempt to assign
+        While pages are due to be assigned to segments, do nothing and return False. Waiting saves LLM calls, because
+        one call can read several pages of the same segment. If the last attempt to assign
         pages failed, traits are extracted without waiting.
         """
         await self._until_quiet(QUIET_WITHIN_S)

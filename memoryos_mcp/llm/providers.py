@@ -181,7 +181,7 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
 
     - With a usable `openai_api_key`, the endpoint is the server at `openai_base_url`, or OpenAI if no URL is set.
     - With only a URL, the endpoint is the server at this URL, without a key. If the URL belongs to a provider that
-      needs a key, the result is None, because the settings were copied from a template and no key was entered.
+      needs a key, the result is None. The settings were probably copied from a template.
     - With neither, the result is None.
 
     A key in the environment does not enable the LLM by itself. Most users have set it for other programs and have not

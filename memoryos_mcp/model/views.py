@@ -1,4 +1,4 @@
-"""Values for inspecting a memory: views of single memories, and filters and items of lists."""
+"""Values for inspecting a memory: views of one record, list items and list filters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

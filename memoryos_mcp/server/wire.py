@@ -145,7 +145,7 @@ def repair(line: str) -> str:
 
 @contextmanager
 def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
-    """Yield file objects for stdin and stdout that only MCP messages use.
+    """Yield file objects for stdin and stdout that are reserved for MCP messages.
 
     Until the block ends, all other output goes to stderr.
     """
