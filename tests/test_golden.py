@@ -3,6 +3,7 @@
 After an intended change, run the tests with ``MEMORYOS_GOLDEN=write`` and read the diff.
 """
 
+import difflib
 import inspect
 import json
 import os
@@ -86,7 +87,14 @@ def compare(name: str, found: Any) -> None:
     is_equal = text == golden if isinstance(found, str) else bool(golden) and json.loads(text) == json.loads(golden)
     if WRITES and not is_equal:
         file.write_text(text, encoding="utf-8")
-    assert WRITES or is_equal
+    difference = difflib.unified_diff(_lines(golden), _lines(text), f"golden {name}", "found", lineterm="", n=2)
+    assert WRITES or is_equal, "\n".join(difference)
+
+
+def _lines(text: str) -> list[str]:
+    """Split a text into lines; JSON has its keys in order, so that only changes of values differ."""
+    is_json = text.startswith(("{", "["))
+    return (json.dumps(json.loads(text), indent=1, sort_keys=True) if is_json else text).splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +107,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
 def filled(server: PipeServer) -> list[str]:
     """Add pages to a server, wait until they are organised and learned from, and return their ids."""
     pages = [server.add(user, agent, timestamp=time) for time, user, agent in PAGES]
-    wait_until(lambda: bool((stats := server.stats())["is_settled"] and not stats["backlog_pages"]), "all is organised")
+    wait_until(lambda: not server.stats()["backlog_pages"], "all pages are organised")
+    wait_until_settled(server)
     return pages
+
+
+def wait_until_settled(server: PipeServer) -> None:
+    """Wait until no background work is due, because results show how far it is."""
+    wait_until(lambda: bool(server.stats()["is_settled"]), "no work is due")
 
 
 def test_lists_for_clients_are_unchanged(shared: PipeServer) -> None:
@@ -132,6 +146,7 @@ def test_results_of_tools_are_unchanged(shared: PipeServer) -> None:
     ]
     said = []
     for tool, arguments in calls:
+        wait_until_settled(shared)
         reply = shared.result(shared.send_call(tool, arguments))
         said.append({"tool": tool, "arguments": arguments, "result": reply})
     compare("results.json", names.clean(said))
