@@ -18,7 +18,8 @@ from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.batching import batches
 from memoryos_mcp.embedding.bundled import BATCH_ROWS, BATCH_TOKENS, BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
-from memoryos_mcp.storage.sqlite import lexical, term_stats
+from memoryos_mcp.storage.sql import lexical, term_stats
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.text.terms import query_words
 
 READ_BYTES = 1 << 20
@@ -73,20 +74,16 @@ def bare_query(
     faiss.omp_set_num_threads(1)  # for a single query, FAISS is slower with several threads
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
-    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = SqliteConnection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     known = term_stats.WordCounts()
 
     async def ask(question: str) -> float:
         counts = term_stats.term_stats(connection, query_words(question), [], known).counts
-        expression = lexical.any_of(lexical.within_budget(counts) or ["-"])
+        words = lexical.within_budget(counts) or ["-"]
         began = time.perf_counter()
         query = (await embedder.embed_query(question)).vector[None]
         index.search(query, CANDIDATES_BY_MEANING)
-        connection.execute(
-            "SELECT rowid, bm25(page_words, 1.0, 1.0) AS badness FROM page_words WHERE page_words MATCH ? "
-            "ORDER BY badness LIMIT ?",
-            (expression, CANDIDATES_BY_WORDS),
-        ).fetchall()
+        connection.words.best(words, CANDIDATES_BY_WORDS)
         return time.perf_counter() - began
 
     return ask

@@ -3,8 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-import apsw
-
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.schema import migrate
 
 ONE_DAY_US = 86_400_000_000
@@ -18,7 +17,7 @@ def said(number: int) -> tuple[str, str]:
 def make_version(path: Path, user_id: str, number: int, pages: int) -> None:
     """Make a new file of a user in the format of version ``number``, with pages in the backlog."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(apsw.Connection(str(path))) as connection, connection:
+    with closing(SqliteConnection(str(path))) as connection, connection:
         migrate(connection, user_id, 1)
         connection.executemany(
             "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, meta_data, user_input, "

@@ -14,10 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import apsw
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.paths import database_file
 
 Era = Literal["auto", "legacy"]
@@ -302,9 +302,9 @@ class StoredPage:
     segment: int | None
 
 
-def open_store(folder: Path, user_id: str = USER) -> apsw.Connection:
+def open_store(folder: Path, user_id: str = USER) -> SqliteConnection:
     """Return a connection to a user's file by our own SQLite. The caller closes it."""
-    connection = apsw.Connection(str(database_file(folder, user_id)))
+    connection = SqliteConnection(str(database_file(folder, user_id)))
     connection.set_busy_timeout(10_000)
     return connection
 

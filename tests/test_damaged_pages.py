@@ -13,8 +13,8 @@ from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.pages import DAMAGED_TEXT, Tier, Turn
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sql.export import DAMAGED_MARK
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
-from memoryos_mcp.storage.sqlite.export import DAMAGED_MARK
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.values import PageQuery
 from tests.commands import run_on

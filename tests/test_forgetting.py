@@ -20,8 +20,8 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.forgotten import ForgetReceipt
+from memoryos_mcp.storage.sql.mapping import to_us
 from memoryos_mcp.storage.sqlite import vacuum
-from memoryos_mcp.storage.sqlite.mapping import to_us
 from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.commands import run_on
 from tests.fakes import START, Clock, ScriptedAnalyst
@@ -456,8 +456,8 @@ async def test_pages_older_than_the_retention_are_forgotten_daily(
 
 def go_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     """Let the steady clock advance together with a clock, so that it does not jump."""
-    monkeypatch.setattr("memoryos_mcp.storage.sqlite.retention.steady_us", lambda: to_us(clock.now))
-    monkeypatch.setattr("memoryos_mcp.storage.sqlite.retention.WATCHED_US", 0)
+    monkeypatch.setattr("memoryos_mcp.storage.sql.retention.steady_us", lambda: to_us(clock.now))
+    monkeypatch.setattr("memoryos_mcp.storage.sql.retention.WATCHED_US", 0)
 
 
 async def waits_until(engine: MemoryEngine, moment: datetime | None) -> bool:

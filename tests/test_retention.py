@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
-import apsw
 import pytest
 
 from memoryos_mcp.consolidation.worker import RETENTION_EVERY, WAITING_RETENTION_EVERY
 from memoryos_mcp.model.pages import Turn
-from memoryos_mcp.storage.sqlite import page_table, retention, schema
-from memoryos_mcp.storage.sqlite.mapping import to_us
+from memoryos_mcp.storage.sql import page_table, retention
+from memoryos_mcp.storage.sql.mapping import to_us
+from memoryos_mcp.storage.sqlite import schema
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection, set_up
 
 START = datetime(2026, 5, 8, 12, tzinfo=UTC)
 RETENTION = timedelta(days=365)
@@ -21,11 +22,12 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 class Machine:
     """A memory on a machine whose clock may jump, checked for old pages as by a server."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: SqliteConnection) -> None:
         self.passed = timedelta()
         self.is_forgotten = False
         self._connection = connection
         self._leapt = timedelta()
+        set_up(connection)
         schema.migrate(connection, "ada")
         self._restart()
 
@@ -75,7 +77,7 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """Return a machine with one page, which a server has checked once."""
-    with closing(apsw.Connection(":memory:")) as connection:
+    with closing(SqliteConnection(":memory:")) as connection:
         machine = Machine(connection)
         monkeypatch.setattr(retention, "steady_us", machine.steady_us)
         machine.add_page()

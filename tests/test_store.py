@@ -21,8 +21,9 @@ from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sql import lexical, term_stats, vector_spaces
 from memoryos_mcp.storage.sqlite import checks as checks_module
-from memoryos_mcp.storage.sqlite import integrity, lexical, open_file, term_stats, vector_spaces
+from memoryos_mcp.storage.sqlite import integrity, open_file
 from memoryos_mcp.storage.sqlite import store as sqlite_store
 from memoryos_mcp.storage.sqlite.backup import make_copy, put_in_place
 from memoryos_mcp.storage.sqlite.checks import Checks
@@ -30,6 +31,7 @@ from memoryos_mcp.storage.sqlite.file_check import check_copy
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.sqlite.words import FtsWords
 from memoryos_mcp.storage.values import (
     Accepted,
     Archived,
@@ -692,13 +694,13 @@ async def test_a_word_that_is_rarely_used_as_a_name_is_not_a_name(tmp_path: Path
 async def test_the_count_of_a_common_word_is_only_updated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(term_stats, "REMEMBERED_FROM", 3)
     counted: list[str] = []
-    count = term_stats._posting_count
+    limits = FtsWords.limits
 
-    def counting(connection: apsw.Connection, word: str) -> int:
-        counted.append(word)
-        return count(connection, word)
+    def counting(index: FtsWords, words: Sequence[str]) -> list[int]:
+        counted.extend(words)
+        return limits(index, words)
 
-    monkeypatch.setattr(term_stats, "_posting_count", counting)
+    monkeypatch.setattr(FtsWords, "limits", counting)
     async with opened(tmp_path) as store, opened(tmp_path) as other:
         for number in range(6):
             await (store if number % 2 else other).add_pages([Turn(f"tea {number}", "teas", START)])

@@ -17,9 +17,9 @@ from memoryos_mcp.model.knowledge import About, ConfirmFact
 from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.storage.sqlite.database import Database
-from memoryos_mcp.storage.sqlite.forgetting import REASON_LOST
-from memoryos_mcp.storage.sqlite.page_table import add_page
+from memoryos_mcp.storage.sql.forgetting import REASON_LOST
+from memoryos_mcp.storage.sql.page_table import add_page
+from memoryos_mcp.storage.sqlite.database import SqliteDatabase
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan, FactQuery, Lease, PageQuery, SegmentPlan, SummaryCursor, Vectors
 from tests.fakes import START
@@ -263,14 +263,14 @@ async def test_purging_ends_while_pages_are_added(tmp_path: Path, monkeypatch: p
     async with opened(tmp_path) as store:
         await filled(store, 3)
         await forget(store, pages(1))
-        write, later = Database.write, iter(range(10, 500))
+        write, later = SqliteDatabase.write, iter(range(10, 500))
 
-        async def written(database: Database, change: Callable[..., object], *args: object) -> object:
+        async def written(database: SqliteDatabase, change: Callable[..., object], *args: object) -> object:
             result = await write(database, change, *args)
             await write(database, lambda connection: add_page(connection, said(next(later)), 0, 1800))
             return result
 
-        monkeypatch.setattr(Database, "write", written)
+        monkeypatch.setattr(SqliteDatabase, "write", written)
         assert await store.user_data.purge()
         assert 0 < len(await store.pages(PageQuery(tier=Tier.SHORT_TERM))) < 20
         assert not vocabulary(tmp_path) & {"question1", "answer1"}
@@ -308,7 +308,7 @@ async def test_a_failure_while_forgetting_changes_nothing(tmp_path: Path, monkey
             raise RuntimeError
 
         with monkeypatch.context() as patched:
-            patched.setattr("memoryos_mcp.storage.sqlite.forgetting.drop_needless", fail)
+            patched.setattr("memoryos_mcp.storage.sql.forgetting.drop_needless", fail)
             with pytest.raises(RuntimeError):
                 await store.user_data.forget("f_1")
         assert tables(tmp_path) == before

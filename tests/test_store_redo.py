@@ -22,7 +22,8 @@ from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.stats import UsageEntry
-from memoryos_mcp.storage.sqlite.mapping import to_us
+from memoryos_mcp.storage.sql.mapping import to_us
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, MIGRATIONS
 from memoryos_mcp.storage.sqlite.store import SqliteStore
@@ -827,7 +828,7 @@ async def test_a_later_llm_can_redo_the_first_versions_work(tmp_path: Path) -> N
 
 async def test_token_vectors_of_an_earlier_version_are_migrated(tmp_path: Path) -> None:
     path = make_first_version(tmp_path)
-    with closing(apsw.Connection(str(path))) as connection, connection:
+    with closing(SqliteConnection(str(path))) as connection, connection:
         for number, step in enumerate(MIGRATIONS[1:3], start=2):
             connection.execute(step) if isinstance(step, str) else step(connection)
             connection.pragma("user_version", number)

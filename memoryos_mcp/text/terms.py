@@ -159,6 +159,14 @@ def is_unspaced(word: str) -> bool:
     return _UNSPACED_RUN.fullmatch(word) is not None
 
 
+def is_prefix(word: str) -> bool:
+    """Return whether a word is a single character of a script without spaces.
+
+    The word index contains such scripts as pairs of characters. The character matches all pairs that begin with it.
+    """
+    return len(word) == 1 and is_unspaced(word)
+
+
 def index_text(text: str) -> str:
     """Return ``text`` in the form in which it is added to the word index. English text in ASCII is unchanged.
 

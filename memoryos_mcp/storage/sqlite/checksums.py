@@ -1,68 +1,27 @@
-"""Checksums of pages, with which damage on disk is detected before a page is shown.
+"""Checksums of the pages in one file, whose schema may be of an earlier version; see `storage.sql.checksums`."""
 
-CRC-32 detects all changes within 32 consecutive bits, and misses one in four billion other changes. It does not protect
-against attackers, who could replace the checksum too.
-"""
-
-import logging
-from collections.abc import Callable, Mapping
-from typing import Any
-from zlib import crc32
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import apsw
 
-logger = logging.getLogger(__name__)
+from memoryos_mcp.storage.sql import checksums
 
-# The columns that are shown and never change. Texts are read as bytes, because damaged text may not be valid UTF-8.
-COLUMNS = (
-    "CAST(page_id AS BLOB), occurred_us, utc_offset_s, CAST(source AS BLOB), CAST(meta_data AS BLOB), "
-    "CAST(user_input AS BLOB), CAST(agent_response AS BLOB)"
-)
-# Those of the columns that contain text.
-SUMMED = ("page_id", "source", "meta_data", "user_input", "agent_response")
+if TYPE_CHECKING:
+    from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 
 _IS_SUMMED = "SELECT 1 FROM pragma_table_info('pages') WHERE name = 'checksum'"
-
-
-def checksum(
-    page_id: bytes,
-    occurred_us: int,
-    utc_offset_s: int,
-    source: bytes,
-    meta_data: bytes | None,
-    user_input: bytes,
-    agent_response: bytes,
-) -> int:
-    """Return the CRC-32 checksum of a page's content. The arguments are in the order of `COLUMNS`."""
-    # With the lengths, the checksum changes if text moves from one column to another.
-    sizes = -1 if meta_data is None else len(meta_data), len(user_input)
-    summed = crc32(b"%b %d %d %b %d %d " % (page_id, occurred_us, utc_offset_s, source, *sizes))
-    return crc32(agent_response, crc32(user_input, crc32(meta_data or b"", summed)))
-
-
-def checksum_of(row: Mapping[str, Any]) -> int:
-    """Return the checksum of a new page. ``row`` maps the names of its columns to their values."""
-    texts: dict[str, Any] = {name: None if row[name] is None else row[name].encode() for name in SUMMED}
-    return checksum(occurred_us=row["occurred_us"], utc_offset_s=row["utc_offset_s"], **texts)
 
 
 def add_checksums(connection: apsw.Connection) -> None:
     """Add the column with checksums to the table of pages, and fill it. This is a migration step."""
     connection.execute("ALTER TABLE pages ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
-    summed: Callable[..., int] = checksum
+    summed: Callable[..., int] = checksums.checksum
     connection.create_scalar_function("page_checksum", summed, deterministic=True)
-    connection.execute(f"UPDATE pages SET checksum = page_checksum({COLUMNS})")  # noqa: S608 - constant
+    connection.execute(f"UPDATE pages SET checksum = page_checksum({checksums.COLUMNS})")  # noqa: S608 - constant
     connection.create_scalar_function("page_checksum", None)
 
 
-def damaged_pages(connection: apsw.Connection) -> tuple[str, ...]:
-    """Return the ids of all damaged pages. This takes some microseconds for each page."""
-    if not connection.execute(_IS_SUMMED).get:
-        return ()
-    rows = connection.execute(f"SELECT checksum, {COLUMNS} FROM pages ORDER BY seq")  # noqa: S608 - constant
-    return tuple(said[0].decode(errors="replace") for stored, *said in rows if stored != checksum(*said))
-
-
-def warn(page_id: str) -> None:
-    """Log a warning that a page is damaged and is shown without its text."""
-    logger.warning("page %s is damaged on disk, so its text is not shown; restore a backup", page_id)
+def damaged_pages(connection: "SqliteConnection") -> tuple[str, ...]:
+    """Return the ids of all damaged pages; none if the file has no checksums yet."""
+    return checksums.damaged_pages(connection) if connection.execute(_IS_SUMMED).get else ()

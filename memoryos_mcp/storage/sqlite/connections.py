@@ -13,6 +13,7 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite.file_errors import BUSY_TIMEOUT_MS
 from memoryos_mcp.storage.sqlite.journals import journals_of
 from memoryos_mcp.storage.sqlite.paths import beginning_mark
+from memoryos_mcp.storage.sqlite.words import FtsWords
 
 # Earlier versions can corrupt a WAL file that several connections use, and their FTS5 has no secure-delete.
 SQLITE_AT_LEAST = (3, 51, 3)
@@ -20,6 +21,15 @@ SQLITE_AT_LEAST = (3, 51, 3)
 # queries share few SQLite pages, and a change by another connection empties the cache.
 CACHE_KIB = 256
 WAL_RETRY_S = 0.01
+
+
+class SqliteConnection(apsw.Connection):
+    """A connection to a user's file. Implements `storage.sql.connection.Connection`."""
+
+    @property
+    def words(self) -> FtsWords:
+        """The word index of the file."""
+        return FtsWords(self)
 
 
 def require_version() -> None:
@@ -42,6 +52,8 @@ def set_up(connection: apsw.Connection) -> None:
     connection.pragma("secure_delete", True)
     connection.pragma("temp_store", "memory")
     connection.pragma("cache_size", -CACHE_KIB)
+    # The pages that a transaction deletes; see `storage.sql.forgetting`.
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY)")
 
 
 @contextmanager
@@ -65,14 +77,14 @@ def distrust(connection: apsw.Connection) -> None:
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
 
 
-def connect_to_read(path: Path, *, is_in_use: bool) -> apsw.Connection:
+def connect_to_read(path: Path, *, is_in_use: bool) -> SqliteConnection:
     """Return a connection for reading. ``is_in_use`` must be true if other processes may write to the file.
 
     If ``is_in_use`` is false and the file has no journal, the connection neither creates nor locks files.
     """
     is_immutable = not is_in_use and not journals_of(path)[0].exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_immutable else ''}"
-    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    return SqliteConnection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def leave_journal(connections: Iterable[apsw.Connection]) -> None:

@@ -11,7 +11,7 @@ import apsw
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite import vacuum
 from memoryos_mcp.storage.sqlite.checks import Checks
-from memoryos_mcp.storage.sqlite.connections import transaction
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection, transaction
 from memoryos_mcp.storage.sqlite.file_errors import write_failure_reason
 from memoryos_mcp.storage.sqlite.integrity import check_slowly, find_damaged_pages
 from memoryos_mcp.storage.sqlite.open_file import OpenFile
@@ -24,7 +24,7 @@ T = TypeVar("T")
 READERS = 4
 
 
-class Database:
+class SqliteDatabase:
     """A user's file with one writing and up to `READERS` reading connections. Safe to share between tasks."""
 
     def __init__(self, file: OpenFile, threads: StoreThreads, checks: Checks) -> None:
@@ -39,7 +39,7 @@ class Database:
     @classmethod
     async def open(
         cls, path: Path, user_id: str, threads: StoreThreads, checks: Checks, *, only_reads: bool = False
-    ) -> "Database":
+    ) -> "SqliteDatabase":
         """Open a user's file. If necessary, it is created or migrated first. `Stores.open` lists the errors."""
         file = OpenFile(path, checks, only_reads=only_reads)
         await threads.run(lambda: file.open(user_id))
@@ -67,10 +67,10 @@ class Database:
         """See `Store.is_in_place`."""
         return self._file.is_in_place()
 
-    async def read(self, query: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def read(self, query: Callable[Concatenate[SqliteConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result."""
 
-        def run(reader: apsw.Connection) -> T:
+        def run(reader: SqliteConnection) -> T:
             reader.execute("BEGIN")
             try:
                 return query(reader, *args, **kwargs)
@@ -84,7 +84,9 @@ class Database:
         """Run one SQL statement in a thread, and return all rows of its result."""
         return await self._with_reader(lambda reader: reader.execute(sql, parameters).fetchall())
 
-    async def write(self, change: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def write(
+        self, change: Callable[Concatenate[SqliteConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Call ``change(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
 
         When this method returns, the change is on disk. If it raises an error, nothing was changed.
@@ -144,11 +146,11 @@ class Database:
             for _ in range(taken):
                 self._reading.release()
 
-    async def _with_reader(self, query: Callable[[apsw.Connection], T]) -> T:
+    async def _with_reader(self, query: Callable[[SqliteConnection], T]) -> T:
         async with self._reading:
             return await self._threads.run(lambda: self._file.read(query))
 
-    def _write(self, change: Callable[[apsw.Connection], T]) -> T:
+    def _write(self, change: Callable[[SqliteConnection], T]) -> T:
         writer = self._file.opened()
         with self._file.translated():
             try:

@@ -4,18 +4,16 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import apsw
-
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.capabilities import MemorySummary
-from memoryos_mcp.storage.sqlite import retention
+from memoryos_mcp.storage.sql import retention
+from memoryos_mcp.storage.sql.mapping import from_us
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
-from memoryos_mcp.storage.sqlite.connections import connect_to_read, distrust, require_version
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection, connect_to_read, distrust, require_version
 from memoryos_mcp.storage.sqlite.file_errors import translated
 from memoryos_mcp.storage.sqlite.file_header import check_content, check_header
 from memoryos_mcp.storage.sqlite.integrity import integrity_check, read_texts
 from memoryos_mcp.storage.sqlite.journals import locked_folder, set_aside_foreign
-from memoryos_mcp.storage.sqlite.mapping import from_us
 from memoryos_mcp.storage.sqlite.paths import database_file
 
 BUSY_TIMEOUT_MS = 2_000
@@ -66,7 +64,8 @@ def check_copy(path: Path) -> MemorySummary:
             user_id = reader.execute("SELECT value FROM meta WHERE key = 'user_id'").get
             pages, last_us = reader.execute("SELECT count(*), max(added_us) FROM pages").get
             last_added_at = None if last_us is None else from_us(last_us)
-            waits_until = retention.waits_until(reader)
+            has_checks = reader.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention'").get is not None
+            waits_until = retention.waits_until(reader) if has_checks else None
             damaged = damaged_pages(reader)
     return MemorySummary(str(path), user_id, pages, last_added_at, waits_until, damaged)
 
@@ -78,7 +77,7 @@ def set_aside_foreign_locked(path: Path) -> None:
 
 
 @contextmanager
-def reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
+def reading(path: Path, *, is_in_use: bool) -> Iterator[SqliteConnection]:
     """Yield a connection in a read transaction, so that all reads see the same state of the file.
 
     ``is_in_use`` must be true if other processes may write to the file.

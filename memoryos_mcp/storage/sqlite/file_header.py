@@ -79,7 +79,9 @@ def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
 @cache
 def our_schema(version: int) -> dict[tuple[str, str], str]:
     """Return the schema that this program creates for a schema version. The first call takes some milliseconds."""
-    with closing(apsw.Connection(":memory:")) as connection:
+    from memoryos_mcp.storage.sqlite.connections import SqliteConnection
+
+    with closing(SqliteConnection(":memory:")) as connection:
         schema.migrate(connection, "", version)
         return _schema(connection)
 

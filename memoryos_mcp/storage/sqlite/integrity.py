@@ -9,8 +9,10 @@ from contextlib import closing
 
 import apsw
 
+from memoryos_mcp.storage.sql.checksums import SUMMED
 from memoryos_mcp.storage.sqlite import schema
-from memoryos_mcp.storage.sqlite.checksums import SUMMED, damaged_pages
+from memoryos_mcp.storage.sqlite.checksums import damaged_pages
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.file_header import our_schema
 
 # A check at low priority leaves the disk and the CPU to queries: it pauses after this number of SQLite steps. The pause
@@ -62,7 +64,7 @@ def _conditions(version: int) -> list[tuple[str, str]]:
     return [(name, condition) for name, sql in statements.items() for condition in _CONDITION.findall(sql)]
 
 
-def check_slowly(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> bool:
+def check_slowly(connect: Callable[[], SqliteConnection], cancelled: threading.Event) -> bool:
     """Check a file that may be in use, at low priority; return False if the check was cancelled.
 
     The check uses a new connection, because FTS5 may compare the file with the outdated cache of an older connection.
@@ -87,7 +89,7 @@ def check_slowly(connect: Callable[[], apsw.Connection], cancelled: threading.Ev
     return True
 
 
-def find_damaged_pages(connect: Callable[[], apsw.Connection], cancelled: threading.Event) -> tuple[str, ...] | None:
+def find_damaged_pages(connect: Callable[[], SqliteConnection], cancelled: threading.Event) -> tuple[str, ...] | None:
     """Read all pages at low priority, and return the ids of the damaged pages.
 
     Return None if the check was cancelled.

@@ -19,6 +19,7 @@ from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.checkpoints import Checkpoints
 from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.connections import (
+    SqliteConnection,
     leave_journal,
     make_journals_writable,
     make_private,
@@ -70,12 +71,12 @@ class OpenFile:
 
     def __init__(self, path: Path, checks: Checks, *, only_reads: bool) -> None:
         self.path = path
-        self.writer: apsw.Connection | None = None
+        self.writer: SqliteConnection | None = None
         self.checkpoints = Checkpoints(path)
         self.only_readable: UnwritableFile | None = None
         self._only_reads = only_reads
         self._checks = checks
-        self._readers: list[apsw.Connection] = []
+        self._readers: list[SqliteConnection] = []
         self._damage: DamagedStoreError | None = None
         self._identity: FileIdentity | None = None
         self._saved: Path | None = None
@@ -106,7 +107,7 @@ class OpenFile:
         except OSError:
             return True  # the next use of the file raises the error
 
-    def opened(self) -> apsw.Connection:
+    def opened(self) -> SqliteConnection:
         """Return the writing connection; raise `StorageError` if the file is closed."""
         if self.writer is None:
             msg = "the store is closed; nothing was stored"
@@ -118,13 +119,13 @@ class OpenFile:
         if self._identity is not None:
             self._identity.refuse_if_lost()
 
-    def connect(self) -> apsw.Connection:
+    def connect(self) -> SqliteConnection:
         """Return a new connection; the caller closes it."""
-        connection = apsw.Connection(str(self.path)) if self.only_readable is None else self.only_readable.connect()
+        connection = SqliteConnection(str(self.path)) if self.only_readable is None else self.only_readable.connect()
         set_up(connection)
         return connection
 
-    def read(self, query: Callable[[apsw.Connection], T]) -> T:
+    def read(self, query: Callable[[SqliteConnection], T]) -> T:
         """Run a query and return its result. If no reading connection is idle, open a new one."""
         self.opened()
         with self.translated():
@@ -245,7 +246,7 @@ class OpenFile:
             raise
         logger.warning("a memory was opened for reading only; nothing can be added or learned: %s", reason)
 
-    def _connected(self) -> tuple[apsw.Connection, int]:
+    def _connected(self) -> tuple[SqliteConnection, int]:
         """Open the writing connection; return it and the file's schema version.
 
         If the file is replaced before the connection first reads it, for instance by a restore, the new file is opened
@@ -265,7 +266,7 @@ class OpenFile:
                 return writer, found
             writer.close()
 
-    def _prepare(self, connection: apsw.Connection, found: int, user_id: str) -> None:
+    def _prepare(self, connection: SqliteConnection, found: int, user_id: str) -> None:
         if found:
             self._check_owner(connection, user_id)
         if self.path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.is_recent(self.path):
@@ -278,7 +279,7 @@ class OpenFile:
             self.checkpoints.write_if_due(connection)
         self._check_owner(connection, user_id)  # also checks a new file, and makes SQLite create the journal
 
-    def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
+    def _check_owner(self, connection: SqliteConnection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
         if owner != user_id:
             msg = f"{self.path} is another user's memory; it was not changed. Move it to that user's folder"
@@ -297,7 +298,7 @@ class OpenFile:
         with locked_folder(self.path.parent):
             opened.remove_journals()
 
-    def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:
+    def _close_each(self, connections: Sequence[SqliteConnection], *, is_opened: bool, is_lost: bool) -> None:
         """Close connections.
 
         When the last connection of all processes is closed, SQLite copies the journal's content to the file. It

@@ -4,12 +4,16 @@ A released migration is never edited. Each change of the schema is made by a new
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import apsw
 
+from memoryos_mcp.storage.sql.names import index_names
 from memoryos_mcp.storage.sqlite.checksums import add_checksums
-from memoryos_mcp.storage.sqlite.term_stats import index_names
 from memoryos_mcp.text.terms import index_text
+
+if TYPE_CHECKING:
+    from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 
 APPLICATION_ID = 0x6D6F7331  # "mos1": identifies SQLite files of this program
 
@@ -330,7 +334,7 @@ UPDATE facts SET slot = CASE slot WHEN 'lives in' THEN 'lives' WHEN 'works as' T
 """
 
 
-def _add_ranking(connection: apsw.Connection) -> None:
+def _add_ranking(connection: "SqliteConnection") -> None:
     connection.execute(_RANKING)
     for seq, *sides in connection.execute("SELECT seq, user_input, agent_response FROM pages ORDER BY seq"):
         index_names(connection, *sides)
@@ -342,7 +346,7 @@ def _add_ranking(connection: apsw.Connection) -> None:
             )
 
 
-MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (
+MIGRATIONS: tuple[str | Callable[["SqliteConnection"], None], ...] = (
     _FIRST,
     _LLM,
     _add_ranking,
@@ -364,7 +368,7 @@ def version(connection: apsw.Connection) -> int:
     return int(connection.pragma("user_version"))
 
 
-def migrate(connection: apsw.Connection, user_id: str, until: int = CURRENT_VERSION) -> None:
+def migrate(connection: "SqliteConnection", user_id: str, until: int = CURRENT_VERSION) -> None:
     """Migrate a file to the schema version ``until``, inside the caller's write transaction."""
     start = version(connection)
     for number, migration in enumerate(MIGRATIONS[start:until], start=start + 1):

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import apsw
 
+from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.journals import has_journal, is_foreign, journals_of
 from memoryos_mcp.storage.sqlite.places import unwritable_reason
 
@@ -36,12 +37,12 @@ class UnwritableFile:
             for each in (path, journals_of(path)[0]):
                 shutil.copyfile(each, self._folder / each.name)
 
-    def connect(self) -> apsw.Connection:
+    def connect(self) -> SqliteConnection:
         """Return a new connection for reading."""
         if self._folder is not None:
-            return apsw.Connection(str(self._folder / self._path.name))
+            return SqliteConnection(str(self._folder / self._path.name))
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
+        return SqliteConnection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
 
     def is_up_to_date(self) -> bool:
         """Return whether the file is unchanged since it was opened, and still cannot be written.

@@ -2,17 +2,16 @@
 
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.stats import Counts
-from memoryos_mcp.storage.sqlite import retention
-from memoryos_mcp.storage.sqlite.longterm import IS_VALID
-from memoryos_mcp.storage.sqlite.mapping import from_us
+from memoryos_mcp.storage.sql import retention
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.longterm import IS_VALID
+from memoryos_mcp.storage.sql.mapping import from_us
 from memoryos_mcp.storage.values import Pending
 
 
-def count_memory(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
+def count_memory(connection: Connection, space: int, assistant_id: str, now_us: int) -> Counts:
     """Return the counts of a memory. Current facts about assistants other than ``assistant_id`` are not counted."""
 
     def number(sql: str, *parameters: Any) -> int:
@@ -42,7 +41,7 @@ def count_memory(connection: apsw.Connection, space: int, assistant_id: str, now
     )
 
 
-def unembedded(connection: apsw.Connection, space: int) -> int:
+def unembedded(connection: Connection, space: int) -> int:
     """Return the number of pages that have no vectors in a vector space; 0 if the vector space does not exist."""
     sql = (
         "SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?)"
@@ -50,7 +49,7 @@ def unembedded(connection: apsw.Connection, space: int) -> int:
     return int(connection.execute(sql, (space,)).get)
 
 
-def pending(connection: apsw.Connection, space: int) -> Pending:
+def pending(connection: Connection, space: int) -> Pending:
     """Return the amount of pending background work. This is fast: only indexes and the times of two pages are read."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
     newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.storage.sqlite import longterm
-from memoryos_mcp.storage.sqlite.mapping import (
+from memoryos_mcp.storage.sql import longterm
+from memoryos_mcp.storage.sql.connection import NO_LIMIT, Connection
+from memoryos_mcp.storage.sql.mapping import (
     FACT_COLUMNS,
     SEGMENT_COLUMNS,
     all_rows,
@@ -17,8 +16,6 @@ from memoryos_mcp.storage.sqlite.mapping import (
     to_segment,
 )
 from memoryos_mcp.storage.values import FactQuery, PageQuery, Unembedded
-
-NO_LIMIT = -1
 
 
 def page_conditions(query: PageQuery, space: int) -> tuple[str, list[Any]]:
@@ -56,7 +53,7 @@ def _parameter(value: Any) -> tuple[Any, ...] | None:
 
 
 def fact_rows(
-    connection: apsw.Connection, query: FactQuery, space: int, owner: Callable[[About], str], now_us: int
+    connection: Connection, query: FactQuery, space: int, owner: Callable[[About], str], now_us: int
 ) -> list[tuple[Any, ...]]:
     """Return rows of `FACT_COLUMNS` for the facts that match a query.
 
@@ -75,7 +72,7 @@ def fact_rows(
     sql = (
         f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - literals of this module and constants
         f"WHERE about = ?2 AND assistant_id = ?3 AND ({condition}) {archived}"
-        "AND (?6 IS NULL OR slot IN (SELECT value FROM json_each(?6))) ORDER BY fact DESC LIMIT ?7"
+        "AND (?6 IS NULL OR slot IN (SELECT CAST(value AS TEXT) FROM json_each(?6))) ORDER BY fact DESC LIMIT ?7"
     )
     slots = None if query.slots is None else json.dumps(sorted(query.slots))
     limit = NO_LIMIT if query.limit is None else query.limit
@@ -85,7 +82,7 @@ def fact_rows(
     return found
 
 
-def unembedded(connection: apsw.Connection, space: int, limit: int, now_us: int) -> Unembedded:
+def unembedded(connection: Connection, space: int, limit: int, now_us: int) -> Unembedded:
     """Return at most ``limit`` facts and ``limit`` segments that have no vector yet; see `Knowledge.unembedded`."""
     facts = (
         f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant

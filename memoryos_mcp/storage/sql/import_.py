@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.records import (
     FactRecord,
@@ -17,14 +15,15 @@ from memoryos_mcp.model.records import (
     RefusedRecord,
     TraitRecord,
 )
-from memoryos_mcp.storage.sqlite import longterm, midterm
-from memoryos_mcp.storage.sqlite.mapping import folded, offset_s, to_us
-from memoryos_mcp.storage.sqlite.page_table import insert_page
-from memoryos_mcp.storage.sqlite.vector_table import note_change
+from memoryos_mcp.storage.sql import longterm, midterm
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.mapping import folded, offset_s, to_us
+from memoryos_mcp.storage.sql.page_table import insert_page
+from memoryos_mcp.storage.sql.vector_table import note_change
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
-def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
+def known_page(connection: Connection, page_id: str | None, key: str | None) -> str | None:
     """Return the id of the stored page that has this id, or else of the page that has this idempotency ``key``.
 
     Return None if there is neither.
@@ -34,7 +33,7 @@ def known_page(connection: apsw.Connection, page_id: str | None, key: str | None
     return None if found is None else str(found[0])
 
 
-def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
+def add_pages(connection: Connection, batch: PageBatch) -> dict[str, str]:
     """Add the pages that are not stored yet, with their chains and segments; see `UserData.import_pages`.
 
     For the pages that were already stored, return a mapping from the id in the export file to the stored id.
@@ -57,7 +56,7 @@ def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
     return known
 
 
-def _sessions_before(connection: apsw.Connection, file: str) -> int:
+def _sessions_before(connection: Connection, file: str) -> int:
     """Return the highest session number that was stored before the import of an export file; 0 if there was none.
 
     This number is added to the session numbers in the export file. It is stored under ``file`` at the first call, so
@@ -70,20 +69,20 @@ def _sessions_before(connection: apsw.Connection, file: str) -> int:
     return before
 
 
-def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
+def _chain(connection: Connection, batch: PageBatch, number: int) -> int:
     """Return the number under which a chain of the export file is stored. Store the chain if it is missing.
 
     ``number`` is the chain's number in the export file.
     """
     chain = _imported(connection, batch.file, "chain", number)
     if chain is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (chain,)).get is None:
-        connection.execute("INSERT INTO chains (summary) VALUES (?)", (batch.chains[number].summary,))
-        chain = connection.last_insert_rowid()
+        sql = "INSERT INTO chains (summary) VALUES (?) RETURNING chain"
+        chain = int(connection.execute(sql, (batch.chains[number].summary,)).get)
         _set_imported(connection, batch.file, "chain", number, chain)
     return chain
 
 
-def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
+def _segment(connection: Connection, batch: PageBatch, number: int) -> int:
     """Return the number under which a segment of the export file is stored. Store the segment if it is missing.
 
     ``number`` is the segment's number in the export file.
@@ -91,9 +90,9 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
     segment = _imported(connection, batch.file, "segment", number)
     if segment is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (segment,)).get is None:
         record = batch.segments[number]
-        connection.execute(
+        new = connection.execute(
             "INSERT INTO segments (n_visit, l_interaction, last_visit_us, is_archived, is_due, summariser, keywords, "
-            "summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING segment",
             (
                 record.n_visit,
                 record.l_interaction,
@@ -105,12 +104,12 @@ def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
                 record.summary,
             ),
         )
-        segment = connection.last_insert_rowid()
+        segment = int(new.get)
         _set_imported(connection, batch.file, "segment", number, segment)
     return segment
 
 
-def _imported(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
+def _imported(connection: Connection, file: str, kind: str, number: int) -> int | None:
     """Return the number that an imported chain or segment has in the memory. Its number in the export is ``number``.
 
     Return None if the chain or segment is not imported yet. For the kind ``session``, return instead the highest
@@ -121,8 +120,11 @@ def _imported(connection: apsw.Connection, file: str, kind: str, number: int) ->
     return row
 
 
-def _set_imported(connection: apsw.Connection, file: str, kind: str, number: int, row: int) -> None:
-    sql = "INSERT OR REPLACE INTO imports (file, kind, number, row) VALUES (?, ?, ?, ?)"
+def _set_imported(connection: Connection, file: str, kind: str, number: int, row: int) -> None:
+    sql = (
+        "INSERT INTO imports (file, kind, number, row) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (file, kind, number) DO UPDATE SET row = excluded.row"
+    )
     connection.execute(sql, (file, kind, number, row))
 
 
@@ -146,7 +148,7 @@ def _other_columns(page: PageRecord, chain: int | None, segment: int | None, ses
     }
 
 
-def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[str]:
+def add_long_term(connection: Connection, long_term: LongTerm) -> Counter[str]:
     """Add the missing facts, traits and other records, and finish the import.
 
     Return the number of added records of each kind.
@@ -161,7 +163,7 @@ def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[s
 class _Adding:
     """Adds the facts, traits and other long-term records of an import, inside the caller's transaction."""
 
-    def __init__(self, connection: apsw.Connection, long_term: LongTerm) -> None:
+    def __init__(self, connection: Connection, long_term: LongTerm) -> None:
         self._connection = connection
         self._long_term = long_term
         self._facts: dict[int, int] = {}
@@ -193,8 +195,8 @@ class _Adding:
         words = folded(record.text)
         fact = self._get(
             "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND folded = ?3 "
-            "AND (valid_from_us = ?4 OR valid_until_us IS NULL AND ?5) "
-            "ORDER BY valid_until_us IS NULL = ?5 DESC LIMIT 1",
+            "AND (valid_from_us = ?4 OR valid_until_us IS NULL AND ?5 = 1) "
+            "ORDER BY CASE WHEN valid_until_us IS NULL THEN 1 ELSE 0 END = ?5 DESC LIMIT 1",
             record.about,
             record.assistant_id,
             words,
@@ -209,16 +211,19 @@ class _Adding:
         for is_confirming, pages in ((0, record.evidence), (1, record.confirmed_in)):
             for seq in self._seqs(pages):
                 self._change(
-                    "INSERT INTO fact_evidence VALUES (?, ?, ?) ON CONFLICT DO NOTHING", fact, seq, is_confirming
+                    "INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    fact,
+                    seq,
+                    is_confirming,
                 )
         note_change(self._connection, "fact", fact)
         return is_new
 
     def _insert_fact(self, record: FactRecord, words: str) -> int:
-        self._connection.execute(
+        new = self._connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
             "utc_offset_s, ended_by, ended_seq, confirmed_us, is_archived, learned_by, kind, said_since, said_until, "
-            "folded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "folded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING fact",
             (
                 record.about,
                 record.assistant_id,
@@ -239,7 +244,7 @@ class _Adding:
                 record.text,
             ),
         )
-        return self._connection.last_insert_rowid()
+        return int(new.get)
 
     def _add_trait(self, record: TraitRecord) -> bool:
         """Set a trait, unless its current value takes precedence; return whether the trait was set.
@@ -262,7 +267,11 @@ class _Adding:
         if is_new:
             longterm.set_trait(self._connection, dimension, level, reason, updated_us, learner)
         for seq in self._seqs(record.evidence):
-            self._change("INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING", record.dimension, seq)
+            self._change(
+                "INSERT INTO trait_evidence (dimension, seq) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                record.dimension,
+                seq,
+            )
         note_change(self._connection, "profile", 0)
         return is_new
 
@@ -271,16 +280,23 @@ class _Adding:
         is_new = self._add_to_history(record.dimension, record.level, record.reason, from_us, until_us)
         if is_new:
             self._change(
-                "UPDATE trait_history SET ended_by = ?, learned_by = ?, evidence = ? WHERE rowid = ?",
+                "UPDATE trait_history SET ended_by = ?, learned_by = ?, evidence = ? WHERE dimension = ? "
+                "AND level = ? AND reason = ? AND held_from_us = ? AND held_until_us = ?",
                 record.ended_by,
                 record.learned_by,
                 json.dumps(self._seqs(record.evidence)),
-                self._connection.last_insert_rowid(),
+                record.dimension,
+                record.level,
+                record.reason,
+                from_us,
+                until_us,
             )
         return is_new
 
     def _add_note(self, record: NoteRecord) -> bool:
-        is_new = self._change("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", record.key, record.value)
+        is_new = self._change(
+            "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING", record.key, record.value
+        )
         self._is_salted_alike &= self._get("SELECT value FROM meta WHERE key = ?", record.key) == record.value
         return is_new
 
@@ -291,8 +307,8 @@ class _Adding:
         """
         until = 0 if record.until is None else self._seq(record.until) or 0
         return self._is_salted_alike and self._change(
-            "INSERT INTO refused (digest, until_seq) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until_seq = ?2 "
-            "WHERE until_seq < ?2",
+            "INSERT INTO refused (digest, until_seq) VALUES (?1, ?2) ON CONFLICT (digest) DO UPDATE SET until_seq = ?2 "
+            "WHERE refused.until_seq < ?2",
             bytes.fromhex(record.digest),
             until,
         )
@@ -322,6 +338,5 @@ class _Adding:
         return self._connection.execute(sql, parameters).get
 
     def _change(self, sql: str, *parameters: Any) -> bool:
-        before = self._connection.total_changes()
-        self._connection.execute(sql, parameters)
-        return self._connection.total_changes() > before
+        """Run a statement; return whether it changed a row."""
+        return self._get(f"{sql} RETURNING 1", *parameters) is not None

@@ -9,13 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.storage.sqlite.blocklist import drop_needless, refuse_fact, refuse_trait
-from memoryos_mcp.storage.sqlite.forget_plans import (
+from memoryos_mcp.storage.sql.blocklist import drop_needless, refuse_fact, refuse_trait
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.forget_plans import (
     forget_epoch,
     has_fact,
     has_trait,
@@ -23,11 +22,11 @@ from memoryos_mcp.storage.sqlite.forget_plans import (
     store_receipt,
     stored_plan,
 )
-from memoryos_mcp.storage.sqlite.longterm import delete_trait, drop_facts
-from memoryos_mcp.storage.sqlite.mapping import all_rows, newest_seq, numbers, rolled_back
-from memoryos_mcp.storage.sqlite.midterm import recount
-from memoryos_mcp.storage.sqlite.term_stats import has_word, unindex_names
-from memoryos_mcp.storage.sqlite.vector_table import SEQ_BITS, drop_segment_vectors, note_change, page_kind
+from memoryos_mcp.storage.sql.longterm import delete_trait, drop_facts
+from memoryos_mcp.storage.sql.mapping import all_rows, newest_seq, numbers, rolled_back
+from memoryos_mcp.storage.sql.midterm import recount
+from memoryos_mcp.storage.sql.names import unindex_names
+from memoryos_mcp.storage.sql.vector_table import SEQ_BITS, drop_segment_vectors, note_change, page_kind
 from memoryos_mcp.storage.values import MissingSummaries, SummaryCursor
 from memoryos_mcp.text.terms import words
 
@@ -35,7 +34,7 @@ from memoryos_mcp.text.terms import words
 REASON_LOST = "Seen in the pages that are left."
 
 _WORD = re.compile(r"[^\W_]+")
-_GOING = "(SELECT seq FROM temp.going)"
+_GOING = "(SELECT seq FROM going)"
 # Queries for texts that were derived from pages and may quote them. The first column is the key. Facts without evidence
 # and facts that the user stated do not quote pages.
 _FACTS = (
@@ -47,12 +46,12 @@ _CHAINS = "SELECT chain, summary FROM chains"
 _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
 
 
-def dry_run(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
+def dry_run(connection: Connection, plan: ForgetPlan) -> ForgetCounts:
     """Return the number of memories of each kind that a plan would forget. Nothing is changed."""
     return rolled_back(connection, lambda: _carry_out(connection, plan))
 
 
-def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
+def confirm(connection: Connection, handle: str, now_us: int) -> ForgetReceipt | None:
     """Carry out the plan that was stored under a handle, and return the receipt; see `UserData.forget`.
 
     Return None if there is no such plan or it has expired. If it was already carried out, only return its receipt.
@@ -64,7 +63,7 @@ def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetRece
     return None if plan is None else forget(connection, plan, handle, now_us)
 
 
-def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
+def forget(connection: Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
     """Carry out a plan. Store a receipt with the id ``receipt``, and return this receipt.
 
     The lease on background work ends, so that no process can store results that are based on deleted memories.
@@ -77,7 +76,7 @@ def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: 
 # Missing summaries --------------------------------------------------------------------------------------------------
 
 
-def missing_summaries(connection: apsw.Connection, after: SummaryCursor, limit: int) -> MissingSummaries:
+def missing_summaries(connection: Connection, after: SummaryCursor, limit: int) -> MissingSummaries:
     """Return chains and segments that have no summary; see `UserData.missing_summaries`."""
     sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
     chains = numbers(connection, sql, after.chain, limit)
@@ -91,9 +90,7 @@ def missing_summaries(connection: apsw.Connection, after: SummaryCursor, limit: 
     )
 
 
-def set_summaries(
-    connection: apsw.Connection, found: MissingSummaries, digests: Sequence[Digest], summariser: str
-) -> bool:
+def set_summaries(connection: Connection, found: MissingSummaries, digests: Sequence[Digest], summariser: str) -> bool:
     """Store new summaries of chains and segments; see `UserData.set_summaries`.
 
     Return False, without storing anything, if memories were forgotten since ``found`` was read.
@@ -114,7 +111,7 @@ def set_summaries(
 # The cascade --------------------------------------------------------------------------------------------------------
 
 
-def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
+def _carry_out(connection: Connection, plan: ForgetPlan) -> ForgetCounts:
     newest = newest_seq(connection)
     pages = _list_pages(connection, plan)
     segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE segment > 0 AND seq IN {_GOING}")  # noqa: S608
@@ -154,14 +151,14 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     )
 
 
-def _list_pages(connection: apsw.Connection, plan: ForgetPlan) -> int:
-    """Fill the temporary table ``going`` with the ``seq`` of each page to be deleted. Return the number of pages."""
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY); DELETE FROM temp.going")
-    connection.executemany("INSERT INTO temp.going SELECT seq FROM pages WHERE seq BETWEEN ? AND ?", plan.runs)
-    return int(connection.execute("SELECT count(*) FROM temp.going").get)
+def _list_pages(connection: Connection, plan: ForgetPlan) -> int:
+    """Fill the table ``going`` with the ``seq`` of each page to be deleted. Return the number of pages."""
+    connection.execute("DELETE FROM going")
+    connection.executemany("INSERT INTO going SELECT seq FROM pages WHERE seq BETWEEN ? AND ?", plan.runs)
+    return int(connection.execute("SELECT count(*) FROM going").get)
 
 
-def _refuse(connection: apsw.Connection, plan: ForgetPlan, newest: int) -> None:
+def _refuse(connection: Connection, plan: ForgetPlan, newest: int) -> None:
     for fact in plan.facts:
         row = connection.execute("SELECT about, assistant_id, text FROM facts WHERE fact = ?", (fact,)).fetchone()
         if row is not None:
@@ -171,7 +168,7 @@ def _refuse(connection: apsw.Connection, plan: ForgetPlan, newest: int) -> None:
         refuse_trait(connection, dimension, newest)
 
 
-def _facts_without_evidence(connection: apsw.Connection) -> list[int]:
+def _facts_without_evidence(connection: Connection) -> list[int]:
     """Return the numbers of the facts that are stated only in pages to be deleted.
 
     Facts that the user added or confirmed by a correction are left out.
@@ -185,7 +182,7 @@ def _facts_without_evidence(connection: apsw.Connection) -> list[int]:
     )
 
 
-def _traits_without_evidence(connection: apsw.Connection) -> list[str]:
+def _traits_without_evidence(connection: Connection) -> list[str]:
     rows = all_rows(
         connection,
         f"SELECT DISTINCT dimension FROM trait_evidence AS e JOIN traits USING (dimension) WHERE seq IN {_GOING} "  # noqa: S608
@@ -196,13 +193,13 @@ def _traits_without_evidence(connection: apsw.Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _remaining_evidence(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
+def _remaining_evidence(connection: Connection, facts: Sequence[int] | set[int]) -> set[int]:
     """Return the ``seq`` of each page that is evidence for one of the facts and will not be deleted."""
     sql = f"SELECT seq FROM fact_evidence WHERE fact = ? AND seq NOT IN {_GOING}"  # noqa: S608 - constant
     return {seq for fact in facts for seq in numbers(connection, sql, fact)}
 
 
-def _drop_pages(connection: apsw.Connection) -> set[str]:
+def _drop_pages(connection: Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
     Return the words of the deleted pages. If no page remains, the words are not collected: return an empty set.
@@ -219,12 +216,12 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
     else:
         connection.execute("DELETE FROM names")
     for (space,) in all_rows(connection, "SELECT space FROM spaces"):
-        for seq in numbers(connection, "SELECT seq FROM temp.going"):
+        for seq in numbers(connection, "SELECT seq FROM going"):
             note_change(connection, page_kind(space), seq)
-    places = f"SELECT space << {SEQ_BITS} | seq FROM spaces, temp.going"  # noqa: S608 - constant
+    places = f"SELECT space << {SEQ_BITS} | seq FROM spaces, going"  # noqa: S608 - constant
     connection.execute(f"DELETE FROM page_tokens WHERE place IN ({places})")  # noqa: S608 - constants
+    connection.words.remove_going()
     for table, key in (
-        ("page_words", "rowid"),
         ("page_vectors", "seq"),
         ("fact_evidence", "seq"),
         ("trait_evidence", "seq"),
@@ -234,20 +231,20 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
     return said
 
 
-def _drop_facts(connection: apsw.Connection, facts: Sequence[int], plan: ForgetPlan) -> None:
+def _drop_facts(connection: Connection, facts: Sequence[int], plan: ForgetPlan) -> None:
     # If a fact is forgotten by its id, the facts that it superseded do not become current again.
     for fact in plan.facts if plan.refuses else ():
         connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
     drop_facts(connection, facts)
 
 
-def _delete_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
+def _delete_traits(connection: Connection, traits: Sequence[str]) -> None:
     for dimension in traits:
         delete_trait(connection, dimension)
         connection.execute("DELETE FROM trait_history WHERE dimension = ?", (dimension,))
 
 
-def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
+def _clear_reasons(connection: Connection, dimensions: set[str]) -> None:
     """Delete the history of the traits in ``dimensions``, and replace their reasons with `REASON_LOST`.
 
     History and reasons may quote deleted pages. If the user corrected a trait, its reason is not replaced. The history
@@ -263,7 +260,7 @@ def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
     connection.execute("DELETE FROM trait_history WHERE dimension NOT IN (SELECT dimension FROM traits)")
 
 
-def _clear_summaries(connection: apsw.Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
+def _clear_summaries(connection: Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
     """Delete those chains and segments that have no pages left. Clear the summaries and vectors of the others."""
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
@@ -274,7 +271,8 @@ def _clear_summaries(connection: apsw.Connection, chains: Sequence[int], segment
         recount(connection, number)
         connection.execute(
             "UPDATE segments SET summary = '', keywords = '[]', summariser = '', "
-            "l_interaction = min(l_interaction, page_count) WHERE segment = ?",
+            "l_interaction = CASE WHEN l_interaction < page_count THEN l_interaction ELSE page_count END "
+            "WHERE segment = ?",
             (number,),
         )
         connection.execute("DELETE FROM segments WHERE segment = ? AND page_count = 0", (number,))
@@ -282,7 +280,7 @@ def _clear_summaries(connection: apsw.Connection, chains: Sequence[int], segment
         note_change(connection, "segment", number)
 
 
-def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
+def _lost_words(connection: Connection, said: set[str]) -> frozenset[str]:
     """Return the words in ``said`` that occur in text derived from pages, but in none of the remaining pages.
 
     ``said`` contains the words of the deleted pages.
@@ -291,16 +289,16 @@ def _lost_words(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
     for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):
         for _, *texts in connection.execute(sql):
             derived.update(*map(_words, texts))
-    return frozenset(word for word in said & derived if not has_word(connection, word))
+    return frozenset(word for word in said & derived if not connection.words.has(word))
 
 
-def _keys_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> list[Any]:
+def _keys_with(connection: Connection, sql: str, lost: frozenset[str]) -> list[Any]:
     """Return the key of each row that the query ``sql`` finds and that contains a lost word; see `_lost_words`."""
     rows = all_rows(connection, sql)
     return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 
 
-def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
+def _read_again(connection: Connection, pages: set[int]) -> None:
     """Mark pages as unread, so that they are read again for the profile and for facts."""
     listed = json.dumps(sorted(pages))
     here = "seq IN (SELECT value FROM json_each(?)) AND tier = 'mid_term'"

@@ -1,9 +1,8 @@
 """The lease on a user's background work: taking, checking and releasing it."""
 
-import apsw
-
 from memoryos_mcp.errors import LeaseLostError
-from memoryos_mcp.storage.sqlite.forget_plans import forget_epoch
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.forget_plans import forget_epoch
 from memoryos_mcp.storage.values import Lease
 
 # The minimum remaining time of a lease after each commit by its holder.
@@ -11,7 +10,7 @@ LEASE_EXTENSION_US = 15_000_000
 LONGEST_LEASE_US = 300_000_000
 
 
-def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
+def take_lease(connection: Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
     """Take or renew the lease for ``holder``; return None if another holder has a lease that has not expired."""
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
     # An expiry later than that of the longest possible lease was set by a wrong clock and is ignored.
@@ -23,7 +22,7 @@ def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: in
     return Lease(epoch, forget_epoch(connection))
 
 
-def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: int) -> None:
+def check_lease(connection: Connection, holder: str, lease: Lease, now_us: int) -> None:
     """Check that ``holder`` still has ``lease``, and extend the lease.
 
     Raises:
@@ -36,7 +35,7 @@ def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: 
     connection.execute("UPDATE lease SET expires_us = ?", (max(expires_us, now_us + LEASE_EXTENSION_US),))
 
 
-def release_lease(connection: apsw.Connection, holder: str, lease: Lease | None) -> None:
+def release_lease(connection: Connection, holder: str, lease: Lease | None) -> None:
     """Release the lease if ``holder`` still has it. If ``lease`` is None, release any lease of ``holder``."""
     connection.execute(
         "UPDATE lease SET holder = '', expires_us = 0 WHERE holder = ?1 AND epoch = coalesce(?2, epoch)",

@@ -4,11 +4,10 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-import apsw
-
-from memoryos_mcp.storage.sqlite.counting import unembedded
-from memoryos_mcp.storage.sqlite.mapping import from_us
-from memoryos_mcp.storage.sqlite.vector_table import place
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.counting import unembedded
+from memoryos_mcp.storage.sql.mapping import from_us
+from memoryos_mcp.storage.sql.vector_table import place
 from memoryos_mcp.storage.values import Space
 
 # The minimum time between two updates of a space's time of use.
@@ -17,7 +16,7 @@ USED_EVERY_US = 86_400 * 1_000_000
 PAGES_DROPPED = 500
 
 
-def find(connection: apsw.Connection, identity: str, model: str | None, now_us: int) -> int | None:
+def find(connection: Connection, identity: str, model: str | None, now_us: int) -> int | None:
     """Return the number of the vector space with this identity; None if the space does not exist.
 
     If ``model`` is given, also return None if the stored model differs from it, or if the stored time of last use must
@@ -34,7 +33,7 @@ def find(connection: apsw.Connection, identity: str, model: str | None, now_us: 
     return number
 
 
-def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int:
+def use(connection: Connection, identity: str, model: str, now_us: int) -> int:
     """Record the model and the time of use of a vector space; return its number. A missing space is created."""
     connection.execute(
         "INSERT INTO spaces (identity, model, used_us) VALUES (?, ?, ?) "
@@ -44,7 +43,7 @@ def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> 
     return int(connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get)
 
 
-def all_of(connection: apsw.Connection) -> list[Space]:
+def all_of(connection: Connection) -> list[Space]:
     """Return all vector spaces, the most recently used first."""
     rows: list[tuple[Any, ...]] = connection.execute(
         "SELECT space, identity, model, used_us FROM spaces ORDER BY used_us DESC, space DESC"
@@ -55,12 +54,15 @@ def all_of(connection: apsw.Connection) -> list[Space]:
     ]
 
 
-def drop_some(connection: apsw.Connection, keep: Collection[str], since_us: int) -> bool:
+def drop_some(connection: Connection, keep: Collection[str], since_us: int) -> bool:
     """Delete a limited number of vectors in unused vector spaces; return whether such vectors may remain.
 
     A vector space is unused if it was last used before ``since_us`` and its identity is not in ``keep``.
     """
-    sql = "SELECT space FROM spaces WHERE used_us < ? AND identity NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
+    sql = (
+        "SELECT space FROM spaces WHERE used_us < ? "
+        "AND identity NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?)) LIMIT 1"
+    )
     space = connection.execute(sql, (since_us, json.dumps([*keep]))).get
     if space is None:
         return False

@@ -6,40 +6,46 @@ from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.forgotten import SAMPLE_CHARS, ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
 from memoryos_mcp.model.ids import Kind, MemoryId, not_there
-from memoryos_mcp.storage.sqlite.longterm import find_dimension
-from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, all_rows, from_us, newest_seq, numbers, to_page
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.longterm import find_dimension
+from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, all_rows, from_us, newest_seq, numbers, to_page
 
 SAMPLES = 10
+# Later than any time that a page can have, in microseconds.
+LATEST_US = 1 << 62
+# Later than any time that a page can have, in microseconds.
+LATEST_US = 1 << 62
 
 
 # Building plans -----------------------------------------------------------------------------------------------------
 
 
-def pages_between(connection: apsw.Connection, from_us: int | None, before_us: int | None) -> list[int]:
+def pages_between(connection: Connection, from_us: int | None, before_us: int | None) -> list[int]:
     """Return the ``seq`` of each page whose dialogue took place in a period.
 
     The period includes its start ``from_us``, but not its end ``before_us``. Both are in microseconds since 1970, and
     None means no limit.
     """
-    sql = "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, 1 << 62)"
-    return numbers(connection, f"{sql} ORDER BY seq", from_us, before_us)
+    sql = (
+        "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, ?) "
+        "ORDER BY seq"
+    )
+    return numbers(connection, sql, from_us, before_us, LATEST_US)
 
 
-def has_fact(connection: apsw.Connection, fact: int) -> bool:
+def has_fact(connection: Connection, fact: int) -> bool:
     """Return whether a fact with this number exists."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM facts WHERE fact = ?)", (fact,)).get)
 
 
-def has_trait(connection: apsw.Connection, dimension: str) -> bool:
+def has_trait(connection: Connection, dimension: str) -> bool:
     """Return whether a trait with this dimension exists."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM traits WHERE dimension = ?)", (dimension,)).get)
 
 
-def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
+def named(connection: Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
     """Return a plan to forget the given memories.
 
     Raises:
@@ -63,7 +69,7 @@ def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
     return ForgetPlan(runs(sorted(seqs)), tuple(sorted(facts)), tuple(sorted(traits)), refuses=True)
 
 
-def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
+def _pages(connection: Connection, named: MemoryId) -> list[int]:
     match named.kind:
         case Kind.SEGMENT | Kind.CHAIN:
             return numbers(connection, f"SELECT seq FROM pages WHERE {named.kind} = ?", named.number)  # noqa: S608 - literals
@@ -73,7 +79,7 @@ def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
             return []
 
 
-def everything(connection: apsw.Connection) -> ForgetPlan:
+def everything(connection: Connection) -> ForgetPlan:
     """Return a plan to forget all current memories."""
     newest = newest_seq(connection)
     return ForgetPlan(
@@ -84,7 +90,7 @@ def everything(connection: apsw.Connection) -> ForgetPlan:
     )
 
 
-def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
+def samples(connection: Connection, plan: ForgetPlan) -> list[Sample]:
     """Return excerpts of up to `SAMPLES` memories in a plan.
 
     Facts come first, then traits, then pages. Facts and traits are included only if ``plan.refuses`` is true.
@@ -106,7 +112,7 @@ def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
 # Storing plans and receipts ----------------------------------------------------------------------------------------
 
 
-def store_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
+def store_plan(connection: Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
     """Store a plan under a handle, and delete expired plans."""
     connection.execute("DELETE FROM forget_plans WHERE expires_us <= ?", (now_us,))
     connection.execute(
@@ -114,23 +120,22 @@ def store_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_u
     )
 
 
-def stored_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
+def stored_plan(connection: Connection, handle: str, now_us: int) -> ForgetPlan | None:
     """Return the plan that was stored under a handle, or None if there is no such plan or the plan has expired."""
     sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
     plan = connection.execute(sql, (handle, now_us)).get
     return None if plan is None else ForgetPlan.from_json(plan)
 
 
-def store_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
+def store_receipt(connection: Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
     """Store and return the receipt of a completed plan.
 
     The completed plan is deleted. Other plans are deleted too if they contain a trait that no longer exists.
     """
-    connection.execute(
-        "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
-        "WHERE value NOT IN (SELECT dimension FROM traits))",
-        (receipt,),
-    )
+    traits = {row[0] for row in all_rows(connection, "SELECT dimension FROM traits")}
+    for handle, plan in all_rows(connection, "SELECT handle, plan FROM forget_plans"):
+        if handle == receipt or not traits.issuperset(ForgetPlan.from_json(plan).traits):
+            connection.execute("DELETE FROM forget_plans WHERE handle = ?", (handle,))
     connection.execute(
         "INSERT INTO forget_receipts (receipt, at_us, counts) VALUES (?, ?, ?)",
         (receipt, now_us, json.dumps(asdict(counts))),
@@ -138,7 +143,7 @@ def store_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCount
     return ForgetReceipt(receipt, from_us(now_us), counts, is_scrubbed=False)
 
 
-def receipts(connection: apsw.Connection) -> list[ForgetReceipt]:
+def receipts(connection: Connection) -> list[ForgetReceipt]:
     """Return all receipts, the oldest first."""
     sql = "SELECT receipt, at_us, counts, is_scrubbed FROM forget_receipts ORDER BY at_us, receipt"
     return [
@@ -147,12 +152,12 @@ def receipts(connection: apsw.Connection) -> list[ForgetReceipt]:
     ]
 
 
-def forget_epoch(connection: apsw.Connection) -> int:
+def forget_epoch(connection: Connection) -> int:
     """Return the forget epoch: the number of times that something was forgotten."""
     return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
 
 
-def unpurged(connection: apsw.Connection) -> list[str]:
+def unpurged(connection: Connection) -> list[str]:
     """Return the ids of the receipts that are not marked as purged.
 
     The content that was forgotten with such a receipt may still be in the user's file or in the file's journal.
@@ -160,7 +165,7 @@ def unpurged(connection: apsw.Connection) -> list[str]:
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
 
-def mark_purged(connection: apsw.Connection, names: Sequence[str]) -> None:
+def mark_purged(connection: Connection, names: Sequence[str]) -> None:
     """Mark the receipts with the ids ``names`` as purged.
 
     The caller must have erased their forgotten content from the user's file and from the journal.

@@ -4,16 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.pages import Tier, Turn, new_page_id
-from memoryos_mcp.storage.sqlite.lexical import index_page
-from memoryos_mcp.storage.sqlite.mapping import from_us, to_us, turn_row
+from memoryos_mcp.storage.sql.connection import NO_LIMIT, Connection
+from memoryos_mcp.storage.sql.mapping import from_us, to_us, turn_row
+from memoryos_mcp.storage.sql.names import index_names
 
 
-def add_page(
-    connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float
-) -> tuple[str, datetime, bool]:
+def add_page(connection: Connection, turn: Turn, added_us: int, session_gap_s: float) -> tuple[str, datetime, bool]:
     """Add a page. If there is already a page with the turn's idempotency key, add nothing.
 
     Return the id and the time of the new or existing page, and whether it is new.
@@ -29,7 +26,7 @@ def add_page(
     return page_id, turn.occurred_at, True
 
 
-def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float) -> int:
+def _session(connection: Connection, occurred_us: int, session_gap_s: float) -> int:
     """Return the session number of a new page.
 
     The times of the new page and of the last stored page are compared. If they differ by more than ``session_gap_s``
@@ -42,18 +39,19 @@ def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float
     return int(session) + int(abs(occurred_us - newest_us) > session_gap_s * 1e6)
 
 
-def insert_page(connection: apsw.Connection, page_id: str, turn: Turn, others: Mapping[str, Any]) -> None:
+def insert_page(connection: Connection, page_id: str, turn: Turn, others: Mapping[str, Any]) -> None:
     """Insert a page and index its words.
 
     ``others`` maps the names of the remaining columns, such as ``tier``, to their values.
     """
     row = {**turn_row(page_id, turn), **others}
     columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
-    connection.execute(f"INSERT INTO pages ({columns}) VALUES ({values})", row)  # noqa: S608 - names of columns
-    index_page(connection, connection.last_insert_rowid(), turn.user_input, turn.agent_response)
+    seq = connection.execute(f"INSERT INTO pages ({columns}) VALUES ({values}) RETURNING seq", row).get  # noqa: S608
+    connection.words.add(seq, turn.user_input, turn.agent_response)
+    index_names(connection, turn.user_input, turn.agent_response)
 
 
-def window_span(connection: apsw.Connection, seq: int, part: int, space: int) -> tuple[int, int] | None:
+def window_span(connection: Connection, seq: int, part: int, space: int) -> tuple[int, int] | None:
     """Return the start and end of a window in a page's text, in characters; None if the window does not exist.
 
     ``part`` is the index of the window in the page.
@@ -63,10 +61,10 @@ def window_span(connection: apsw.Connection, seq: int, part: int, space: int) ->
     return span
 
 
-def overflow(connection: apsw.Connection, capacity: int) -> None:
+def overflow(connection: Connection, capacity: int) -> None:
     """Move short-term pages to the backlog, the oldest first, until at most ``capacity`` remain."""
     connection.execute(
         "UPDATE pages SET tier = 'backlog' WHERE seq IN "
-        "(SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT -1 OFFSET ?)",
-        (capacity,),
+        "(SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT ? OFFSET ?)",
+        (NO_LIMIT, capacity),
     )

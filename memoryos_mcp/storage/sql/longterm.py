@@ -5,14 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-import apsw
-
 from memoryos_mcp.model.ids import fold_dimension
 from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, CorrectedFact, KnowledgeChange
 from memoryos_mcp.model.profile import Level, Trait
-from memoryos_mcp.storage.sqlite.blocklist import is_refused_fact, is_refused_trait
-from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, from_us, numbers, offset_s, to_us
-from memoryos_mcp.storage.sqlite.vector_table import note_change
+from memoryos_mcp.storage.sql.blocklist import is_refused_fact, is_refused_trait
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.mapping import all_rows, folded, from_us, numbers, offset_s, to_us
+from memoryos_mcp.storage.sql.vector_table import note_change
 from memoryos_mcp.storage.values import ARCHIVED, Learning
 
 MAX_WISHES = 50
@@ -26,12 +25,12 @@ WOULD_BE_VALID = (
 )
 
 
-def read_traits(connection: apsw.Connection) -> list[Trait]:
+def read_traits(connection: Connection) -> list[Trait]:
     """Return the user's traits, sorted by dimension."""
     rows = connection.execute(
         "SELECT dimension, level, reason, updated_us, learned_by, (SELECT json_group_array(page_id) FROM "
         "(SELECT page_id FROM trait_evidence JOIN pages USING (seq) "
-        "WHERE trait_evidence.dimension = traits.dimension ORDER BY seq)) FROM traits ORDER BY dimension"
+        "WHERE trait_evidence.dimension = traits.dimension ORDER BY seq) AS listed) FROM traits ORDER BY dimension"
     )
     return [
         Trait(
@@ -46,7 +45,7 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
     ]
 
 
-def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool = False) -> str | None:
+def find_dimension(connection: Connection, name: str, *, with_history: bool = False) -> str | None:
     """Return the stored dimension that equals ``name``; None if there is none. Case and extra spaces are ignored.
 
     If ``with_history`` is true, the dimensions of previous traits are searched too.
@@ -57,7 +56,7 @@ def find_dimension(connection: apsw.Connection, name: str, *, with_history: bool
     return next((each for each in dimensions if fold_dimension(each) == fold_dimension(name)), None)
 
 
-def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
+def is_current(connection: Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
     """Return whether the lessons of a learning still match the memory, which may have changed in the meantime.
 
     The lessons do not match the memory in four cases:
@@ -90,7 +89,7 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
 
 
 def _supersedes_all(
-    connection: apsw.Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
+    connection: Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
 ) -> bool:
     """Return whether ``change.supersedes`` lists every valid earlier fact with the same slot and another text.
 
@@ -104,7 +103,7 @@ def _supersedes_all(
     return set(numbers(connection, sql, *parameters, *_last_said(connection, change))) <= set(change.supersedes)
 
 
-def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
+def learned_later(connection: Connection, learner: str, from_seq: int) -> list[int]:
     """Return the numbers of the facts that ``learner`` learned only from pages with a ``seq`` of at least ``from_seq``.
 
     Facts that the user marked as wrong are left out.
@@ -117,6 +116,14 @@ def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> l
     return numbers(connection, sql, learner, from_seq)
 
 
+# When a superseded fact ends. ?1 is the beginning of the new fact; ?2 is used instead if the old fact began later. An
+# end that was stated is not exceeded, and no fact ends before it begins.
+_END = (
+    "CASE WHEN (CASE WHEN ?1 >= valid_from_us THEN ?1 ELSE ?2 END) > coalesce(stated_until_us, ?2) "
+    "THEN (CASE WHEN coalesce(stated_until_us, ?2) > valid_from_us THEN coalesce(stated_until_us, ?2) "
+    "ELSE valid_from_us END) "
+    "ELSE (CASE WHEN ?1 >= valid_from_us THEN ?1 WHEN ?2 > valid_from_us THEN ?2 ELSE valid_from_us END) END"
+)
 # The newest time and ``seq`` of a fact's evidence. For a fact without evidence, the start of its validity and 0.
 _LAST_SAID = (
     "coalesce((SELECT max(occurred_us) FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = facts.fact), "
@@ -125,7 +132,7 @@ _LAST_SAID = (
 _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = facts.fact), 0)"
 
 
-def _last_said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
+def _last_said(connection: Connection, change: AddFact) -> tuple[int, int]:
     """Return the latest time and the highest ``seq`` of the pages that are evidence of a new fact.
 
     The time is in microseconds. The two values may come from different pages. For a fact without evidence, return the
@@ -140,7 +147,7 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
     return (change.fact,) if isinstance(change, ConfirmFact) else change.supersedes
 
 
-def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
+def corrected_facts(connection: Connection) -> list[CorrectedFact]:
     """Return the facts that the user marked as wrong, the newest correction first.
 
     Facts about all assistants are included.
@@ -156,7 +163,7 @@ def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
     ]
 
 
-def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
+def set_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Set the learned traits, and add their previous values to the history.
 
     Traits that must not be learned from these pages are skipped; see `is_refused_trait`. A trait that the user set
@@ -174,16 +181,14 @@ def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> 
             add_to_history(connection, change.dimension, now_us)
             set_trait(connection, change.dimension, change.level, change.reason, now_us, learning.learner)
         connection.executemany(
-            "INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING",
+            "INSERT INTO trait_evidence (dimension, seq) VALUES (?, ?) ON CONFLICT DO NOTHING",
             [(change.dimension, seq) for seq in change.evidence],
         )
     if learning.lessons.traits:
         note_change(connection, "profile", 0)
 
 
-def set_trait(
-    connection: apsw.Connection, dimension: str, level: str, reason: str, updated_us: int, learner: str
-) -> None:
+def set_trait(connection: Connection, dimension: str, level: str, reason: str, updated_us: int, learner: str) -> None:
     """Add a trait, or replace its value if the trait exists."""
     connection.execute(
         "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
@@ -193,16 +198,14 @@ def set_trait(
     )
 
 
-def delete_trait(connection: apsw.Connection, dimension: str) -> None:
+def delete_trait(connection: Connection, dimension: str) -> None:
     """Delete a trait and its evidence, but not its history."""
     connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
     connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
     note_change(connection, "profile", 0)
 
 
-def change_knowledge(
-    connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int
-) -> None:
+def change_knowledge(connection: Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> None:
     """Apply the fact changes of a learning: add, supersede and confirm facts.
 
     A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
@@ -222,8 +225,9 @@ def change_knowledge(
             added[folded(change.text)] = fact
         connection.executemany(
             "INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET is_confirming = min(is_confirming, excluded.is_confirming)",
-            [(fact, seq, is_confirming) for seq in change.evidence],
+            "ON CONFLICT (fact, seq) DO UPDATE SET is_confirming = excluded.is_confirming "
+            "WHERE fact_evidence.is_confirming > excluded.is_confirming",
+            [(fact, seq, int(is_confirming)) for seq in change.evidence],
         )
         connection.execute(
             "UPDATE facts SET confirmed_us = ?, is_archived = 0, "
@@ -234,7 +238,7 @@ def change_knowledge(
 
 
 def import_facts(
-    connection: apsw.Connection,
+    connection: Connection,
     facts: Sequence[AddFact],
     learner: str,
     owner: Callable[[About], str],
@@ -259,7 +263,7 @@ def import_facts(
 
 
 def _add_fact(
-    connection: apsw.Connection,
+    connection: Connection,
     change: AddFact,
     learner: str,
     owner: Callable[[About], str],
@@ -293,18 +297,17 @@ def _add_fact(
     supersedes = [old for old in dict.fromkeys([*change.supersedes, *unseen, *named]) if old != added.get(words)]
     connection.executemany(
         # The older fact ends when the new one begins or, if the new one began first, when the new one was stated.
-        "UPDATE facts SET valid_until_us = max(valid_from_us, min(iif(?1 >= valid_from_us, ?1, ?2), "
-        "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
+        f"UPDATE facts SET valid_until_us = {_END} WHERE fact = ?3",  # noqa: S608 - constant
         [(begin_us, max(begin_us, min(said[0], now_us)), old) for old in supersedes],
     )
     sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
     was_there = fact is not None
     if fact is None:
-        connection.execute(
+        fact = connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
             "utc_offset_s, confirmed_us, folded, text, learned_by, kind, said_since, said_until) "
-            "VALUES (?, ?, ?, ?, ?5, ?5, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "VALUES (?, ?, ?, ?, ?5, ?5, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING fact",
             (
                 change.about,
                 assistant_id,
@@ -320,8 +323,7 @@ def _add_fact(
                 change.said_since,
                 change.said_until,
             ),
-        )
-        fact = connection.last_insert_rowid()
+        ).get
         _end_before_newer(connection, fact, said, now_us)
     for old in supersedes:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
@@ -329,26 +331,27 @@ def _add_fact(
     return int(fact), was_there
 
 
-def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
+def _end_before_newer(connection: Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
     """If there is a newer fact with the same slot, end the given fact when the newer one begins.
 
     A newer fact exists only if the pages were not read in order. ``said`` is what `_last_said` returned for ``fact``.
     """
     sql = (
-        f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
+        f"SELECT * FROM (SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
         "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "
-        f"AND fact <> ?1 AND {IS_VALID.replace('?', '?2')} "
-        "AND (last_said, last_seq) > (?3, ?4) ORDER BY last_said, last_seq LIMIT 1"
+        f"AND fact <> ?1 AND {IS_VALID.replace('?', '?2')}) AS same_slot "
+        "WHERE (last_said, last_seq) > (?3, ?4) ORDER BY last_said, last_seq LIMIT 1"
     )
     for newer, begin_us, newer_said_us, _ in all_rows(connection, sql, fact, now_us, *said):
         connection.execute(
-            "UPDATE facts SET superseded_by = ?1, valid_until_us = max(valid_from_us, "
-            "iif(?2 >= valid_from_us, ?2, ?3)) WHERE fact = ?4 AND (valid_until_us IS NULL OR valid_until_us > ?2)",
+            "UPDATE facts SET superseded_by = ?1, valid_until_us = CASE WHEN ?2 >= valid_from_us THEN ?2 "
+            "WHEN ?3 >= valid_from_us THEN ?3 ELSE valid_from_us END "
+            "WHERE fact = ?4 AND (valid_until_us IS NULL OR valid_until_us > ?2)",
             (newer, begin_us, min(newer_said_us, now_us), fact),
         )
 
 
-def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
+def archive_facts(connection: Connection, capacity: int, now_us: int) -> int:
     """Archive the facts beyond ``capacity``; return the number of newly archived facts.
 
     The capacity applies separately to the facts about the user and about each assistant. Wishes have their own
@@ -359,8 +362,8 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
         connection,
         "UPDATE facts SET is_archived = 1 WHERE fact IN (SELECT fact FROM (SELECT fact, row_number() OVER "  # noqa: S608
         "(PARTITION BY about, assistant_id, kind ORDER BY learned_by = 'user' DESC, confirmed_us DESC, fact DESC) "
-        f"AS place, kind FROM facts WHERE {IS_VALID} AND is_archived = 0) "
-        "WHERE place > iif(kind = 'wish', ?, ?)) RETURNING fact",
+        f"AS place, kind FROM facts WHERE {IS_VALID} AND is_archived = 0) AS placed "
+        "WHERE place > CASE kind WHEN 'wish' THEN ? ELSE ? END) RETURNING fact",
         now_us,
         MAX_WISHES,
         capacity,
@@ -370,7 +373,7 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
     return len(archived)
 
 
-def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
+def drop_replaced_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Delete traits of the analyst named ``learning.replaces``, if other analysts have read their pages again.
 
     A trait is deleted if at least one page of ``learning`` is evidence for it, and if other analysts have read all of
@@ -389,7 +392,7 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
         delete_trait(connection, dimension)
 
 
-def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
+def drop_replaced_facts(connection: Connection, learning: Learning, owner: Callable[[About], str]) -> None:
     """Delete facts that the analyst ``learning.replaces`` learned, and that the new lessons do not contain.
 
     A fact is deleted only if other analysts have read all pages that are evidence for it. It is kept if the new lessons
@@ -426,7 +429,7 @@ def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: 
     drop_facts(connection, deleted)
 
 
-def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
+def drop_facts(connection: Connection, facts: Sequence[int]) -> None:
     """Delete facts. The facts that they superseded become valid again, except facts that the user marked as wrong.
 
     However, if a remaining fact has superseded the deleted fact, they do not. (Fact B superseded A, and C superseded B.
@@ -443,28 +446,32 @@ def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
         note_change(connection, "fact", fact)
 
 
-def _restore_superseded(connection: apsw.Connection, fact: int, deleted: str) -> None:
+def _restore_superseded(connection: Connection, fact: int, deleted: str) -> None:
     """Make the facts that ``fact`` superseded valid again, except facts that the user marked as wrong.
 
     ``deleted`` is a JSON list of fact numbers. These facts are being deleted, so they do not become valid again.
     """
     connection.execute(
-        "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact with the same text may be valid
-        "WHERE superseded_by = ? AND ended_by IS NULL AND fact NOT IN (SELECT value FROM json_each(?))",
+        # Only one fact with the same text may be valid without an end.
+        "UPDATE facts SET valid_until_us = stated_until_us WHERE superseded_by = ?1 AND ended_by IS NULL "
+        "AND fact NOT IN (SELECT value FROM json_each(?2)) AND (stated_until_us IS NOT NULL OR NOT EXISTS ("
+        "SELECT 1 FROM facts AS o WHERE o.about = facts.about AND o.assistant_id = facts.assistant_id "
+        "AND o.folded = facts.folded AND (o.valid_until_us IS NULL OR o.superseded_by = ?1 AND o.fact < facts.fact "
+        "AND o.ended_by IS NULL AND o.stated_until_us IS NULL AND o.fact NOT IN (SELECT value FROM json_each(?2)))))",
         (fact, deleted),
     )
     connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
 
 
-def add_to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
+def add_to_history(connection: Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
     """Add a trait's current value to the history.
 
     If ``ended_by`` is not None, the trait's evidence is added as well, so that the user can restore the trait.
     """
     connection.execute(
         "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
-        "evidence) SELECT dimension, level, reason, updated_us, ?1, ?2, learned_by, iif(?2 IS NULL, '[]', "
-        "(SELECT json_group_array(seq) FROM trait_evidence AS e WHERE e.dimension = traits.dimension)) "
+        "evidence) SELECT dimension, level, reason, updated_us, ?1, ?2, learned_by, CASE WHEN ?2 IS NULL THEN '[]' "
+        "ELSE (SELECT json_group_array(seq) FROM trait_evidence AS e WHERE e.dimension = traits.dimension) END "
         "FROM traits WHERE dimension = ?3",
         (now_us, ended_by, dimension),
     )

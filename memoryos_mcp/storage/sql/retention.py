@@ -10,9 +10,8 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
-import apsw
-
-from memoryos_mcp.storage.sqlite.mapping import from_us
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.mapping import from_us
 
 _DAY_US = 86_400_000_000
 _MINUTE_US = 60_000_000
@@ -70,7 +69,7 @@ class ClockWatch:
         return ClockReading(passed_us, abs(now_us - before_us - passed_us) > LEAP_US)
 
 
-def may_forget(connection: apsw.Connection, before_us: int, now_us: int, reading: ClockReading) -> bool:
+def may_forget(connection: Connection, before_us: int, now_us: int, reading: ClockReading) -> bool:
     """Record a check that found pages older than ``before_us``; return whether these pages may be forgotten now.
 
     ``now_us`` is the current time of the system clock, which may be wrong. ``reading`` is the result of
@@ -89,18 +88,16 @@ def may_forget(connection: apsw.Connection, before_us: int, now_us: int, reading
     return is_trusted
 
 
-def record_nothing_old(connection: apsw.Connection, now_us: int) -> None:
+def record_nothing_old(connection: Connection, now_us: int) -> None:
     """Record a check that found no old pages."""
     _store_check(connection, now_us, None)
 
 
-def waits_until(connection: apsw.Connection) -> datetime | None:
+def waits_until(connection: Connection) -> datetime | None:
     """Return the earliest time at which old pages can be forgotten; None if forgetting is not delayed.
 
     If the clock may be wrong, forgetting is delayed until a second check.
     """
-    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention'").get:
-        return None  # a file of an earlier version
     checked_us, waits_since_us = _last_check(connection)
     if waits_since_us is None or checked_us is None:
         return None
@@ -108,18 +105,22 @@ def waits_until(connection: apsw.Connection) -> datetime | None:
     return from_us(max(waits_since_us + WAIT_US, checked_us + left_us))
 
 
-def _last_check(connection: apsw.Connection) -> tuple[int | None, int | None]:
+def _last_check(connection: Connection) -> tuple[int | None, int | None]:
     row: tuple[int, int | None] | None = connection.execute(
         "SELECT looked_us, waits_since_us FROM retention"
     ).fetchone()
     return (None, None) if row is None else row
 
 
-def _store_check(connection: apsw.Connection, checked_us: int, waits_since_us: int | None) -> None:
-    connection.execute("INSERT OR REPLACE INTO retention VALUES (1, ?, ?)", (checked_us, waits_since_us))
+def _store_check(connection: Connection, checked_us: int, waits_since_us: int | None) -> None:
+    connection.execute(
+        "INSERT INTO retention (slot, looked_us, waits_since_us) VALUES (1, ?, ?) "
+        "ON CONFLICT (slot) DO UPDATE SET looked_us = excluded.looked_us, waits_since_us = excluded.waits_since_us",
+        (checked_us, waits_since_us),
+    )
 
 
-def _watched_us(connection: apsw.Connection, waits_since_us: int) -> int:
+def _watched_us(connection: Connection, waits_since_us: int) -> int:
     """Return for how many microseconds servers have run since the wait began at ``waits_since_us``.
 
     During a wait, old pages are not forgotten, because the clock may be wrong. The result is read from the stored note
@@ -130,5 +131,8 @@ def _watched_us(connection: apsw.Connection, waits_since_us: int) -> int:
     return int(watched) if began == str(waits_since_us) and watched.isdecimal() else 0
 
 
-def _store_watched(connection: apsw.Connection, waits_since_us: int, watched_us: int) -> None:
-    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (WATCHED_KEY, f"{waits_since_us} {watched_us}"))
+def _store_watched(connection: Connection, waits_since_us: int, watched_us: int) -> None:
+    connection.execute(
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (WATCHED_KEY, f"{waits_since_us} {watched_us}"),
+    )

@@ -5,28 +5,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import apsw
-
-from memoryos_mcp.storage.sqlite.vector_table import drop_segment_vectors, note_change, set_segment_vector
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.vector_table import drop_segment_vectors, note_change, set_segment_vector
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
 
 _LISTED = "(SELECT value FROM json_each(?))"
 
 
-def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: int) -> None:
+def add_visits(connection: Connection, visits: Mapping[int, int], at_us: int) -> None:
     """Add visits to segments. Set the last visit of each to ``at_us``, unless a later one is stored.
 
     ``visits`` maps the number of each segment to the count of its new visits.
     """
     for segment, count in visits.items():
         connection.execute(
-            "UPDATE segments SET n_visit = n_visit + ?, last_visit_us = max(last_visit_us, ?) WHERE segment = ?",
+            "UPDATE segments SET n_visit = n_visit + ?1, "
+            "last_visit_us = CASE WHEN last_visit_us < ?2 THEN ?2 ELSE last_visit_us END WHERE segment = ?3",
             (count, at_us, segment),
         )
         note_change(connection, "segment", segment)
 
 
-def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: int) -> bool:
+def file_pages(connection: Connection, space: int, filing: Filing, now_us: int) -> bool:
     """Put the pages of a filing into chains and segments, and return True.
 
     If the filing is outdated, write nothing and return False; see `Work.commit`.
@@ -63,17 +63,17 @@ class _Previous:
     unread: frozenset[int] = frozenset()
 
 
-def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
+def _take_out(connection: Connection, pages: str) -> _Previous:
     """Remove pages from their chains and segments; return these chains and segments.
 
     Pages that the same analyst organised and read for the profile are marked as unread, and are also returned.
     ``pages`` is a JSON list of the pages' ``seq``.
     """
-    sql = f"SELECT seq, chain, segment, is_analysed AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
+    sql = f"SELECT seq, chain, segment, is_analysed = 1 AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
     rows: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     connection.execute(
         "UPDATE pages SET chain = NULL, segment = NULL, "  # noqa: S608 - constant
-        f"is_analysed = is_analysed AND learned_by <> organised_by WHERE seq IN {_LISTED}",
+        f"is_analysed = CASE WHEN learned_by <> organised_by THEN is_analysed ELSE 0 END WHERE seq IN {_LISTED}",
         (pages,),
     )
     return _Previous(
@@ -83,7 +83,7 @@ def _take_out(connection: apsw.Connection, pages: str) -> _Previous:
     )
 
 
-def _clear_up(connection: apsw.Connection, previous: _Previous) -> None:
+def _clear_up(connection: Connection, previous: _Previous) -> None:
     """Delete the chains and segments in ``previous`` that have no pages left.
 
     The other segments in ``previous`` remain. Their pages are counted again. Their vectors are deleted, and computed
@@ -100,32 +100,30 @@ def _clear_up(connection: apsw.Connection, previous: _Previous) -> None:
         note_change(connection, "segment", segment)
 
 
-def _extend_chain(connection: apsw.Connection, plan: ChainPlan) -> None:
+def _extend_chain(connection: Connection, plan: ChainPlan) -> None:
     chain = plan.chain
     if chain is None:
-        connection.execute("INSERT INTO chains (summary) VALUES (?)", (plan.summary,))
-        chain = connection.last_insert_rowid()
+        chain = connection.execute("INSERT INTO chains (summary) VALUES (?) RETURNING chain", (plan.summary,)).get
     else:
         connection.execute("UPDATE chains SET summary = ? WHERE chain = ?", (plan.summary, chain))
     connection.executemany("UPDATE pages SET chain = ? WHERE seq = ?", [(chain, seq) for seq in plan.pages])
 
 
-def _extend_segment(
-    connection: apsw.Connection, space: int, plan: SegmentPlan, previous: _Previous, now_us: int
-) -> None:
+def _extend_segment(connection: Connection, space: int, plan: SegmentPlan, previous: _Previous, now_us: int) -> None:
     segment = plan.segment
     if segment is None:
-        connection.execute(
-            "INSERT INTO segments (last_visit_us, summariser, keywords, summary) VALUES (?, '', '[]', '')", (now_us,)
-        )
-        segment = connection.last_insert_rowid()
+        segment = connection.execute(
+            "INSERT INTO segments (last_visit_us, summariser, keywords, summary) VALUES (?, '', '[]', '') "
+            "RETURNING segment",
+            (now_us,),
+        ).get
     connection.executemany(
         "UPDATE pages SET tier = 'mid_term', segment = ? WHERE seq = ?", [(segment, seq) for seq in plan.pages]
     )
     connection.execute(
         "UPDATE segments SET keywords = ?, summary = ?, summariser = ?, l_interaction = l_interaction + "
         "(SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN (SELECT value FROM json_each(?))), "
-        "is_due = is_due OR ?, is_archived = 0 WHERE segment = ?",
+        "is_due = CASE WHEN ? = 1 THEN 1 ELSE is_due END, is_archived = 0 WHERE segment = ?",
         (
             json.dumps(plan.digest.keywords, ensure_ascii=False),
             plan.digest.summary,
@@ -142,7 +140,7 @@ def _extend_segment(
     note_change(connection, "segment", segment)
 
 
-def recount(connection: apsw.Connection, segment: int) -> None:
+def recount(connection: Connection, segment: int) -> None:
     """Update the stored page counts of a segment."""
     connection.execute(
         "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
@@ -152,19 +150,19 @@ def recount(connection: apsw.Connection, segment: int) -> None:
     )
 
 
-def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> None:
+def archive_segments(connection: Connection, segments: Sequence[int]) -> None:
     """Archive segments, which excludes them from ranking."""
     for segment in segments:
         connection.execute("UPDATE segments SET is_archived = 1 WHERE segment = ?", (segment,))
         note_change(connection, "segment", segment)
 
 
-def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) -> None:
+def mark_read(connection: Connection, pages: Sequence[int], reader: str) -> None:
     """Record that the analyst ``reader`` has read pages to extract facts."""
     connection.execute(f"UPDATE pages SET read_by = ? WHERE seq IN {_LISTED}", (reader, json.dumps(list(pages))))  # noqa: S608
 
 
-def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
+def mark_analysed(connection: Connection, learning: Learning) -> None:
     """Mark the pages of a `Learning` as analysed: traits were extracted from them.
 
     If at least one of the pages was not analysed before, reset two counters of the `Learning`'s segments to 0: the
@@ -175,7 +173,7 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
     has_new = bool(connection.execute(sql, (pages,)).get)
     connection.execute(
         "UPDATE pages SET is_analysed = 1, learned_by = ?1, attempts = 0, "
-        "is_degraded = ?2 OR (is_degraded AND coalesce(organised_by = ?3, 1)) "
+        "is_degraded = CASE WHEN ?2 = 1 OR is_degraded = 1 AND coalesce(organised_by = ?3, true) THEN 1 ELSE 0 END "
         "WHERE seq IN (SELECT value FROM json_each(?4))",
         (learning.learner, learning.is_degraded, learning.replaces, pages),
     )
@@ -184,7 +182,7 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
     filed_under: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     for read in sorted({*learning.segments, *(row[0] for row in filed_under)}):
         recount(connection, read)
-        connection.execute("UPDATE segments SET is_due = is_due AND unanalysed_count > 0 WHERE segment = ?", (read,))
+        connection.execute("UPDATE segments SET is_due = 0 WHERE segment = ? AND unanalysed_count = 0", (read,))
         note_change(connection, "segment", read)
     connection.execute(
         "UPDATE segments SET n_visit = n_visit * ?1, l_interaction = l_interaction * ?1, attempts = 0 "  # noqa: S608
@@ -193,26 +191,26 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
     )
 
 
-def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int:
+def count_page_attempt(connection: Connection, pages: Sequence[int]) -> int:
     """Count a failed attempt for each page; return the largest number of failed attempts among them."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
     return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608
 
 
-def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
+def count_segment_attempt(connection: Connection, segment: int) -> int:
     """Add 1 to the number of failed attempts to process a segment, and return the new number."""
     connection.execute("UPDATE segments SET attempts = attempts + 1 WHERE segment = ?", (segment,))
     return int(connection.execute("SELECT attempts FROM segments WHERE segment = ?", (segment,)).get or 0)
 
 
-def accept_degraded(connection: apsw.Connection, pages: Sequence[int]) -> None:
+def accept_degraded(connection: Connection, pages: Sequence[int]) -> None:
     """Accept the fallback's results for degraded pages, so that the pages are not processed again."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
 
 
-def mark_degraded(connection: apsw.Connection, worker: str) -> int:
+def mark_degraded(connection: Connection, worker: str) -> int:
     """Mark as degraded all pages that ``worker`` organised or learned from; return the number of all degraded pages."""
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.ids import Kind, MemoryId
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Level
@@ -17,8 +15,9 @@ from memoryos_mcp.model.views import (
     State,
     TraitView,
 )
-from memoryos_mcp.storage.sqlite.longterm import IS_VALID, find_dimension, read_traits
-from memoryos_mcp.storage.sqlite.mapping import (
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.longterm import IS_VALID, find_dimension, read_traits
+from memoryos_mcp.storage.sql.mapping import (
     FACT_COLUMNS,
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
@@ -33,9 +32,7 @@ MAX_PAGES = 20
 MAX_HISTORY = 20
 
 
-def look(
-    connection: apsw.Connection, what: MemoryId, *, space: int, assistant_id: str, now_us: int
-) -> MemoryView | None:
+def look(connection: Connection, what: MemoryId, *, space: int, assistant_id: str, now_us: int) -> MemoryView | None:
     """Return the memory with the id ``what``, together with its evidence and history.
 
     Return None if the memory does not exist, or if it is a fact about another assistant.
@@ -53,7 +50,7 @@ def look(
             return _trait(connection, what.name)
 
 
-def _page(connection: apsw.Connection, page_id: str) -> PageView | None:
+def _page(connection: Connection, page_id: str) -> PageView | None:
     row = connection.execute(f"SELECT {PAGE_COLUMNS} FROM pages WHERE page_id = ?", (page_id,)).fetchone()  # noqa: S608
     if row is None:
         return None
@@ -65,18 +62,18 @@ def _page(connection: apsw.Connection, page_id: str) -> PageView | None:
     )
 
 
-def _neighbour(connection: apsw.Connection, where: str, chain: int | None, seq: int) -> Page | None:
+def _neighbour(connection: Connection, where: str, chain: int | None, seq: int) -> Page | None:
     sql = f"SELECT {PAGE_COLUMNS} FROM pages WHERE chain = ? AND {where} LIMIT 1"  # noqa: S608 - literals
     row = connection.execute(sql, (chain, seq)).fetchone()
     return None if row is None else to_page(row)
 
 
-def _newest_pages(connection: apsw.Connection, column: str, number: int) -> list[str]:
+def _newest_pages(connection: Connection, column: str, number: int) -> list[str]:
     sql = f"SELECT page_id FROM pages WHERE {column} = ? ORDER BY seq DESC LIMIT ?"  # noqa: S608 - a literal
     return [page_id for (page_id,) in connection.execute(sql, (number, MAX_PAGES))]
 
 
-def _segment(connection: apsw.Connection, number: int, space: int) -> SegmentView | None:
+def _segment(connection: Connection, number: int, space: int) -> SegmentView | None:
     sql = f"SELECT is_archived, {SEGMENT_COLUMNS} FROM segments WHERE segment = ?2"  # noqa: S608 - constant
     row = connection.execute(sql, (space, number)).fetchone()
     if row is None:
@@ -88,7 +85,7 @@ def _segment(connection: apsw.Connection, number: int, space: int) -> SegmentVie
     )
 
 
-def _chain(connection: apsw.Connection, number: int) -> ChainView | None:
+def _chain(connection: Connection, number: int) -> ChainView | None:
     sql = "SELECT summary, (SELECT count(*) FROM pages WHERE chain = ?1) FROM chains WHERE chain = ?1"
     row = connection.execute(sql, (number,)).fetchone()
     if row is None:
@@ -96,7 +93,7 @@ def _chain(connection: apsw.Connection, number: int) -> ChainView | None:
     return ChainView(number, row[0], row[1], _newest_pages(connection, "chain", number))
 
 
-def _fact(connection: apsw.Connection, number: int, space: int, assistant_id: str, now_us: int) -> FactView | None:
+def _fact(connection: Connection, number: int, space: int, assistant_id: str, now_us: int) -> FactView | None:
     sql = (
         f"SELECT {IS_VALID.replace('?', '?4')}, superseded_by, "  # noqa: S608 - constants
         f"{FACT_COLUMNS} FROM facts WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
@@ -123,7 +120,7 @@ def _fact(connection: apsw.Connection, number: int, space: int, assistant_id: st
     )
 
 
-def _trait(connection: apsw.Connection, name: str) -> TraitView | None:
+def _trait(connection: Connection, name: str) -> TraitView | None:
     dimension = find_dimension(connection, name, with_history=True)
     if dimension is None:
         return None

@@ -1,12 +1,11 @@
 """Storage of the traits and facts that were learned from pages."""
 
-import apsw
-
-from memoryos_mcp.storage.sqlite import longterm, midterm
+from memoryos_mcp.storage.sql import longterm, midterm
+from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.values import Learning, StoreOptions
 
 
-def store_learning(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
+def store_learning(connection: Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
     """Store the traits and facts that were learned from pages, mark the pages as read, and return True.
 
     Return False, and store nothing, if the learning no longer matches the memory; see `longterm.is_current`.

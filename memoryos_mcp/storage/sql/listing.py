@@ -5,17 +5,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.model.pages import BEGINNING_CHARS
 from memoryos_mcp.model.views import ListEntry, ListRequest, Place, State
-from memoryos_mcp.storage.sqlite.longterm import IS_VALID
-from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, to_us
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.longterm import IS_VALID
+from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, from_us, to_page, to_us
 
 
 def list_memories(
-    connection: apsw.Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
+    connection: Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
 ) -> list[ListEntry]:
     """Return at most ``limit`` memories of a list, starting after ``place``; see `UserData.listed`.
 
@@ -42,7 +41,7 @@ def list_memories(
     return found
 
 
-def _segments(connection: apsw.Connection, topic: int | str | None) -> str | None:
+def _segments(connection: Connection, topic: int | str | None) -> str | None:
     """Return the numbers of a topic's segments as a JSON list; None if ``topic`` is None.
 
     A topic is the number of one segment, or text that occurs in at least one keyword of each of its segments.
@@ -51,12 +50,18 @@ def _segments(connection: apsw.Connection, topic: int | str | None) -> str | Non
         return None
     if isinstance(topic, int):
         return json.dumps([topic])
-    sql = "SELECT DISTINCT segment FROM segments, json_each(keywords) AS k WHERE instr(k.value, ?)"
+    sql = "SELECT DISTINCT segment FROM segments, json_each(keywords) AS k WHERE instr(k.value, ?) > 0"
     return json.dumps([segment for (segment,) in connection.execute(sql, (topic.lower(),))])
 
 
 _OF_TOPIC = "IN (SELECT value FROM json_each(:segments))"
 _VALID_NOW = IS_VALID.replace("?", ":now_us")
+_TRAIT_TEXT = "dimension || ': ' || level || ' - ' || reason"
+
+
+def _beginning(text: str) -> str:
+    """Return the SQL for the first characters of a text."""
+    return f"substr({text}, 1, CAST(:chars AS INTEGER))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class _Query:
     conditions: Mapping[str, str]
     to_entry: Callable[[tuple[Any, ...]], ListEntry]
 
-    def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[ListEntry]:
+    def rows(self, connection: Connection, filters: Mapping[str, Any]) -> list[ListEntry]:
         """Return the memories that match the filters. The filter ``limit`` sets the maximum number of memories."""
         conditions = [condition for name, condition in self.conditions.items() if filters[name] is not None]
         sql = f"{self.select} WHERE {' AND '.join(conditions) or 'true'} ORDER BY {self.order} LIMIT :limit"
@@ -119,12 +124,12 @@ _QUERIES = {
         _page,
     ),
     Kind.SEGMENT: _Query(
-        "SELECT segment, substr(summary, 1, :chars), is_archived, coalesce((SELECT max(occurred_us) FROM pages "
+        f"SELECT segment, {_beginning('summary')}, is_archived, coalesce((SELECT max(occurred_us) FROM pages "  # noqa: S608
         "WHERE pages.segment = segments.segment), last_visit_us) FROM segments",
         "segment DESC",
         {
             "last": "segment < :last",
-            "state": "is_archived = (:state = 'archived')",
+            "state": "is_archived = CASE WHEN :state = 'archived' THEN 1 ELSE 0 END",
             "after_us": "EXISTS (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND occurred_us >= "
             ":after_us AND occurred_us < coalesce(:before_us, occurred_us + 1))",
             "before_us": "EXISTS (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND occurred_us < "
@@ -134,9 +139,9 @@ _QUERIES = {
         _segment,
     ),
     Kind.FACT: _Query(
-        f"WITH stated AS (SELECT *, iif({_VALID_NOW}, iif(is_archived, 'archived', 'current'), 'superseded') AS state "  # noqa: S608 - constant
-        "FROM facts WHERE about = 'user' OR assistant_id = :owner) "
-        "SELECT fact, substr(text, 1, :chars), state, valid_from_us, utc_offset_s FROM stated",
+        f"WITH stated AS (SELECT *, CASE WHEN NOT {_VALID_NOW} THEN 'superseded' WHEN is_archived = 1 THEN 'archived' "  # noqa: S608
+        "ELSE 'current' END AS state FROM facts WHERE about = 'user' OR assistant_id = :owner) "
+        f"SELECT fact, {_beginning('text')}, state, valid_from_us, utc_offset_s FROM stated",
         "fact DESC",
         {
             "last": "fact < :last",
@@ -149,7 +154,7 @@ _QUERIES = {
         _fact,
     ),
     Kind.TRAIT: _Query(
-        "SELECT dimension, substr(dimension || ': ' || level || ' - ' || reason, 1, :chars), updated_us FROM traits",
+        f"SELECT dimension, {_beginning(_TRAIT_TEXT)}, updated_us FROM traits",  # noqa: S608 - constant
         "dimension",
         {
             "last": "dimension > :last",

@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import apsw
-
 from memoryos_mcp.model.knowledge import About, Kind
 from memoryos_mcp.model.pages import storable
 from memoryos_mcp.model.profile import Level
@@ -23,8 +21,9 @@ from memoryos_mcp.model.records import (
     TraitRecord,
     turn_values,
 )
-from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page
-from memoryos_mcp.storage.sqlite.retention import WATCHED_KEY
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, from_us, to_page
+from memoryos_mcp.storage.sql.retention import WATCHED_KEY
 
 DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
 
@@ -32,12 +31,12 @@ DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
 # imported and then exported again.
 _CHAINS = (
     "SELECT chain, summary FROM chains JOIN (SELECT chain, min(seq) AS first FROM pages WHERE chain IS NOT NULL "
-    "GROUP BY chain) USING (chain) ORDER BY first"
+    "GROUP BY chain) AS begins USING (chain) ORDER BY first"
 )
 _SEGMENTS = (
     "SELECT segment, keywords, summary, summariser, n_visit, l_interaction, last_visit_us, is_archived, is_due "
     "FROM segments JOIN (SELECT segment, min(seq) AS first FROM pages WHERE segment IS NOT NULL GROUP BY segment) "
-    "USING (segment) ORDER BY first"
+    "AS begins USING (segment) ORDER BY first"
 )
 _PAGES = (
     "SELECT added_us, is_analysed, is_degraded, CAST(user_input AS BLOB), CAST(agent_response AS BLOB), "  # noqa: S608
@@ -54,7 +53,7 @@ _TRAIT_EVIDENCE = "SELECT page_id FROM trait_evidence JOIN pages USING (seq) WHE
 _PAST_TRAITS = (
     "SELECT dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
     "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM pages WHERE seq IN "
-    "(SELECT value FROM json_each(evidence)) ORDER BY seq)) FROM trait_history "
+    "(SELECT value FROM json_each(evidence)) ORDER BY seq) AS listed) FROM trait_history "
     "ORDER BY held_from_us, dimension, held_until_us, level, reason"
 )
 _NOTES = f"SELECT key, value FROM meta WHERE key NOT IN ('user_id', '{WATCHED_KEY}') ORDER BY key"  # noqa: S608 - constant
@@ -64,7 +63,7 @@ _REFUSED = (
 )
 
 
-def records(connection: apsw.Connection) -> Iterator[Record]:
+def records(connection: Connection) -> Iterator[Record]:
     """Yield the records of a memory in the order of the export file. Vectors and indexes are not included."""
     chains = _numbered(connection, "SELECT chain", _CHAINS)
     segments = _numbered(connection, "SELECT segment", _SEGMENTS)
@@ -84,7 +83,7 @@ def records(connection: apsw.Connection) -> Iterator[Record]:
         yield RefusedRecord(kind="refused", digest=digest.hex(), until=until)
 
 
-def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, int]:
+def _numbered(connection: Connection, select: str, sql: str) -> dict[int, int]:
     """Return the position of each row in the result of a query, from 1. The keys are the rows' stored numbers.
 
     Args:
@@ -92,7 +91,7 @@ def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, i
         select: Selects the column of the stored number, such as "SELECT chain".
         sql: The query.
     """
-    rows = connection.execute(f"{select} FROM ({sql})")
+    rows = connection.execute(f"{select} FROM ({sql}) AS ordered")
     return {row[0]: place for place, row in enumerate(rows, start=1)}
 
 
@@ -139,7 +138,7 @@ def _salvaged(side: bytes) -> str:
     return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
 
 
-def _fact(connection: apsw.Connection, row: Sequence[Any], facts: dict[int, int]) -> FactRecord:
+def _fact(connection: Connection, row: Sequence[Any], facts: dict[int, int]) -> FactRecord:
     fact, about, assistant_id, text, slot, from_us_, until_us, stated_us, offset_s, superseded_by, *rest = row
     ended_by, ended_after, confirmed_us, is_archived, learned_by, kind, since, end = rest
     evidence: list[tuple[Any, ...]] = connection.execute(_FACT_EVIDENCE, (fact,)).fetchall()
@@ -171,7 +170,7 @@ def _optional(us: int | None, offset_s: int) -> datetime | None:
     return None if us is None else from_us(us, offset_s)
 
 
-def _profile(connection: apsw.Connection) -> Iterator[Record]:
+def _profile(connection: Connection) -> Iterator[Record]:
     for dimension, level, reason, updated_us, learned_by in connection.execute(_TRAITS):
         yield TraitRecord(
             kind="trait",

@@ -7,12 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import apsw
 import numpy as np
 
 from memoryos_mcp.model.pages import Window
 from memoryos_mcp.model.segments import Vector
-from memoryos_mcp.storage.sqlite.mapping import to_blob
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.mapping import to_blob
 from memoryos_mcp.storage.values import PageVectors, TokenRows, Vectors
 
 _COUNT = np.dtype("<u2")
@@ -21,11 +21,12 @@ SEQ_BITS = 40
 SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
-def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
+def note_change(connection: Connection, kind: str, row: int) -> None:
     """Append a change to the change sequence, which every process reads.
 
     ``kind`` is the kind of the changed item, such as ``fact``, and ``row`` is the number of the item.
     """
+    connection.execute("DELETE FROM changes WHERE kind = ? AND row = ?", (kind, row))
     connection.execute("INSERT INTO changes (kind, row) VALUES (?, ?)", (kind, row))
 
 
@@ -34,18 +35,22 @@ def page_kind(space: int) -> str:
     return f"page/{space}"
 
 
-def set_vectors(connection: apsw.Connection, space: int, vectors: Vectors) -> None:
+def set_vectors(connection: Connection, space: int, vectors: Vectors) -> None:
     """Set the vectors of pages, facts and segments in a vector space."""
     if vectors.pages:
         set_page_vectors(connection, space, vectors.pages)
     for fact, vector in vectors.facts.items():
-        connection.execute("INSERT OR REPLACE INTO fact_vectors VALUES (?, ?, ?)", (fact, space, to_blob(vector)))
+        connection.execute(
+            "INSERT INTO fact_vectors (fact, space, vector) VALUES (?, ?, ?) "
+            "ON CONFLICT (fact, space) DO UPDATE SET vector = excluded.vector",
+            (fact, space, to_blob(vector)),
+        )
         note_change(connection, "fact", fact)
     for segment, vector in vectors.segments.items():
         set_segment_vector(connection, space, segment, vector)
 
 
-def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:
+def set_page_vectors(connection: Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:
     """Replace the stored windows of pages, and the vectors of these windows, in a vector space.
 
     ``windows`` maps the ``seq`` of each page to the page's windows.
@@ -62,7 +67,7 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
         if any(len(rows) for rows, _ in codes):
             counts = np.array([each for _, each in codes], dtype=_COUNT)
             connection.execute(
-                "INSERT INTO page_tokens VALUES (?, ?, ?)",
+                "INSERT INTO page_tokens (place, counts, codes) VALUES (?, ?, ?)",
                 (at, counts.tobytes(), b"".join([rows.tobytes() for rows, _ in codes])),
             )
         note_change(connection, page_kind(space), seq)
@@ -75,24 +80,28 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
     )
 
 
-def set_segment_vector(connection: apsw.Connection, space: int, segment: int, vector: Vector) -> None:
+def set_segment_vector(connection: Connection, space: int, segment: int, vector: Vector) -> None:
     """Set the vector of a segment in a vector space."""
-    connection.execute("INSERT OR REPLACE INTO segment_vectors VALUES (?, ?, ?)", (segment, space, to_blob(vector)))
+    connection.execute(
+        "INSERT INTO segment_vectors (segment, space, vector) VALUES (?, ?, ?) "
+        "ON CONFLICT (segment, space) DO UPDATE SET vector = excluded.vector",
+        (segment, space, to_blob(vector)),
+    )
     note_change(connection, "segment", segment)
 
 
-def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
+def drop_segment_vectors(connection: Connection, segment: int) -> None:
     """Delete a segment's vectors in all vector spaces, so that they are computed again."""
     connection.execute("DELETE FROM segment_vectors WHERE segment = ?", (segment,))
 
 
-def code_sizes(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
+def code_sizes(connection: Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
     """Return a row for each page that has encoded token vectors: its ``seq`` and the size of the vectors in bytes."""
     sql = "SELECT place & ?2, octet_length(codes) FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
     return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
 
 
-def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
+def page_tokens(connection: Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
     """Return one row for each page that has encoded token vectors, in the order of ``seqs``.
 
     A row contains the ``seq``, the token counts and the encoded token vectors.

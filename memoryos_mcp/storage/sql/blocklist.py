@@ -8,15 +8,14 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 
-import apsw
-
+from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.text.terms import stem, words
 
 _SALT = "refusal_salt"
 _SALT_BYTES = 16
 
 
-def refuse_fact(connection: apsw.Connection, about: str, owner: str, text: str, until_seq: int) -> None:
+def refuse_fact(connection: Connection, about: str, owner: str, text: str, until_seq: int) -> None:
     """Prevent a fact from being learned again from pages with a ``seq`` up to ``until_seq``.
 
     ``owner`` is the id of the assistant that the fact is about. For a fact about the user, it is empty.
@@ -24,24 +23,22 @@ def refuse_fact(connection: apsw.Connection, about: str, owner: str, text: str, 
     _refuse(connection, _fact_digest(connection, about, owner, text), until_seq)
 
 
-def refuse_trait(connection: apsw.Connection, dimension: str, until_seq: int) -> None:
+def refuse_trait(connection: Connection, dimension: str, until_seq: int) -> None:
     """Prevent a trait from being learned again from pages with a ``seq`` up to ``until_seq``."""
     _refuse(connection, _trait_digest(connection, dimension), until_seq)
 
 
-def allow_fact(connection: apsw.Connection, about: str, owner: str, text: str) -> None:
+def allow_fact(connection: Connection, about: str, owner: str, text: str) -> None:
     """Remove a fact from the blocklist, so that it may be learned again."""
     connection.execute("DELETE FROM refused WHERE digest = ?", (_fact_digest(connection, about, owner, text),))
 
 
-def allow_trait(connection: apsw.Connection, dimension: str) -> None:
+def allow_trait(connection: Connection, dimension: str) -> None:
     """Remove a trait from the blocklist, so that it may be learned again."""
     connection.execute("DELETE FROM refused WHERE digest = ?", (_trait_digest(connection, dimension),))
 
 
-def is_refused_fact(
-    connection: apsw.Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]
-) -> bool:
+def is_refused_fact(connection: Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]) -> bool:
     """Return whether a fact must not be learned from the pages ``evidence_seqs``.
 
     This is the case if the fact was refused, and all of these pages were added before the refusal.
@@ -49,7 +46,7 @@ def is_refused_fact(
     return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
 
 
-def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
+def is_refused_trait(connection: Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
     """Return whether a trait must not be learned from the pages ``evidence_seqs``.
 
     This is the case if the trait was refused, and all of these pages were added before the refusal.
@@ -57,39 +54,40 @@ def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs:
     return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
 
 
-def drop_needless(connection: apsw.Connection) -> None:
+def drop_needless(connection: Connection) -> None:
     """Remove those entries from the blocklist that apply only to pages that no longer exist."""
     connection.execute("DELETE FROM refused WHERE until_seq < coalesce((SELECT min(seq) FROM pages), until_seq + 1)")
 
 
-def _refuse(connection: apsw.Connection, digest: bytes, until_seq: int) -> None:
+def _refuse(connection: Connection, digest: bytes, until_seq: int) -> None:
     connection.execute(
         "INSERT INTO refused (digest, until_seq) VALUES (?, ?) "
-        "ON CONFLICT DO UPDATE SET until_seq = max(until_seq, excluded.until_seq)",
+        "ON CONFLICT (digest) DO UPDATE SET until_seq = excluded.until_seq "
+        "WHERE refused.until_seq < excluded.until_seq",
         (digest, until_seq),
     )
 
 
-def _has_any(connection: apsw.Connection) -> bool:
+def _has_any(connection: Connection) -> bool:
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM refused)").get)
 
 
-def _is_refused(connection: apsw.Connection, digest: bytes, evidence_seqs: Sequence[int]) -> bool:
+def _is_refused(connection: Connection, digest: bytes, evidence_seqs: Sequence[int]) -> bool:
     until_seq = connection.execute("SELECT until_seq FROM refused WHERE digest = ?", (digest,)).get
     return until_seq is not None and max(evidence_seqs, default=0) <= until_seq
 
 
-def _fact_digest(connection: apsw.Connection, about: str, owner: str, text: str) -> bytes:
+def _fact_digest(connection: Connection, about: str, owner: str, text: str) -> bytes:
     # The digest of word stems is the same for all inflected forms.
     stems = " ".join(map(stem, words(text))) or text.casefold()
     return _digest(connection, "fact", about, owner, stems)
 
 
-def _trait_digest(connection: apsw.Connection, dimension: str) -> bytes:
+def _trait_digest(connection: Connection, dimension: str) -> bytes:
     return _digest(connection, "trait", dimension.casefold())
 
 
-def _digest(connection: apsw.Connection, *parts: str) -> bytes:
+def _digest(connection: Connection, *parts: str) -> bytes:
     salt: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (_SALT,)).get
     if salt is None:
         salt = secrets.token_hex(_SALT_BYTES)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeVar
 
-import apsw
 import numpy as np
 
 from memoryos_mcp.model.knowledge import About, Fact, Kind
 from memoryos_mcp.model.pages import DAMAGED_TEXT, TURN_FIELDS, Page, Source, Tier, Turn
 from memoryos_mcp.model.segments import Segment, Vector
-from memoryos_mcp.storage.sqlite import checksums
+from memoryos_mcp.storage.sql import checksums
+from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.text.terms import words
 
 T = TypeVar("T")
@@ -129,8 +129,8 @@ FACT_COLUMNS = (
     "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
     "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
     "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM fact_evidence JOIN pages USING (seq) "
-    "WHERE fact_evidence.fact = facts.fact ORDER BY seq)), is_archived, kind, "
-    "said_since, iif(valid_until_us IS stated_until_us, said_until, NULL), learned_by, "
+    "WHERE fact_evidence.fact = facts.fact ORDER BY seq) AS listed), is_archived, kind, "
+    "said_since, CASE WHEN valid_until_us IS NOT DISTINCT FROM stated_until_us THEN said_until END, learned_by, "
     "(SELECT json_array(occurred_us, seq) FROM fact_evidence JOIN pages USING (seq) "
     "WHERE fact_evidence.fact = facts.fact ORDER BY occurred_us DESC, seq DESC LIMIT 1), ended_by IS NOT NULL"
 )
@@ -199,25 +199,26 @@ def to_vector(blob: bytes | None) -> Vector | None:
     return None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)
 
 
-def all_rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+def all_rows(connection: Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """Run a query and return all rows."""
     return connection.execute(sql, parameters).fetchall()
 
 
-def newest_seq(connection: apsw.Connection) -> int:
+def newest_seq(connection: Connection) -> int:
     """Return the ``seq`` of the newest page; 0 if there are no pages."""
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
 
 
-def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
+def numbers(connection: Connection, sql: str, *parameters: Any) -> list[int]:
     """Run a query and return the first value of each row."""
     return [row[0] for row in connection.execute(sql, parameters)]
 
 
-def rolled_back(connection: apsw.Connection, change: Callable[[], T]) -> T:
+def rolled_back(connection: Connection, change: Callable[[], T]) -> T:
     """Run a change inside the caller's transaction, roll it back, and return its result."""
     connection.execute("SAVEPOINT rehearsal")
     try:
         return change()
     finally:
-        connection.execute("ROLLBACK TO rehearsal; RELEASE rehearsal")
+        connection.execute("ROLLBACK TO rehearsal")
+        connection.execute("RELEASE rehearsal")

@@ -7,15 +7,14 @@ If a fact or trait was corrected several times, the latest correction is undone 
 
 from dataclasses import dataclass, replace
 
-import apsw
-
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, MemoryId, not_there, numbered_id, trait_id
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.profile import Level
-from memoryos_mcp.storage.sqlite.blocklist import allow_fact, allow_trait, refuse_fact, refuse_trait
-from memoryos_mcp.storage.sqlite.forget_plans import has_fact
-from memoryos_mcp.storage.sqlite.longterm import (
+from memoryos_mcp.storage.sql.blocklist import allow_fact, allow_trait, refuse_fact, refuse_trait
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.forget_plans import has_fact
+from memoryos_mcp.storage.sql.longterm import (
     IS_VALID,
     add_to_history,
     delete_trait,
@@ -23,8 +22,8 @@ from memoryos_mcp.storage.sqlite.longterm import (
     find_dimension,
     set_trait,
 )
-from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rolled_back
-from memoryos_mcp.storage.sqlite.vector_table import note_change
+from memoryos_mcp.storage.sql.mapping import all_rows, folded, newest_seq, rolled_back
+from memoryos_mcp.storage.sql.vector_table import note_change
 from memoryos_mcp.storage.values import Corrected, Correction
 
 REASON_WITHOUT_WORDS = "Said by the user."
@@ -40,7 +39,7 @@ class Correcting:
         offset_s: The UTC offset of the user's time zone, in seconds.
     """
 
-    connection: apsw.Connection
+    connection: Connection
     assistant_id: str
     now_us: int
     offset_s: int
@@ -94,7 +93,8 @@ class Correcting:
             raise ArgumentError(argument="text", problem=problem)
         until_seq = newest_seq(connection)
         connection.execute(  # like a page, a fact may begin up to a day in the future
-            "UPDATE facts SET valid_from_us = min(valid_from_us, ?1), valid_until_us = ?1, ended_by = ?, ended_seq = ? "
+            "UPDATE facts SET valid_from_us = CASE WHEN valid_from_us < ?1 THEN valid_from_us ELSE ?1 END, "
+            "valid_until_us = ?1, ended_by = ?, ended_seq = ? "
             "WHERE fact = ?",
             (self.now_us, LEARNED_BY_USER, until_seq, fact),
         )
@@ -124,7 +124,7 @@ class Correcting:
         before = None if successor is None else self._replacement(name, successor)
         corrected_us = connection.execute("SELECT valid_until_us FROM facts WHERE fact = ?", (fact,)).get
         other = connection.execute(
-            f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND fact IS NOT ? "  # noqa: S608 - constant
+            f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND fact IS DISTINCT FROM ? "  # noqa: S608 - constant
             "AND (folded = ? OR slot = ? AND is_archived = 0 AND confirmed_us > ?) LIMIT 1",
             (self.now_us, about, owner, successor, folded(text), slot, corrected_us),
         ).get
@@ -135,8 +135,8 @@ class Correcting:
             "UPDATE facts SET valid_until_us = stated_until_us, ended_by = NULL, ended_seq = NULL, "
             "superseded_by = NULL, valid_from_us = CASE WHEN valid_from_us < valid_until_us THEN valid_from_us "
             # If the fact began in the future, the correction moved its beginning, so it is computed again.
-            "ELSE max(valid_from_us, coalesce((SELECT min(occurred_us) FROM fact_evidence JOIN pages USING (seq) "
-            "WHERE fact = ?1), 0)) END WHERE fact = ?1",
+            "ELSE (SELECT max(began_us) FROM (SELECT valid_from_us AS began_us UNION ALL SELECT min(occurred_us) "
+            "FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = ?1) AS begins) END WHERE fact = ?1",
             (fact,),
         )
         allow_fact(connection, about, owner, text)
@@ -318,7 +318,7 @@ def _fact_id(fact: int) -> str:
 
 
 def _user_fact(
-    connection: apsw.Connection, place: tuple[str, str, str | None], text: str, now_us: int, offset_s: int
+    connection: Connection, place: tuple[str, str, str | None], text: str, now_us: int, offset_s: int
 ) -> int:
     """Return the number of the current fact with this text; add the fact if it is missing.
 
@@ -328,12 +328,11 @@ def _user_fact(
     sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     known = connection.execute(sql, (now_us, about, owner, folded(text))).get
     if known is None:
-        connection.execute(
+        known = connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, utc_offset_s, confirmed_us, folded, text, "
-            "learned_by) VALUES (?, ?, ?, ?4, ?5, ?4, ?, ?, ?)",
+            "learned_by) VALUES (?, ?, ?, ?4, ?5, ?4, ?, ?, ?) RETURNING fact",
             (about, owner, slot, now_us, offset_s, folded(text), text, LEARNED_BY_USER),
-        )
-        known = connection.last_insert_rowid()
+        ).get
     else:
         connection.execute(
             "UPDATE facts SET learned_by = ?, confirmed_us = ?, is_archived = 0, slot = coalesce(slot, ?) "

@@ -1,0 +1,153 @@
+"""The connection to a SQL database that holds a memory, as the modules of this folder use it.
+
+The SQL of this folder runs on SQLite and on PostgreSQL. Both understand most of it as it is. For PostgreSQL, the
+connection translates the placeholders (``?``, ``?1``, ``:name``) and the functions for JSON.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# The limit of a query that is to return all rows.
+NO_LIMIT = (1 << 63) - 1
+
+
+class Rows(Protocol):
+    """The result of a statement. It can be read once."""
+
+    @property
+    def get(self) -> Any:
+        """All rows in the shortest form: None without rows, and a value instead of a list or tuple of length 1."""
+        ...
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None if there is none."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return the remaining rows."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class WordIndex(Protocol):
+    """The word index of a memory's pages. The texts of the user and of the assistant are indexed separately.
+
+    The argument ``word`` of the methods has the form that `text.terms.words` returns.
+    """
+
+    def add(self, seq: int, user_input: str, agent_response: str) -> None:
+        """Add the words of a new page."""
+        ...
+
+    def remove_going(self) -> None:
+        """Remove the words of the pages in the table ``going``."""
+        ...
+
+    def optimise(self) -> None:
+        """Remove what deleted pages have left in the index."""
+        ...
+
+    def has(self, word: str) -> bool:
+        """Return whether any form of a word occurs in any page."""
+        ...
+
+    def limits(self, words: Sequence[str]) -> list[int]:
+        """Return for each word an upper limit on the number of pages that contain it."""
+        ...
+
+    def count_after(self, word: str, seq: int) -> int:
+        """Return the number of pages after ``seq`` that contain a word."""
+        ...
+
+    def best(self, words: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """Return the ``seq`` and the BM25 score of up to ``limit`` pages with any of the words, the best first.
+
+        Of pages with the same score, the newest comes first.
+        """
+        ...
+
+    def newest_with(self, words: Sequence[str], after_seq: int, limit: int) -> list[int]:
+        """Return the ``seq`` of up to ``limit`` pages that contain all of the words, the newest first.
+
+        Only pages after ``after_seq`` are searched.
+        """
+        ...
+
+    def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which of the given pages contain which words, on which side.
+
+        The array has the shape ``(2, pages, words)``. The first index is 0 for the user's text, and 1 for the
+        assistant's.
+        """
+        ...
+
+
+class Connection(Protocol):
+    """A connection to a user's memory. Its owner begins and ends the transactions."""
+
+    @property
+    def words(self) -> WordIndex:
+        """The word index of the memory."""
+        ...
+
+    def execute(self, statements: str, bindings: Any = None, /) -> Rows:
+        """Run a statement with its parameters."""
+        ...
+
+    def executemany(self, statements: str, sequenceofbindings: Iterable[Any], /) -> Rows:
+        """Run a statement once for each set of parameters."""
+        ...
+
+
+class Database(Protocol):
+    """Asynchronous access to one user's memory. Safe to share between tasks.
+
+    Blocking work runs in threads. Only one transaction at a time writes to the memory, in all processes.
+    """
+
+    @property
+    def only_reads_because(self) -> str | None:
+        """See `Store.only_reads_because`."""
+        ...
+
+    def is_in_place(self) -> bool:
+        """See `Store.is_in_place`."""
+        ...
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result."""
+        ...
+
+    async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Run one SQL statement in a thread, and return all rows of its result."""
+        ...
+
+    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call ``change(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
+
+        When this method returns, the change is on disk. If it raises an error, nothing was changed.
+        """
+        ...
+
+    async def purge(self) -> bool:
+        """Erase deleted content from the disk. Return False if another process blocks this."""
+        ...
+
+    async def verify(self) -> tuple[str, ...]:
+        """See `Store.verify`."""
+        ...
+
+    async def keep_lost(self) -> None:
+        """See `Store.keep_lost`."""
+        ...
+
+    async def close(self) -> None:
+        """Wait for running calls to finish, then close the connections."""
+        ...

@@ -1,0 +1,28 @@
+"""The names by which the user and the assistant address each other: how many pages use each."""
+
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.text.addressees import addressed
+
+
+def index_names(connection: Connection, user_input: str, agent_response: str) -> None:
+    """Count the names that user and assistant call each other in a new page. The caller opens the transaction."""
+    by_user, by_agent = addressed(user_input), addressed(agent_response)
+    connection.executemany(
+        "INSERT INTO names (name, pages, called_by_user, called_by_agent) VALUES (?1, 1, ?2, ?3) "
+        "ON CONFLICT (name) DO UPDATE SET pages = names.pages + 1, "
+        "called_by_user = names.called_by_user + ?2, called_by_agent = names.called_by_agent + ?3",
+        [(name, int(name in by_user), int(name in by_agent)) for name in sorted(by_user | by_agent)],
+    )
+
+
+def unindex_names(connection: Connection, user_input: str, agent_response: str) -> None:
+    """Undo the effect of `index_names` for a page. The caller opens the transaction.
+
+    A name whose count becomes 0 is not deleted.
+    """
+    by_user, by_agent = addressed(user_input), addressed(agent_response)
+    connection.executemany(
+        "UPDATE names SET pages = pages - 1, called_by_user = called_by_user - ?2, "
+        "called_by_agent = called_by_agent - ?3 WHERE name = ?1",
+        [(name, int(name in by_user), int(name in by_agent)) for name in sorted(by_user | by_agent)],
+    )

@@ -1,0 +1,391 @@
+"""The store on a SQL database."""
+
+import json
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from memoryos_mcp.errors import LeaseLostError
+from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt, runs
+from memoryos_mcp.model.knowledge import CorrectedFact, Fact
+from memoryos_mcp.model.pages import Page, Tier, Turn
+from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.model.stats import Counts, UsageEntry
+from memoryos_mcp.storage.interface import Store
+from memoryos_mcp.storage.sql import (
+    checksums,
+    forget_plans,
+    forgetting,
+    learning,
+    leases,
+    lexical,
+    longterm,
+    midterm,
+    page_table,
+    queries,
+    term_stats,
+    usage,
+    vector_spaces,
+    vector_table,
+)
+from memoryos_mcp.storage.sql import retention as retention_checks
+from memoryos_mcp.storage.sql.connection import Connection, Database
+from memoryos_mcp.storage.sql.counting import count_memory, pending
+from memoryos_mcp.storage.sql.mapping import (
+    PAGE_COLUMNS,
+    SEGMENT_COLUMNS,
+    FactRows,
+    from_us,
+    to_page,
+    to_segment,
+    to_us,
+)
+from memoryos_mcp.storage.sql.user_data import SqlUserData
+from memoryos_mcp.storage.values import (
+    Accepted,
+    Archived,
+    Changes,
+    Commit,
+    FactQuery,
+    Failure,
+    Filing,
+    Learning,
+    Lease,
+    Outlines,
+    PageQuery,
+    PageVectors,
+    Pending,
+    Receipt,
+    Snapshot,
+    Space,
+    StoreOptions,
+    TokenRows,
+    Unembedded,
+    Vectors,
+    WordMatches,
+    WordSearch,
+)
+
+NO_SPACE = 0
+SECONDS_PER_DAY = 86_400
+# The columns of `Outlines`.
+OUTLINE_COLUMNS = (
+    "seq",
+    "session",
+    "coalesce(segment, 0)",
+    "occurred_us / 1000000 + utc_offset_s",
+    "octet_length(user_input) + octet_length(agent_response)",
+)
+
+T = TypeVar("T")
+
+
+class SqlStore:
+    """One user's memory in a SQL database. Implements `Store`, together with the subclass for each database."""
+
+    def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._options = options
+        self._clock = clock
+        self._space = NO_SPACE
+        self._holder = secrets.token_hex(16)
+        self._word_counts = term_stats.WordCounts()
+        self._fact_rows = FactRows()
+        self._watch = retention_checks.ClockWatch()
+
+    async def limit_short_term(self) -> None:
+        """Move short-term pages to the backlog if there are more than the settings allow."""
+        if len(await self.pages(PageQuery(tier=Tier.SHORT_TERM))) > self._options.short_term_capacity:
+            await self._database.write(page_table.overflow, self._options.short_term_capacity)
+
+    @property
+    def user_data(self) -> SqlUserData:
+        return SqlUserData(self._database, self._options, self._clock, self._space)
+
+    async def verify(self) -> tuple[str, ...]:
+        return await self._database.verify()
+
+    async def damaged_pages(self) -> tuple[str, ...]:
+        return await self._database.read(checksums.damaged_pages)
+
+    @property
+    def only_reads_because(self) -> str | None:
+        return self._database.only_reads_because
+
+    def is_in_place(self) -> bool:
+        return self._database.is_in_place()
+
+    async def keep_lost(self) -> None:
+        await self._database.keep_lost()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    # Vector spaces ----------------------------------------------------------------------------------------------------
+
+    async def in_space(self, identity: str, model: str | None = None) -> Self:
+        now_us = to_us(self._clock())
+        number = await self._database.read(vector_spaces.find, identity, model, now_us)
+        if number is None and model is not None:
+            number = await self._database.write(vector_spaces.use, identity, model, now_us)
+        store = copy(self)
+        store._space = NO_SPACE if number is None else number
+        return store
+
+    def use_space_of(self, other: Store) -> None:
+        assert isinstance(other, SqlStore)  # noqa: S101 - by contract from `in_space`
+        self._space = other._space
+
+    async def spaces(self) -> list[Space]:
+        return await self._database.read(vector_spaces.all_of)
+
+    async def drop_spaces(self, lease: Lease, keep: Collection[str], unused_since: datetime) -> bool:
+        since_us = to_us(unused_since)
+        return await self._write_leased(lease, lambda connection: vector_spaces.drop_some(connection, keep, since_us))
+
+    # Pages ---------------------------------------------------------------------------------------------------------
+
+    async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
+        def change(connection: Connection) -> list[Receipt]:
+            if forget_epoch is not None and forget_plans.forget_epoch(connection) != forget_epoch:
+                msg = "memories that the page might quote were forgotten meanwhile; nothing was stored. Try again"
+                raise LeaseLostError(msg)
+            added_us = to_us(self._clock())
+            pages = [page_table.add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
+            page_table.overflow(connection, self._options.short_term_capacity)
+            pending = connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get
+            return [
+                Receipt(page_id=page_id, occurred_at=occurred_at, is_new=is_new, pending=pending)
+                for page_id, occurred_at, is_new in pages
+            ]
+
+        return await self._database.write(change)
+
+    async def pages(self, query: PageQuery) -> list[Page]:
+        where, parameters = queries.page_conditions(query, self._space)
+        sql = f"SELECT {PAGE_COLUMNS} FROM pages {where}"  # noqa: S608 - literals of one module
+        found = [to_page(row) for row in await self._database.rows(sql, *parameters)]
+        return found[::-1] if query.is_newest else found
+
+    async def outlines(self, seqs: Sequence[int]) -> Outlines:
+        rows = await self._shared(sorted(seqs), self._outline_rows)
+        columns = np.array(list(chain.from_iterable(rows)), dtype=np.int64).reshape(-1, len(OUTLINE_COLUMNS))
+        found, sessions, segments, seconds, sizes = columns.T
+        return Outlines(found, sessions, segments, days=seconds // SECONDS_PER_DAY, sizes=sizes)
+
+    def _outline_rows(self, connection: Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Return a row of `OUTLINE_COLUMNS` for each page, in the order of ``seq``."""
+        raise NotImplementedError
+
+    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, tuple[Page, tuple[int, int] | None]]:
+        sql = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq = ?"  # noqa: S608 - constant
+
+        def query(connection: Connection) -> dict[int, tuple[Page, tuple[int, int] | None]]:
+            rows = {seq: connection.execute(sql, (seq,)).fetchone() for seq in windows}
+            return {
+                seq: (to_page(row), page_table.window_span(connection, seq, windows[seq], self._space))
+                for seq, row in rows.items()
+                if row is not None
+            }
+
+        return await self._database.read(query)
+
+    async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
+        return await self._database.read(lexical.matches, counts, seqs)
+
+    async def search_words(self, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
+        def read(connection: Connection) -> WordSearch:
+            stats = term_stats.term_stats(connection, words, names, self._word_counts)
+            return WordSearch(stats, lexical.search(connection, stats.counts, limit) if limit else ())
+
+        return await self._database.read(read)
+
+    # Segments, chains, profile, knowledge --------------------------------------------------------------------------
+
+    async def segments(self) -> list[Segment]:
+        sql = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 ORDER BY segment"  # noqa: S608 - constant
+        return [to_segment(row) for row in await self._database.rows(sql, self._space)]
+
+    async def due_segments(self) -> list[int]:
+        return [
+            row[0]
+            for row in await self._database.rows("SELECT segment FROM segments WHERE is_due = 1 ORDER BY segment")
+        ]
+
+    async def traits(self) -> list[Trait]:
+        return await self._database.read(longterm.read_traits)
+
+    async def facts(self, query: FactQuery) -> list[Fact]:
+        now_us = to_us(self._clock())
+
+        def read(connection: Connection) -> list[Fact]:
+            rows = queries.fact_rows(connection, query, self._space, self._options.owner, now_us)
+            return self._fact_rows.facts(rows)
+
+        return await self._database.read(read)
+
+    async def corrected_facts(self) -> list[CorrectedFact]:
+        return await self._database.read(longterm.corrected_facts)
+
+    async def unembedded(self, limit: int) -> Unembedded:
+        now_us = to_us(self._clock())
+        return await self._database.read(queries.unembedded, self._space, limit, now_us)
+
+    async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
+        await self._database.write(midterm.add_visits, visits, to_us(at))
+
+    # Counts, changes, vectors --------------------------------------------------------------------------------------
+
+    async def counts(self) -> Counts:
+        now_us = to_us(self._clock())
+        return await self._database.read(count_memory, self._space, self._options.assistant_id, now_us)
+
+    async def pending(self) -> Pending:
+        return await self._database.read(pending, self._space)
+
+    async def snapshot(self) -> Snapshot:
+        return await self._database.read(
+            lambda connection: Snapshot(
+                forget_epoch=forget_plans.forget_epoch(connection),
+                position=connection.execute("SELECT coalesce(max(change), 0) FROM changes").get,
+            )
+        )
+
+    async def changes(self, after: int, limit: int) -> Changes:
+        sql = "SELECT change, kind, row FROM changes WHERE change > ? ORDER BY change LIMIT ?"
+        rows = await self._database.rows(sql, after, limit)
+        kinds = {row[1] for row in rows}
+        return Changes(
+            position=rows[-1][0] if rows else after,
+            pages=tuple(row[2] for row in rows if row[1] == vector_table.page_kind(self._space)),
+            is_midterm="segment" in kinds,
+            is_longterm=bool(kinds & {"fact", "profile"}),
+            is_complete=len(rows) < limit,
+        )
+
+    async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
+        sql = (
+            "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq IN (SELECT value FROM json_each(?)) "
+            "ORDER BY seq, part"
+        )
+        return vector_table.to_page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
+
+    async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
+        space = self._space
+        found = await self._shared(seqs, lambda connection, part: vector_table.code_sizes(connection, space, part))
+        sizes = dict(chain.from_iterable(found))
+        encoded = [seq for seq in seqs if seq in sizes]
+        fitting = int(np.searchsorted(np.cumsum([sizes[seq] for seq in encoded]), max_bytes, side="right"))
+        rows = await self._shared(
+            encoded[:fitting], lambda connection, part: vector_table.page_tokens(connection, space, part)
+        )
+        return vector_table.to_token_rows([*chain.from_iterable(rows)])
+
+    async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
+        sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
+        rows = await self._database.rows(sql, self._space, after_seq, limit)
+        if len(rows) < limit:
+            return vector_table.to_page_vectors(rows)
+        last = rows[-1][0]  # the last page may be incomplete: it is left to the next call, or returned alone
+        if rows[0][0] == last:
+            return await self.page_vectors([last])
+        return vector_table.to_page_vectors([row for row in rows if row[0] != last])
+
+    # Background writes ---------------------------------------------------------------------------------------------
+
+    async def take_lease(self, ttl_s: float) -> Lease | None:
+        def change(connection: Connection) -> Lease | None:
+            return leases.take_lease(connection, self._holder, to_us(self._clock()), int(ttl_s * 1e6))
+
+        return await self._database.write(change)
+
+    async def release_lease(self, lease: Lease | None = None) -> None:
+        if await self._database.rows("SELECT 1 FROM lease WHERE holder = ?", self._holder):
+            await self._database.write(leases.release_lease, self._holder, lease)
+
+    async def commit(self, lease: Lease, step: Commit) -> bool:
+        now_us = to_us(self._clock())
+
+        def change(connection: Connection) -> bool:
+            match step:
+                case Filing():
+                    return midterm.file_pages(connection, self._space, step, now_us)
+                case Learning():
+                    return learning.store_learning(connection, step, self._options, now_us)
+                case Vectors():
+                    vector_table.set_vectors(connection, self._space, step)
+                case Archived():
+                    midterm.archive_segments(connection, step.segments)
+                case Accepted():
+                    midterm.accept_degraded(connection, step.pages)
+            return True
+
+        return await self._write_leased(lease, change)
+
+    async def count_attempt(self, lease: Lease, *, pages: Sequence[int] = (), segment: int | None = None) -> int:
+        def change(connection: Connection) -> int:
+            if segment is not None:
+                return midterm.count_segment_attempt(connection, segment)
+            return midterm.count_page_attempt(connection, pages)
+
+        return await self._write_leased(lease, change)
+
+    async def mark_degraded(self, worker: str) -> int:
+        return await self._database.write(midterm.mark_degraded, worker)
+
+    async def add_usage(self, entry: UsageEntry) -> None:
+        await self._database.write(usage.add, entry)
+
+    async def usage(self, day: str | None) -> list[UsageEntry]:
+        return await self._database.read(usage.of_day, day)
+
+    async def note_failure(self, work: str, failure: Failure) -> None:
+        sql = (
+            "INSERT INTO failures (work, attempts, error, at_us) VALUES (?, ?, ?, ?) ON CONFLICT (work) DO UPDATE SET "
+            "attempts = excluded.attempts, error = excluded.error, at_us = excluded.at_us"
+        )
+        row = (work, failure.attempts, failure.error, to_us(failure.at))
+        await self._database.write(lambda connection: connection.execute(sql, row).fetchall())
+
+    async def failures(self) -> dict[str, Failure]:
+        rows = await self._database.rows("SELECT work, attempts, error, at_us FROM failures ORDER BY at_us DESC")
+        return {work: Failure(attempts, error, from_us(at_us)) for work, attempts, error, at_us in rows}
+
+    async def expire(
+        self, lease: Lease, retention: timedelta, limit: int, receipt: str
+    ) -> ForgetReceipt | datetime | None:
+        now = self._clock()
+        now_us, before_us = to_us(now), to_us(now - retention)
+        reading = self._watch.observe(now_us)
+
+        def change(connection: Connection) -> ForgetReceipt | datetime | None:
+            old = forget_plans.pages_between(connection, None, before_us)[:limit]
+            if not old:
+                retention_checks.record_nothing_old(connection, now_us)
+                return None
+            if not retention_checks.may_forget(connection, before_us, now_us, reading):
+                return retention_checks.waits_until(connection)
+            return forgetting.forget(connection, ForgetPlan(runs=runs(old)), receipt, now_us)
+
+        return await self._write_leased(lease, change)
+
+    # Helpers -------------------------------------------------------------------------------------------------------
+
+    async def _write_leased(self, lease: Lease, change: Callable[[Connection], T]) -> T:
+        now_us = to_us(self._clock())
+
+        def checked(connection: Connection) -> T:
+            leases.check_lease(connection, self._holder, lease, now_us)
+            return change(connection)
+
+        return await self._database.write(checked)
+
+    async def _shared(self, seqs: Sequence[int], query: Callable[[Connection, Sequence[int]], T]) -> list[T]:
+        """Run a query for ``seqs``, or one for each of several parts of them; return one result for each query."""
+        return [await self._database.read(query, seqs)]

@@ -1,0 +1,140 @@
+"""Term statistics: in how many pages each word occurs, and what the user and the assistant call each other."""
+
+import json
+import threading
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.forget_plans import forget_epoch
+from memoryos_mcp.storage.sql.mapping import all_rows, newest_seq
+from memoryos_mcp.storage.values import TermStats
+from memoryos_mcp.text.addressees import is_called
+from memoryos_mcp.text.terms import is_prefix
+
+WORDS_AT_MOST = 64
+# Counts from this number of pages upwards are cached; counting takes 30 ns for each page.
+REMEMBERED_FROM = 1_000
+REMEMBERED_WORDS = 10_000
+# A word is a name if at least this many pages use it to address the user or the assistant, and at least this share of
+# the pages that contain the word.
+ADDRESSED_AT_LEAST = 3
+ADDRESSED_SHARE = 0.5
+# A name belongs to only one side if the other side uses the name at least this many times as often.
+ONE_SIDED = 2
+# A name is shown for a side if at least this share of all pages use it. In addition, at least CALLS_AT_LEAST of the
+# newest CALLS_READ pages with the word must clearly use it as a name, because other words occur in the same positions.
+CALLED_SHARE = 0.03
+CALLS_READ = 20
+CALLS_AT_LEAST = 2
+NAMES_TRIED = 5
+# For each side: the names that it calls the other side, most used first, and the texts of the given pages.
+_SAID_BY = {
+    "user": (
+        "SELECT name, pages FROM names WHERE called_by_user >= ?1 AND called_by_user > ?2 * called_by_agent "
+        "ORDER BY called_by_user DESC, name LIMIT ?3",
+        "SELECT user_input FROM pages WHERE seq IN (SELECT value FROM json_each(?))",
+    ),
+    "agent": (
+        "SELECT name, pages FROM names WHERE called_by_agent >= ?1 AND called_by_agent > ?2 * called_by_user "
+        "ORDER BY called_by_agent DESC, name LIMIT ?3",
+        "SELECT agent_response FROM pages WHERE seq IN (SELECT value FROM json_each(?))",
+    ),
+}
+
+
+class WordCounts:
+    """Counts the pages that contain a word, and caches the counts of common words. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, int]] = {}
+        self._called: tuple[int, str | None, str | None] | None = None
+        self._forget_epoch = 0
+        self._lock = threading.Lock()
+
+    def keep_if(self, forget_epoch: int) -> None:
+        """Clear the cache if the forget epoch has changed, because the counts may include forgotten pages."""
+        with self._lock:
+            if forget_epoch != self._forget_epoch:
+                self._known, self._called, self._forget_epoch = {}, None, forget_epoch
+
+    def count(self, connection: Connection, words: Sequence[str], newest: int) -> dict[str, int]:
+        """Return an upper limit on the number of pages that contain each word.
+
+        The words must be in the form that `text.terms.words` returns. ``newest`` is the ``seq`` of the newest page that
+        the connection can read.
+        """
+        with self._lock:
+            known = {word: self._known[word] for word in words if word in self._known}
+        counts = {word: count for word, (count, seq) in known.items() if seq == newest}
+        for word, (count, seq) in known.items():
+            if seq < newest:
+                counts[word] = count + connection.words.count_after(word, seq)
+        unknown = [word for word in dict.fromkeys(words) if word not in counts]
+        if unknown:
+            counts |= zip(unknown, connection.words.limits(unknown), strict=True)
+        common = {word: (count, newest) for word, count in counts.items() if count >= REMEMBERED_FROM}
+        with self._lock:
+            if len(self._known) + len(common) > REMEMBERED_WORDS:
+                self._known.clear()
+            self._known |= {word: found for word, found in common.items() if word.isalnum() and not is_prefix(word)}
+        return counts
+
+    def called(self, connection: Connection, newest: int) -> tuple[str | None, str | None]:
+        """Return the most common name of the user and the most common name of the assistant.
+
+        Each name begins with a capital letter. An unknown name is None.
+        """
+        with self._lock:
+            known = self._called
+        if known is None or known[0] != newest:
+            known = (newest, _called(connection, self, newest, "agent"), _called(connection, self, newest, "user"))
+            with self._lock:
+                self._called = known
+        return known[1], known[2]
+
+
+def term_stats(connection: Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> TermStats:
+    """Return statistics about ``words``, and which of ``names`` are names of the user or the assistant.
+
+    `Index.search_words` describes the arguments.
+    """
+    newest = newest_seq(connection)
+    counts.keep_if(forget_epoch(connection))
+    called_user, called_agent = set(), set()
+    found = counts.count(connection, [*words[:WORDS_AT_MOST], *names[:WORDS_AT_MOST]], newest)
+    sql = (
+        "SELECT name, pages, called_by_user, called_by_agent FROM names "
+        "WHERE name IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
+    )
+    for name, pages, by_user, by_agent in all_rows(connection, sql, json.dumps(names[:WORDS_AT_MOST])) if names else ():
+        if pages >= ADDRESSED_AT_LEAST and pages >= ADDRESSED_SHARE * found[name]:
+            # A name that one side uses belongs to the other side; a name that both use may belong to either.
+            if by_user < ONE_SIDED * by_agent:
+                called_user.add(name)
+            if by_agent < ONE_SIDED * by_user:
+                called_agent.add(name)
+    searched = {word: found[word] for word in words[:WORDS_AT_MOST]}
+    return TermStats(
+        newest, searched, frozenset(called_user), frozenset(called_agent), *counts.called(connection, newest)
+    )
+
+
+def _called(connection: Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
+    """Return the name that one side most often calls the other side; None if no name is known.
+
+    ``by`` is the side that uses the name. The name begins with a capital letter.
+    """
+    candidates_sql, texts_sql = _SAID_BY[by]
+    least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
+    candidates: list[tuple[Any, ...]] = connection.execute(candidates_sql, (least, ONE_SIDED, NAMES_TRIED)).fetchall()
+    limits = counts.count(connection, [name for name, _ in candidates], newest)
+    for name, pages in candidates:
+        if pages < ADDRESSED_SHARE * limits[name]:
+            continue
+        written = str(name).capitalize()
+        newest_with = connection.words.newest_with([name], 0, CALLS_READ)
+        texts = all_rows(connection, texts_sql, json.dumps(newest_with))
+        if sum(is_called(str(text), written) for (text,) in texts) >= CALLS_AT_LEAST:
+            return written
+    return None
