@@ -289,7 +289,7 @@ async def test_a_handle_is_valid_once_and_until_it_expires(tmp_path: Path) -> No
 
 
 async def test_common_words_are_counted_again_after_forgetting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryos_mcp.storage.sqlite.term_stats.REMEMBERED_FROM", 1)
+    monkeypatch.setattr("memoryos_mcp.storage.sql.term_stats.REMEMBERED_FROM", 1)
     async with opened(tmp_path, short_term_capacity=0) as store:
         await filled(store, 4)
         assert (await store.search_words(["common"], [], 0)).stats.counts == {"common": 4}
