@@ -289,7 +289,7 @@ class _MemoryThread:
         if os.getpid() != self._process:
             msg = (
                 "this memory was opened before the process forked; open another Memoryos in the child process, "
-                'or start the child process with "spawn"'
+                'or use the start method "spawn" for child processes'
             )
             raise MemoryOSError(msg)
         if threading.current_thread() is self._thread:

@@ -213,9 +213,9 @@ async def test_an_invalid_cursor_is_refused(tmp_path: Path) -> None:
             (mark + 1, kind, after),
         ]
         for parts in strange:
-            with pytest.raises(ArgumentError, match=r"^cursor: was returned for other arguments"):
+            with pytest.raises(ArgumentError, match=r"^cursor: was returned for different arguments"):
                 await stretch(store, cursor_of(*parts), 1)
-        with pytest.raises(ArgumentError, match=r"^cursor: was returned for other arguments"):
+        with pytest.raises(ArgumentError, match=r"^cursor: was returned for different arguments"):
             await stretch(store, good, 1, tier="short_term")
 
 

@@ -38,7 +38,7 @@ BATCH = 4
 ONE_TO_FOUR, FIVE_TO_EIGHT, NINE_TO_TWELVE = [1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]
 DOWN = ModelError("the LLM is down")
 SPENT = BudgetSpentError("the day's tokens are spent")
-GARBLED = ReplyFormatError("neither of the LLM's two replies could be used")
+GARBLED = ReplyFormatError("the LLM sent two replies that could not be used")
 
 
 class Llm(ScriptedAnalyst):

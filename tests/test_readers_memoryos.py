@@ -172,7 +172,7 @@ def test_several_users_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
 def test_a_folder_without_a_memory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "users" / "ada").mkdir(parents=True)
     assert recognise(tmp_path) is None
-    with pytest.raises(ImportFormatError, match=r"has no memory"):
+    with pytest.raises(ImportFormatError, match=r"contains no memory"):
         read(memoryos, tmp_path)
 
 

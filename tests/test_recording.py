@@ -413,7 +413,9 @@ async def test_invalid_lines_are_skipped_with_one_warning(
     replay = ReplayChat(path, model_name="m")
     replies = await calls(replay, ask("a"), ask("a"))
     assert [reply.text for reply in replies] == ["A", "A"]
-    assert [record.getMessage() for record in caplog.records] == [f"{path}: number of ignored invalid lines: 2"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path} contains invalid lines, which are ignored; their number is 2"
+    ]
 
 
 async def test_the_error_for_a_folder_as_replay_file_names_it(tmp_path: Path) -> None:
@@ -429,7 +431,7 @@ async def test_the_error_names_an_unwritable_file_of_missing_requests(
     missing = tmp_path / "r.missing.jsonl"
     make(missing)
     told = await refusal(ReplayChat(tmp_path / "r.jsonl", model_name="m"), ask("a"))
-    assert f"{missing} cannot be written (" in told
+    assert f"cannot be added to {missing} (" in told
 
 
 @given(text=TEXTS, reply=TEXTS)

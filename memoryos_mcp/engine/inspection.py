@@ -192,7 +192,8 @@ def _place(cursor: str, request: ListRequest) -> Place:
     is_fitting = type(after) is (str if place.kind is Kind.TRAIT else int) and place.kind in request.kinds
     if mark != _mark(request) or not is_fitting:
         problem = (
-            "was returned for other arguments; repeat those arguments, or leave out 'cursor' to start at the beginning"
+            "was returned for different arguments; pass the same arguments as in that call, "
+            "or leave out 'cursor' to start at the beginning"
         )
         raise ArgumentError(argument="cursor", problem=problem)
     return place

@@ -80,7 +80,7 @@ class Recovery:
                 self._due.setdefault(user_id, self._clock())
             self._has_looked = True
             if self._due:
-                logger.info("%d users have pages that are not organised or embedded yet", len(self._due))
+                logger.info("%d users have pages that are not organised yet, or have no vectors yet", len(self._due))
         now = self._clock()
         due = [user_id for user_id, at in self._due.items() if at <= now][:AT_ONCE]
         began = time.monotonic()
@@ -98,5 +98,5 @@ class Recovery:
         except TimeoutError:
             pass  # closing the user calls `note` for the remaining work
         except StorageError as error:
-            logger.warning("a user's background work could not be continued: %s", type(error).__name__)
+            logger.warning("a user's background work failed and will be tried again later: %s", type(error).__name__)
             self.note(user_id, self._clock() + RETRY_AFTER)

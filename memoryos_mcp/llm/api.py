@@ -218,7 +218,7 @@ class ApiClient:
         except TimeoutError:
             message = (
                 f"{self._api.where} did not finish its reply within {self._timeout_s:g} s; "
-                f"raise {self._api.wording.timeout_setting} or use a faster model"
+                f"increase {self._api.wording.timeout_setting} or use a faster model"
             )
             raise ModelError(message) from None
 

@@ -51,7 +51,10 @@ async def ask(
     try:
         return await to_thread.run_sync(read_reply, second, True, limiter=limiter)
     except ReplyFormatError as error:
-        msg = f"neither of the LLM's two replies could be used: {error}"
+        msg = (
+            "the LLM sent two replies that could not be used; if this happens often, choose another llm_model. "
+            f"Problem of the second reply: {error}"
+        )
         raise ReplyFormatError(msg) from None
 
 

@@ -123,7 +123,11 @@ class OpenAIChat:
     def _remember(self, dialect: Dialect) -> None:
         # Called only after a success: a request that is refused for other reasons must not change the dialect for good.
         self._dialect = dialect
-        _logger.info("later requests to %s will use this dialect: %s", self._endpoint.api.address, dialect)
+        _logger.info(
+            "later requests to %s will use these options, because the server refused others: %s",
+            self._endpoint.api.address,
+            dialect,
+        )
 
     async def _send(self, request: ChatRequest, dialect: Dialect, tracked: "_TrackedListener | None") -> ChatReply:
         endpoint = self._endpoint

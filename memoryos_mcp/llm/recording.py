@@ -110,7 +110,12 @@ class RecordingChat:
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True
-                logger.warning("%s cannot be written (%s); calls to the LLM are not logged", self._path, reason(error))
+                logger.warning(
+                    "%s cannot be written (%s), so calls to the LLM are not logged; "
+                    "make the file writable, or set llm_log to false",
+                    self._path,
+                    reason(error),
+                )
 
 
 def remove_log(path: Path) -> None:

@@ -78,13 +78,13 @@ class ReplayChat:
             self._note_missing(key, request)
         except OSError as error:
             msg = (
-                f"{self._path} contains no reply to request {key}, and {self._missing_path} cannot be written "
-                f"({reason(error)}); make the folder writable by this account, then try again"
+                f"{self._path} contains no reply to request {key}. The request cannot be added to "
+                f"{self._missing_path} ({reason(error)}); make the folder writable by this account, then try again"
             )
             raise ModelError(msg) from error
         msg = (
-            f"{self._path} contains no reply to request {key}; send {self._missing_path}, which contains this request, "
-            "to a batch API, and add the output lines to the replay file"
+            f"{self._path} contains no reply to request {key}. The request is now in {self._missing_path}; "
+            "send this file to a batch API, and add the output lines to the replay file"
         )
         raise ModelError(msg)
 
@@ -105,7 +105,7 @@ class ReplayChat:
                 completions[line.custom_id] = line.completion
         self._completions, self._version = completions, version
         if unreadable:
-            logger.warning("%s: number of ignored invalid lines: %d", self._path, unreadable)
+            logger.warning("%s contains invalid lines, which are ignored; their number is %d", self._path, unreadable)
 
     def _note_missing(self, key: str, request: ChatRequest) -> None:
         """Write a request to the file of missing requests, unless the file already contains it."""

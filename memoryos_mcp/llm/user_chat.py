@@ -131,8 +131,8 @@ class UserChat:
                 f", about {self._asked_tokens:,} more are needed for running calls" if self._asked_tokens else ""
             )
             msg = (
-                f"{spent:,} tokens were spent today{under_way}, and llm_daily_token_limit is {self._limit:,}; the "
-                "memory will work without the LLM until tomorrow"
+                f"{spent:,} tokens were spent today{under_way}, and llm_daily_token_limit is {self._limit:,}; "
+                "increase this limit, or wait until tomorrow. Until then, the memory works without the LLM"
             )
             raise BudgetSpentError(msg)
 
@@ -145,4 +145,7 @@ class UserChat:
         try:
             await self._account.book(purpose, usage)
         except StorageError as error:
-            logger.warning("a call to the LLM could not be counted: %s", type(error).__name__)
+            logger.warning(
+                "today's token count is too low, because a call to the LLM could not be stored: %s",
+                type(error).__name__,
+            )

@@ -291,7 +291,7 @@ def parse_timestamp(timestamp: str | datetime | None, *, zone: tzinfo | None, no
             )
     except (OverflowError, OSError, ValueError) as error:
         raise ArgumentError(
-            argument="timestamp", problem="is outside the range of valid dates; pass the time of the dialogue"
+            argument="timestamp", problem="is too far in the past or future; pass the time of the dialogue"
         ) from error
     if ahead > FUTURE_TOLERANCE:
         problem = f"is in the future (it is now {now.isoformat(timespec='seconds')}); pass the time of the dialogue"

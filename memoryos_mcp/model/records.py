@@ -34,10 +34,10 @@ _LARGEST = 2**53
 def _moment(value: object) -> datetime:
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(moment, datetime) or moment.tzinfo is None:
-        msg = "not a valid time with a UTC offset"
+        msg = "must be a valid time with a UTC offset"
         raise ValueError(msg)
     if timedelta(days=2) > moment - datetime.min.replace(tzinfo=UTC):
-        msg = "a time outside the range of valid dates"
+        msg = "must not be earlier than 0001-01-03 in UTC"
         raise ValueError(msg)
     return moment
 

@@ -45,7 +45,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         raise ImportFormatError(msg) from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        msg = f"{path} cannot be read: {reason}"
+        msg = f"{path} cannot be read ({reason}); check the path and its permissions"
         raise ImportFormatError(msg) from error
 
 

@@ -86,7 +86,7 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
     window = _Window(stream, name)
     opener = window.peek()
     if opener not in (b"[", b"{"):
-        message = f"{name} does not contain a JSON list or object."
+        message = f"{name} does not contain a JSON list or object; choose another file."
         raise ImportFormatError(message)
     for number, key in enumerate(window.members(), 1):
         if opener == b"[":

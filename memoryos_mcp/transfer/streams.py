@@ -164,5 +164,8 @@ def _check(name: str, info: zipfile.ZipInfo) -> None:
 
 def _refuse(name: str, error: Exception) -> NoReturn:
     reason = error.strerror if isinstance(error, OSError) else None
-    message = f"{name} cannot be read: {reason or 'the archive is damaged, cut off or protected by a password'}."
+    problem = (
+        reason or "the archive is damaged, cut off or protected by a password; unpack it and import the file itself"
+    )
+    message = f"{name} cannot be read: {problem}."
     raise ImportFormatError(message) from error

@@ -45,7 +45,7 @@ class RetrieveMemoryArguments(Arguments):
     relationship_with_user: str = Field(default="", description="Your role towards the user.")
     style_hint: str = Field(default="", description="Tone of your answer.")
     max_results: Count = Field(default=None, description="Number of pages; usually omitted.", json_schema_extra=RESULTS)
-    max_tokens: Count = Field(default=None, description="Maximum tokens; usually omitted.", json_schema_extra=TOKENS)
+    max_tokens: Count = Field(default=None, description="Token limit; usually omitted.", json_schema_extra=TOKENS)
     explain: bool = Field(default=False, description="Explain why each page was found.")
 
 

@@ -31,7 +31,7 @@ class ForgetMemoryArguments(Arguments):
     after: str = Field(default="", description="Pages from this time on, ISO 8601.")
     before: str = Field(default="", description="Pages before this time, ISO 8601.")
     everything: bool = Field(default=False, description="All memories.")
-    confirm: str = Field(default="", description="Handle of the dry run; pass it alone.")
+    confirm: str = Field(default="", description="Handle of the dry run. Pass no other argument.")
 
 
 class ForgetSample(BaseModel):
@@ -51,20 +51,22 @@ class ForgetMemoryResult(BaseModel):
     facts: int
     traits: int
     changed_traits: int = Field(
-        description="Number of traits that stay, but lose a reason that may quote forgotten text."
+        description="Number of traits that stay without their reason, because it may quote forgotten text."
     )
     affected_segments: int = Field(
-        description="Number of topics that are removed, or get a new summary of their remaining pages."
+        description="Number of topics that are removed, or summarised again from their remaining pages."
     )
     samples: list[ForgetSample] = Field(description="Some of the memories that a dry run selects; otherwise empty.")
     confirm: str | None = Field(description="The handle for confirming a dry run; otherwise null.")
     expires_at: str | None = Field(description="When the handle expires; null if there is no handle.")
     receipt: str | None = Field(description="Id of the receipt, which contains no forgotten text; null in a dry run.")
     scrubbed: bool = Field(
-        description="Whether the forgotten content was overwritten in the files. If not, this is tried again later."
+        description="Whether the forgotten content is already overwritten in the files. "
+        "If not, it will be overwritten later."
     )
     kept_copies: list[str] = Field(
-        description="Files with backup copies made by restores. They are removed only if everything is forgotten."
+        description="Files in which restores saved the memory that they replaced. "
+        "They are removed only if everything is forgotten."
     )
 
 

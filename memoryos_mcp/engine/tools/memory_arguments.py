@@ -38,9 +38,9 @@ class ListMemoriesArguments(Arguments):
     tier: Tiers = Field(default="", description="Default: all pages. long_term: profile and knowledge.")
     topic: str = Field(default="", description="Topic id (s1) or part of a keyword.")
     state: States = Field(default="", description="For knowledge and segments. Default: current.")
-    after: str = Field(default="", description="Earliest time, ISO 8601.")
-    before: str = Field(default="", description="Latest time (exclusive), ISO 8601.")
-    cursor: str = Field(default="", description="next_cursor from a call with the same arguments.")
+    after: str = Field(default="", description="From this time on, ISO 8601.")
+    before: str = Field(default="", description="Before this time, ISO 8601.")
+    cursor: str = Field(default="", description="next_cursor of the previous call; repeat its arguments.")
     limit: Count = Field(default=20, description="Number of memories.", json_schema_extra=RESULTS)
 
 

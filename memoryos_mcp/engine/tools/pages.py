@@ -43,7 +43,7 @@ class AddMemoryArguments(Arguments):
 
     user_input: str = Field(description="What the user said, or empty.")
     agent_response: str = Field(description="What you answered, or empty.")
-    timestamp: str = Field(default="", description="When it was said, ISO 8601. Default: now.")
+    timestamp: str = Field(default="", description="Time of the turn, ISO 8601. Default: now.")
     meta_data: Annotated[dict[str, Any] | None, BeforeValidator(_read_object)] = Field(
         default=None, description="Your own notes about the turn."
     )
@@ -66,7 +66,7 @@ class AddMemoryResult(BaseModel):
 
     status: Literal["success"]
     message: str
-    timestamp: str = Field(description="When the turn was said, ISO 8601.")
+    timestamp: str = Field(description="Time of the turn, ISO 8601.")
     details: AddedDetails
     page_id: str
     stored: Literal[True]

@@ -21,9 +21,7 @@ class KnowledgeEntry(BaseModel):
     """A fact with its evidence."""
 
     knowledge: str
-    timestamp: str = Field(
-        description="When the fact became true. If that is not known, the time at which it was said."
-    )
+    timestamp: str = Field(description="When the fact became true or, if that is not known, when it was stated.")
     valid_until: str | None = Field(description="When the fact ceased or will cease to be true; null if not known.")
     knowledge_id: str
     evidence: list[str] = Field(description="Ids of the pages that state the fact.")
@@ -32,7 +30,7 @@ class KnowledgeEntry(BaseModel):
     )
     attribute: str | None = Field(
         default=None,
-        description="Name of the attribute that the fact states, if it can have only one value at a time.",
+        description="Attribute that the fact states, if the attribute has only one value at a time; otherwise null.",
     )
 
 
@@ -49,7 +47,7 @@ class UnderstoodQuery(BaseModel):
         description="Text for semantic search: the query without the names of the user and the assistant."
     )
     side: Literal["user", "assistant"] | None = Field(
-        description="The speaker whose words count more; null if the query mentions neither."
+        description="The speaker whose words count more; null if the query names neither speaker, or both together."
     )
     words: dict[str, int] = Field(description="Search terms, each with the number of pages that contain it.")
     times: list[str] = Field(
@@ -153,7 +151,7 @@ class SegmentStats(BaseModel):
 class LoopStats(BaseModel):
     """The health of one background loop."""
 
-    failed_attempts: int = Field(description="Number of consecutive failures; 0 means that the loop is healthy.")
+    failed_attempts: int = Field(description="Number of consecutive failures; 0 means no problem.")
     last_error: str | None
     last_error_at: str | None
 
@@ -171,8 +169,8 @@ class LlmStats(BaseModel):
     """The configured LLM, and its usage for this user."""
 
     model: str
-    usage_today: dict[str, LlmUsage] = Field(description="Usage today, by purpose.")
-    usage_total: dict[str, LlmUsage] = Field(description="Usage over all days, by purpose.")
+    usage_today: dict[str, LlmUsage] = Field(description="Usage since local midnight, by purpose.")
+    usage_total: dict[str, LlmUsage] = Field(description="Total usage, by purpose.")
     tokens_today: int
     daily_token_limit: int | None
 
@@ -196,12 +194,13 @@ class GetMemoryStatsResult(BaseModel):
     backlog_pages: int = Field(description="Number of pages that are not assigned to a topic yet.")
     oldest_backlog_at: str | None
     retention_waits_until: str | None = Field(
-        description="When pages older than retention_days will be forgotten. Null unless this is delayed because "
-        "the clock may be wrong."
+        description="Earliest time at which pages older than retention_days can be forgotten. "
+        "Null unless forgetting is delayed because the clock may be wrong."
     )
-    backlog_attempts: int = Field(description="Largest number of failed attempts to assign a page to a topic.")
+    backlog_attempts: int = Field(description="Highest number of failed attempts to assign the same page to a topic.")
     degraded_pages: int = Field(
-        description="Number of pages organised without the LLM because it failed. They will be organised again."
+        description="Number of pages organised without the LLM because it failed. "
+        "They will be organised again with the LLM."
     )
     damaged_pages: int = Field(description="Number of pages that are damaged on disk. Their text is not shown.")
     only_reads_because: str | None = Field(
@@ -224,7 +223,7 @@ class GetMemoryStatsResult(BaseModel):
         description="Name of the vector space in use; null while only keyword search is available."
     )
     embedding_move: EmbeddingMove | None = Field(
-        description="Progress of a change to another embedding model; null if there is no change."
+        description="Progress of a change to another embedding model; null if no change is in progress."
     )
     ranking: str
     is_settled: bool = Field(

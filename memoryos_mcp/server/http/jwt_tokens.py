@@ -204,14 +204,23 @@ class _IssuerKeys:
                 found = await _json_object(client, url)
             keys = jwt.PyJWKSet.from_dict(found).keys
         except TimeoutError as error:
-            msg = f"the issuer {self._issuer} did not return its keys within {FETCH_TIMEOUT_S:.0f} s"
+            msg = (
+                f"the issuer {self._issuer} did not return its keys within {FETCH_TIMEOUT_S:.0f} s; "
+                "check the issuer and the network"
+            )
             raise IssuerError(msg) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError, ValueError) as error:
-            msg = f"the keys of the issuer {self._issuer} could not be fetched ({type(error).__name__})"
+            msg = (
+                f"the keys of the issuer {self._issuer} could not be fetched ({type(error).__name__}); "
+                "check oidc_issuer, oidc_jwks_url and the network"
+            )
             raise IssuerError(msg) from error
         ours = [key for key in keys if key.algorithm_name in ALGORITHMS and key.public_key_use in {None, "sig"}]
         if not ours:
-            msg = f"the issuer {self._issuer} has no signing key for any of these algorithms: {', '.join(ALGORITHMS)}"
+            msg = (
+                f"the issuer {self._issuer} has no signing key for any of these algorithms: {', '.join(ALGORITHMS)}; "
+                "add a key at the issuer, or correct oidc_jwks_url"
+            )
             raise IssuerError(msg)
         return ours
 

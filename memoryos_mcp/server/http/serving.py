@@ -106,7 +106,9 @@ def _jwts(settings: Settings) -> JwtVerifier | None:
         return None
     audience = settings.oidc_audience or settings.resource_url
     if audience is None:
-        message = "oidc_audience: is missing; set it or public_url, so that tokens for other servers can be refused"
+        message = (
+            "oidc_audience: is missing; set oidc_audience or public_url, so that tokens for other servers are refused"
+        )
         raise ConfigError(message)
     return JwtVerifier(settings.oidc_issuer, audience, jwks_url=settings.oidc_jwks_url)
 
@@ -124,7 +126,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        message = f"host and port: cannot listen on {host}:{port} ({error.strerror}); choose another port"
+        message = f"host and port: cannot listen on {host}:{port} ({error.strerror}); choose another host or port"
         raise ConfigError(message) from error
     # Without this, the body of an answer waits 40 ms until the client has acknowledged the headers. Connections inherit
     # the option; asyncio sets it only on sockets that were created with an explicit protocol.

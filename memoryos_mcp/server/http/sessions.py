@@ -365,7 +365,7 @@ async def _send_all(waiting: MemoryObjectReceiveStream[Message], send: Send, unr
 
 
 async def _refuse_id(scope: Scope, receive: Receive, send: Send) -> None:
-    problem = "a request with this id is running in this session; give each request its own id"
+    problem = "another request with this id is still running in this session; give each request its own id"
     await refusal(409, problem)(scope, receive, send)
 
 

@@ -86,7 +86,9 @@ class Correcting:
         connection = self.connection
         about, owner, slot, wrong, successor, is_valid, _ = self._fact(fact)
         if not is_valid:
-            instead = f"; correct {_fact_id(successor)}, which replaced it" if successor else ""
+            instead = (
+                f"; correct {_fact_id(successor)}, which replaced it" if successor else ", so it cannot be corrected"
+            )
             raise ArgumentError(argument="id", problem=f"{_fact_id(fact)} is no longer valid{instead}")
         if text is not None and folded(text) == folded(wrong):
             problem = "is the same as the current text of the fact; pass the corrected text"
@@ -286,7 +288,10 @@ class Correcting:
             (dimension,),
         ).fetchone()
         if row is None or row[0] is None:
-            problem = f"{name} was not corrected, or its history was forgotten"
+            problem = (
+                f"{name} was not corrected, or the correction was forgotten; to change the trait, "
+                "pass 'level' or 'reason' instead of 'restore'"
+            )
             raise _cannot_restore(problem)
         if current is not None and current[1] != LEARNED_BY_USER:
             problem = f"{name} has since been learned again; correct its level or reason instead"

@@ -46,7 +46,10 @@ class SqliteBackups:
             msg = f"{backup} is damaged or is not a backup {why}; nothing was changed. Choose another file"
             raise DamagedStoreError(msg) from error
         if found.user_id != user_id:
-            problem = f"is a backup of user {found.user_id}, not {user_id}; pass --user-id, or choose another file"
+            problem = (
+                f"is a backup of user {found.user_id}, not of {user_id}; pass the backup's user as --user-id, "
+                "or choose another file"
+            )
             raise ArgumentError(argument=str(backup), problem=problem)
         target = database_file(self._data_folder, user_id)
         if not target.exists():

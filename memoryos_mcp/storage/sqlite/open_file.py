@@ -167,7 +167,7 @@ class OpenFile:
                     self.keep_lost()
                     self._remove_journals(opened)
         except (apsw.Error, OSError, StorageError) as error:
-            msg = "%s was replaced or removed, and its content could not be saved: %s"
+            msg = "%s was replaced or removed while it was open, and the previous content could not be saved: %s"
             logger.warning(msg, self.path, type(error).__name__)
         finally:
             self._readers, self.writer, self._identity = [], None, None
@@ -203,7 +203,8 @@ class OpenFile:
             make_private(self.path)
             make_journals_writable(self.path)
         elif not self.path.exists() or not self.path.stat().st_size:
-            msg = f"{self.path} {'is empty' if self.path.exists() else 'does not exist'}; nothing was created"
+            state = "is empty" if self.path.exists() else "does not exist"
+            msg = f"{self.path} {state}; nothing was created. Check data_storage_path and the user id"
             raise StorageError(msg)
         with locked_folder(self.path.parent) as is_locked:
             set_aside_foreign(self.path)

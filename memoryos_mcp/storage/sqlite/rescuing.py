@@ -55,7 +55,9 @@ def remove_if_contained(copy: Path, path: Path) -> None:
             left -= _page_ids(other)
     if left:
         logger.warning(
-            "%s or its journal was replaced or removed while it was open; its content was saved as %s", path, copy.name
+            "%s or its journal was replaced or removed while it was open; the previous content was saved as %s",
+            path,
+            copy.name,
         )
     else:
         copy.unlink(missing_ok=True)

@@ -215,10 +215,12 @@ class TokenStore:
             msg = f"{self._path} cannot be used; make the file and its folder readable and writable by this account"
             raise StorageError(msg) from error
         except apsw.FullError as error:
-            msg = f"no space left in {self._path.parent}; nothing was changed. Free some space and try again"
+            msg = f"no space is left in {self._path.parent}; nothing was changed. Free some space and try again"
             raise StorageError(msg) from error
         except apsw.Error as error:
-            msg = f"{self._path} could not be used (SQLite: {type(error).__name__}); nothing was changed"
+            msg = (
+                f"{self._path} could not be used (SQLite: {type(error).__name__}); nothing was changed. Check the disk"
+            )
             raise StorageError(msg) from error
         except OSError as error:
             reason = error.strerror or type(error).__name__

@@ -56,7 +56,10 @@ def _add_progress(progress: Progress, before: int, size: int) -> None:
 def _files(path: Path) -> list[Path]:
     users = [path] if _is_users(path) else _users(path)
     if not users:
-        message = f"The folder has no memory: neither it nor a subfolder of users/ contains {', '.join(_TIERS)}."
+        message = (
+            "The folder contains no memory; choose a folder that contains one of these files, "
+            f"directly or in a subfolder of users/: {', '.join(_TIERS)}."
+        )
         raise ImportFormatError(message)
     if len(users) > 1:
         shown = ", ".join(repr(user.name) for user in users[:_SHOWN_USERS])

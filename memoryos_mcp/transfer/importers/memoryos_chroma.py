@@ -114,7 +114,10 @@ def _store(path: Path) -> _Store:
     name = metadata.stem.removeprefix("metadata_")
     user = max((user for user in users if name.startswith(f"{user}_")), key=len, default=None)
     if user is None:
-        message = f"{_DATABASE} contains no memory of the user whose id is in the file name {metadata.name!r}."
+        message = (
+            f"{_DATABASE} contains no memory of the user whose id is in the file name {metadata.name!r}; "
+            "choose the database that belongs to this file."
+        )
         raise ImportFormatError(message)
     return _Store(database, metadata, user, name.removeprefix(f"{user}_") if len(users) == 1 else None)
 
@@ -145,7 +148,7 @@ def _opened(file: Path) -> sqlite3.Connection:
         database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ENTRY_MAX_BYTES)
     except sqlite3.Error as error:
-        message = f"{_DATABASE} cannot be opened."
+        message = f"{_DATABASE} cannot be opened; check its permissions."
         raise ImportFormatError(message) from error
     return database
 
@@ -154,7 +157,10 @@ def _rows(database: sqlite3.Connection, query: str, values: tuple[object, ...]) 
     try:
         yield from database.execute(query, values)
     except sqlite3.Error as error:
-        message = f"{_DATABASE} is damaged, in use, or from an unknown version of Chroma."
+        message = (
+            f"{_DATABASE} is damaged, in use, or from an unknown version of Chroma; "
+            "close all programs that use it, and try again."
+        )
         raise ImportFormatError(message) from error
 
 
