@@ -1,0 +1,79 @@
+"""A connection to PostgreSQL on which the SQL of `storage.sql` runs."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import psycopg
+
+from memoryos_mcp.storage.postgres.dialect import translate, values
+from memoryos_mcp.storage.postgres.words import PostingWords
+
+# Rows that a server sends at a time when a large table is read.
+FETCHED_ROWS = 500
+
+
+class PostgresConnection:
+    """A connection inside a transaction for one user. Implements `storage.sql.connection.Connection`.
+
+    The connection is in pipeline mode: statements are sent without waiting for the previous ones. Only reading a result
+    waits. An error of a statement is therefore raised when a later result is read, or at the end of the transaction.
+    """
+
+    def __init__(self, raw: psycopg.Connection[Any], tokenize: Callable[[str], list[str]]) -> None:
+        self.raw = raw
+        self._tokenize = tokenize
+
+    @property
+    def words(self) -> PostingWords:
+        """The word index of the user's memory."""
+        return PostingWords(self, self._tokenize)
+
+    def execute(self, statements: str, bindings: Any = None, /) -> "PostgresRows":
+        """Send a statement with its parameters."""
+        sql, keys = translate(statements)
+        return PostgresRows(self.raw.execute(sql, values(keys, bindings)))
+
+    def executemany(self, statements: str, sequenceofbindings: Iterable[Any], /) -> "PostgresRows":
+        """Send a statement once for each set of parameters."""
+        sql, keys = translate(statements)
+        cursor = self.raw.cursor()
+        rows = [values(keys, bindings) for bindings in sequenceofbindings]
+        if rows:
+            cursor.executemany(sql, rows)
+        return PostgresRows(cursor)
+
+    def native(self, sql: str, *parameters: Any) -> "PostgresRows":
+        """Send a statement in PostgreSQL's own SQL, with the placeholders ``$1``, ``$2``, ..."""
+        return PostgresRows(self.raw.execute(sql, parameters))
+
+
+class PostgresRows:
+    """The result of a statement. Implements `storage.sql.connection.Rows`."""
+
+    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
+        self._cursor = cursor
+
+    @property
+    def get(self) -> Any:
+        """All rows in the shortest form: None without rows, and a value instead of a list or tuple of length 1."""
+        rows = self.fetchall()
+        if not rows:
+            return None
+        shortest = [row[0] if len(row) == 1 else row for row in rows]
+        return shortest[0] if len(shortest) == 1 else shortest
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None if there is none."""
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        """Return the remaining rows; none if the statement returns no rows at all."""
+        try:
+            return self._cursor.fetchall()
+        except psycopg.ProgrammingError:
+            if self._cursor.description is None and self._cursor.statusmessage is not None:
+                return []
+            raise
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fetchall())

@@ -1,0 +1,212 @@
+"""The word index on a table of postings. A posting is a pair of a token and a page that contains it.
+
+The tokens and the scores are those of the word index on SQLite, so that both rank the same pages in the same order.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.text.terms import index_forms, index_text, is_prefix
+
+if TYPE_CHECKING:
+    from memoryos_mcp.storage.postgres.connection import PostgresConnection
+
+# The parameters of BM25 in FTS5: https://www.sqlite.org/fts5.html#the_bm25_function
+K1, B = 1.2, 0.75
+LEAST_IDF = 1e-6
+# The places of tokens in the assistant's text are counted from this number.
+AGENT_PLACE = 1 << 24
+_PLACE = np.dtype("<u4")
+# A posting as it is sent for scoring: the page's ``seq``, the number of its tokens, and the occurrences of the token.
+_POSTING = np.dtype([("seq", ">i8"), ("size", ">i4"), ("count", ">i4")])
+_ALL_POSTINGS = (
+    "SELECT term, string_agg(int8send(seq) || int4send(size) || int4send(length(places) / 4), '' ORDER BY seq) "
+    "FROM postings WHERE term = ANY($1) GROUP BY term"
+)
+
+
+class PostingWords:
+    """The word index of one user's memory. Implements `WordIndex`."""
+
+    def __init__(self, connection: "PostgresConnection", tokenize: Callable[[str], list[str]]) -> None:
+        self._connection = connection
+        self._tokenize = tokenize
+
+    def add(self, seq: int, user_input: str, agent_response: str) -> None:
+        places: dict[str, list[int]] = {}
+        size = 0
+        for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
+            tokens = self._tokenize(index_text(side))
+            size += len(tokens)
+            for place, token in enumerate(tokens, start=start):
+                places.setdefault(token, []).append(place)
+        self._connection.native(
+            "INSERT INTO postings (term, seq, size, places) "
+            "SELECT term, $2, $3, places FROM unnest($1::text[], $4::bytea[]) AS new (term, places)",
+            list(places),
+            seq,
+            size,
+            [np.array(each, dtype=_PLACE).tobytes() for each in places.values()],
+        )
+        self._count(1, size)
+
+    def remove_going(self) -> None:
+        sizes = "SELECT DISTINCT seq, size FROM postings WHERE seq IN (SELECT seq FROM going)"
+        pages, tokens = self._connection.native(f"SELECT count(*), coalesce(sum(size), 0) FROM ({sizes}) AS gone").get  # noqa: S608
+        wordless = self._connection.native(
+            "SELECT count(*) FROM going JOIN pages USING (seq) WHERE NOT EXISTS "
+            "(SELECT 1 FROM postings WHERE postings.seq = going.seq)"
+        ).get
+        self._connection.native("DELETE FROM postings WHERE seq IN (SELECT seq FROM going)")
+        self._count(-pages - wordless, -int(tokens))
+
+    def optimise(self) -> None:
+        pass  # VACUUM does it
+
+    def has(self, word: str) -> bool:
+        if is_prefix(word):
+            return bool(self._prefix_count(word, after_seq=0))
+        return any(len(self._pages(tokens)) for tokens in self._forms(word))
+
+    def limits(self, words: Sequence[str]) -> list[int]:
+        forms = {word: self._forms(word) for word in words if not is_prefix(word)}
+        tokens = {token for each in forms.values() for form in each for token in form}
+        sql = "SELECT term, count(*) FROM postings WHERE term = ANY($1) GROUP BY term"
+        counts = dict(self._connection.native(sql, list(tokens)).fetchall()) if tokens else {}
+        return [
+            self._prefix_count(word, after_seq=0)
+            if is_prefix(word)
+            else sum(min((counts.get(token, 0) for token in form), default=0) for form in forms[word])
+            for word in words
+        ]
+
+    def count_after(self, word: str, seq: int) -> int:
+        if is_prefix(word):
+            return self._prefix_count(word, after_seq=seq)
+        return len(set().union(*(self._pages(form, after_seq=seq) for form in self._forms(word))))
+
+    def best(self, words: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        pages, tokens = self._connection.native("SELECT indexed_pages, indexed_tokens FROM counters").get
+        mean_size = tokens / pages if tokens else 1.0
+        scores: dict[int, float] = {}
+        for found in self._phrases(words):
+            idf = math.log((pages - len(found) + 0.5) / (len(found) + 0.5))
+            count, size = found["count"].astype(np.float64), found["size"].astype(np.float64)
+            gains = (idf if idf > 0 else LEAST_IDF) * (count * (K1 + 1) / (count + K1 * (1 - B + B * size / mean_size)))
+            for seq, gain in zip(found["seq"].tolist(), gains.tolist(), strict=True):
+                scores[seq] = scores.get(seq, 0.0) + gain
+        return sorted(scores.items(), key=lambda hit: (-hit[1], -hit[0]))[:limit]
+
+    def newest_with(self, words: Sequence[str], after_seq: int, limit: int) -> list[int]:
+        sets = []
+        for word in words:
+            if is_prefix(word):
+                sets.append(self._prefix_pages(word, after_seq))
+            else:
+                sets.append(set().union(*(self._pages(form, after_seq=after_seq) for form in self._forms(word))))
+        return sorted(reduce(set.intersection, sets), reverse=True)[:limit] if sets else []
+
+    def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> NDArray[np.bool_]:
+        rows = {seq: row for row, seq in enumerate(seqs)}
+        found = np.zeros((2, len(seqs), len(words)), dtype=np.bool_)
+        forms = {word: self._forms(word) for word in words if not is_prefix(word)}
+        tokens = list({token for each in forms.values() for form in each for token in form})
+        sql = "SELECT term, seq, places FROM postings WHERE term = ANY($1) AND seq = ANY($2)"
+        places: dict[str, dict[int, bytes]] = {token: {} for token in tokens}
+        for token, seq, at in self._connection.native(sql, tokens, list(seqs)) if tokens and seqs else ():
+            places[token][seq] = at
+        prefix_sql = "SELECT seq, places FROM postings WHERE term >= $1 AND term < $2 AND seq = ANY($3)"
+        for column, word in enumerate(words):
+            if is_prefix(word):
+                hits = self._connection.native(prefix_sql, word, chr(ord(word) + 1), list(seqs)).fetchall()
+            else:
+                hits = [hit for form in forms[word] for hit in _adjacent([places[token] for token in form]).items()]
+            for seq, at in hits:
+                starts = np.frombuffer(at, dtype=_PLACE) if isinstance(at, bytes) else at
+                found[0, rows[seq], column] |= bool((starts < AGENT_PLACE).any())
+                found[1, rows[seq], column] |= bool((starts >= AGENT_PLACE).any())
+        return found
+
+    def _count(self, pages: int, tokens: int) -> None:
+        sql = "UPDATE counters SET indexed_pages = indexed_pages + $1, indexed_tokens = indexed_tokens + $2"
+        self._connection.native(sql, pages, tokens)
+
+    def _forms(self, word: str) -> list[list[str]]:
+        """Return the tokens of each form in which the index may contain a word. A form without tokens is left out."""
+        return [tokens for form in index_forms(word) if (tokens := self._tokenize(form))]
+
+    def _phrases(self, words: Sequence[str]) -> list[NDArray[np.void]]:
+        """Return the postings of each form of each word, in the order of the words."""
+        forms = [(word, form) for word in words for form in ([[word]] if is_prefix(word) else self._forms(word))]
+        single = list({form[0] for word, form in forms if len(form) == 1 and not is_prefix(word)})
+        postings = dict(self._connection.native(_ALL_POSTINGS, single).fetchall()) if single else {}
+        return [
+            self._prefix_postings(word)
+            if is_prefix(word)
+            else np.frombuffer(postings.get(form[0], b""), dtype=_POSTING)
+            if len(form) == 1
+            else self._phrase_postings(form)
+            for word, form in forms
+        ]
+
+    def _phrase_postings(self, tokens: Sequence[str]) -> NDArray[np.void]:
+        """Return the postings of a form that consists of several tokens."""
+        starts = self._starts(tokens, after_seq=0)
+        sql = "SELECT seq, size FROM postings WHERE term = $1 AND seq = ANY($2)"
+        sizes = dict(self._connection.native(sql, tokens[0], list(starts)).fetchall()) if starts else {}
+        return np.array([(seq, sizes[seq], len(at)) for seq, at in sorted(starts.items())], dtype=_POSTING)
+
+    def _prefix_postings(self, word: str) -> NDArray[np.void]:
+        sql = (
+            "SELECT seq, max(size), sum(length(places) / 4) FROM postings WHERE term >= $1 AND term < $2 "
+            "GROUP BY seq ORDER BY seq"
+        )
+        rows = self._connection.native(sql, word, chr(ord(word) + 1)).fetchall()
+        return np.array([(seq, size, int(count)) for seq, size, count in rows], dtype=_POSTING)
+
+    def _prefix_count(self, word: str, *, after_seq: int) -> int:
+        sql = "SELECT count(*) FROM postings WHERE term >= $1 AND term < $2 AND seq > $3"
+        return int(self._connection.native(sql, word, chr(ord(word) + 1), after_seq).get)
+
+    def _prefix_pages(self, word: str, after_seq: int) -> set[int]:
+        sql = "SELECT DISTINCT seq FROM postings WHERE term >= $1 AND term < $2 AND seq > $3"
+        return {seq for (seq,) in self._connection.native(sql, word, chr(ord(word) + 1), after_seq)}
+
+    def _pages(self, tokens: Sequence[str], *, after_seq: int = 0) -> set[int]:
+        """Return the ``seq`` of the pages after ``after_seq`` that contain the tokens one after the other."""
+        if len(tokens) > 1:
+            return set(self._starts(tokens, after_seq=after_seq))
+        sql = "SELECT seq FROM postings WHERE term = $1 AND seq > $2"
+        return {seq for (seq,) in self._connection.native(sql, tokens[0], after_seq)}
+
+    def _starts(self, tokens: Sequence[str], *, after_seq: int) -> "dict[int, NDArray[np.uint32]]":
+        """Return for each page after ``after_seq`` the places at which the tokens begin one after the other."""
+        rarest = (
+            "SELECT seq FROM postings WHERE term = ANY($1) AND seq > $2 GROUP BY seq "
+            "HAVING count(*) = array_length($1, 1)"
+        )
+        sql = f"SELECT term, seq, places FROM postings WHERE term = ANY($1) AND seq IN ({rarest})"  # noqa: S608 - constant
+        places: dict[str, dict[int, bytes]] = {token: {} for token in tokens}
+        for token, seq, at in self._connection.native(sql, list(places), after_seq):
+            places[token][seq] = at
+        return _adjacent([places[token] for token in tokens])
+
+
+def _adjacent(places: Sequence[dict[int, bytes]]) -> "dict[int, NDArray[np.uint32]]":
+    """Return for each page the places at which tokens begin that follow each other.
+
+    ``places`` maps, for each token, the ``seq`` of a page to the encoded places of the token in the page.
+    """
+    found = {}
+    for seq in reduce(set.intersection, (set(each) for each in places)):
+        starts = np.frombuffer(places[0][seq], dtype=_PLACE)
+        for distance, each in enumerate(places[1:], start=1):
+            starts = starts[np.isin(starts + distance, np.frombuffer(each[seq], dtype=_PLACE))]
+        if len(starts):
+            found[seq] = starts
+    return found
