@@ -320,5 +320,5 @@ def test_a_store_without_backups_names_other_ways(
     monkeypatch.setattr(SqliteStores, "backups", None)
     done = CliRunner().invoke(cli, [*command, "--data-storage-path", str(data)])
     assert isinstance(done.exception, StorageError)
-    assert "use the tools of SQLite" in str(done.exception)
+    assert "use the backup tools of SQLite" in str(done.exception)
     assert "memoryos-mcp export FILE" in str(done.exception)

@@ -154,7 +154,7 @@ async def test_the_bundled_model_passes_with_its_dimension(data: Path, monkeypat
     monkeypatch.setattr(models, "SLOW_LOAD_S", 0.0)
     slow = checks(await run(data, "--json"))["embedding_model"]
     assert (quick["verdict"], quick["fix"]) == ("ok", None)
-    assert quick["found"] == "all-MiniLM-L6-v2 on this machine works, its vectors have 384 dimensions"
+    assert quick["found"] == "all-MiniLM-L6-v2 on this machine works; its vectors have 384 dimensions"
     assert re.fullmatch(re.escape(quick["found"]) + r", loaded in \d+\.\d s", slow["found"])
 
 
@@ -166,7 +166,7 @@ async def test_an_embeddings_api_gets_a_probe_and_a_query(data: Path) -> None:
         probe, query = server.asked
     found = checks(result)["embedding_model"]
     assert (found["verdict"], found["fix"]) == ("ok", None)
-    works = f"tiny at the embeddings API {server.base_url} works, its vectors have 2 dimensions"
+    works = f"tiny at the embeddings API {server.base_url} works; its vectors have 2 dimensions"
     assert found["found"].startswith(works)
     assert query.body["input"] != probe.body["input"]
     assert query.headers["authorization"].startswith("Basic ")  # the login in the address takes precedence over the key

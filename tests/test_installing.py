@@ -694,7 +694,7 @@ def test_finished_claude_commands_are_not_suggested_again(claude: Path, home: Pa
 def test_without_claude_codes_command_the_command_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
     refused(
-        "install", "--client", "claude-code", told="where the command is installed, run: claude mcp add --scope user"
+        "install", "--client", "claude-code", told="add its folder to the PATH, then run: claude mcp add --scope user"
     )
 
 

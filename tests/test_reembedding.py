@@ -207,7 +207,10 @@ async def test_a_missing_memory_is_reported_once_and_not_created(arguments: tupl
         told = await run("reembed", *arguments, *flags(data, server))
         assert server.asked == []
     assert (status["pages"], len(status["spaces"])) == (0, 1)
-    assert told.stderr == f"memoryos-mcp: there is no memory for user ada in {data} yet\n"
+    assert told.stderr == (
+        f"memoryos-mcp: there is no memory for user ada in {data} yet; to use another memory, set user_id or "
+        "data_storage_path\n"
+    )
     assert not database_file(data, USER).parent.exists()
 
 
@@ -220,7 +223,7 @@ async def test_without_a_model_the_exit_code_is_2(command: str, data: Path) -> N
     assert isinstance(result.exception, ConfigError)
     assert (code, stdout, stderr.count("\n")) == (2, "", 1)
     assert "embedding_model_name is set to 'none'" in stderr
-    assert stderr.endswith("choose a model\n")
+    assert stderr.endswith("set it to a model\n")
 
 
 @pytest.mark.parametrize("command", ["reembed", "warmup"])

@@ -172,7 +172,7 @@ def test_all_means_every_client_that_supports_links() -> None:
 def test_a_client_without_links_is_refused() -> None:
     done = CliRunner().invoke(cli, ["install", "--client", "zed", "--link"])
     assert isinstance(done.exception, ArgumentError)
-    assert "Zed does not support links; omit --link, or choose cursor or vscode" in str(done.exception)
+    assert "Zed does not support links; omit --link, or use --client with cursor or vscode" in str(done.exception)
 
 
 def test_a_link_with_a_token_causes_a_warning() -> None:

@@ -140,7 +140,8 @@ async def stats(settings: Settings, **given: Any) -> None:
 @click.option(
     "--max-results",
     type=click.IntRange(1, 100),
-    help="Maximum number of older pages. Default: the setting retrieval_queue_capacity.",
+    help="Maximum number of pages, in addition to those in short-term memory. Default: the setting "
+    "retrieval_queue_capacity.",
 )
 @click.option("--full", "is_full", is_flag=True, help="Show the full text of each page, not only one line.")
 @click.option(
@@ -188,7 +189,7 @@ async def show(settings: Settings, **given: Any) -> None:
     "--json",
     "as_json",
     is_flag=True,
-    help="Print the numbers of exported items as one JSON object. This requires FILE.",
+    help="Print how many items of each kind were exported, as one JSON object. This requires FILE.",
 )
 @takes_settings()
 async def export_(settings: Settings, **given: Any) -> None:
@@ -277,7 +278,12 @@ def restore(settings: Settings, **given: Any) -> None:
     metavar="ID",
     help="Select a page, topic, chain, fact or trait by its id, such as k1. May be repeated.",
 )
-@click.option("--query", default="", metavar="TEXT", help="Select pages whose content matches this text.")
+@click.option(
+    "--query",
+    default="",
+    metavar="TEXT",
+    help="Select pages that contain a word of this text, or have a similar meaning.",
+)
 @click.option(
     "--max-results",
     type=click.IntRange(1, 100),

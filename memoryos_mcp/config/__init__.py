@@ -85,32 +85,46 @@ class Settings(HttpSettings):
     retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
         description="Maximum number of pages that a retrieval returns in addition to those in short-term memory, if "
-        "the call does not set `max_results`. Often fewer pages are relevant or fit into the result.",
+        "the call does not set `max_results`. Fewer are returned if fewer are relevant, or if more do not fit into the "
+        "result.",
     )
     retrieval_max_tokens: Annotated[StrictInt, Field(ge=100, le=1_000_000)] = Field(
         default=2000,
         description="Maximum length of a retrieval's result, in tokens, if the call does not set `max_tokens`.",
     )
     mid_term_heat_threshold: StrictFloat = Field(
-        default=5.0, gt=0, description="Heat at which a segment's pages are read to update the profile."
+        default=5.0,
+        gt=0,
+        description="Minimum heat at which a segment's new pages are used to update the profile.",
     )
     mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
         default=0.6,
-        description="Minimum similarity at which a page joins a segment: the cosine of their vectors plus their "
-        "keyword overlap.",
+        description="Minimum similarity at which a page joins a segment. The similarity is the cosine of their vectors "
+        "plus their keyword overlap, which is between 0 and 1.",
     )
     heat_alpha: StrictFloat = Field(
-        default=1.0, ge=0, description="Weight of the number of visits in a segment's heat."
+        default=1.0,
+        ge=0,
+        description="Weight of visits in a segment's heat, which is `heat_alpha * visits + heat_beta * pages + "
+        "heat_gamma * recency`. A visit is a retrieval that returns the segment. Visits and pages are counted from 0 "
+        "again after the segment was used to update the profile.",
     )
-    heat_beta: StrictFloat = Field(default=1.0, ge=0, description="Weight of the number of pages in a segment's heat.")
+    heat_beta: StrictFloat = Field(
+        default=1.0, ge=0, description="Weight of new pages in a segment's heat; see `heat_alpha`."
+    )
     heat_gamma: StrictFloat = Field(
-        default=1.0, ge=0, description="Weight of the recency of the last visit in a segment's heat."
+        default=1.0,
+        ge=0,
+        description="Weight of recency in a segment's heat; see `heat_alpha`. Recency falls from 1 at the last visit "
+        "towards 0.",
     )
     heat_mu_s: StrictFloat = Field(
-        default=1e7, gt=0, description="Decay time of the recency of a segment's last visit, in seconds."
+        default=1e7,
+        gt=0,
+        description="Time after which the recency of a segment's last visit has fallen from 1 to 0.37, in seconds.",
     )
     openai_api_key: SecretStr | None = Field(
-        default=None, description="API key for the LLM. An empty text or a placeholder means that there is no key."
+        default=None, description="API key for the LLM. An empty string or a placeholder means that there is no key."
     )
     openai_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
@@ -130,12 +144,13 @@ class Settings(HttpSettings):
         default=16, ge=1, le=1000, description="Maximum number of LLM calls that this process makes at the same time."
     )
     llm_max_prompt_tokens: Annotated[StrictInt, Field(ge=1000, le=1_000_000)] = Field(
-        default=24_000, description="Maximum length of one LLM prompt, in tokens. Longer pages are sent only in part."
+        default=24_000,
+        description="Maximum length of one LLM prompt, in tokens. If needed, its longest pages are shortened.",
     )
     llm_daily_token_limit: Annotated[int | None, Field(strict=True, ge=0, le=_TOKENS_MAX)] = Field(
         default=None,
         description="Maximum number of LLM tokens per user and day. When they are used up, the memory works without "
-        "the LLM until the next day. Null means no limit.",
+        "the LLM until the next day, which begins at midnight in `timezone`. Null means no limit.",
     )
     llm_log: StrictBool = Field(
         default=False,
@@ -144,14 +159,16 @@ class Settings(HttpSettings):
     )
     llm_replay_file: Annotated[Path | None, BeforeValidator(checks.file_path)] = Field(
         default=None,
-        description="File with logged replies, or with replies of a batch API, which are used instead of calling an "
-        "LLM. Requests without a reply in this file are written to a batch file in the same folder.",
+        description="File with replies that are used instead of calling an LLM: a log written with `llm_log`, or the "
+        "output of a batch API. Requests without a reply in this file are written to NAME.missing.jsonl in the same "
+        "folder, as input for a batch API.",
     )
     max_topics: StrictInt = Field(
         default=6, ge=1, le=20, description="Maximum number of topics that the LLM may find in one batch of pages."
     )
     profile_dimensions: _Dimensions = Field(
-        default=[], description="Your own dimensions of the profile, in addition to the 90 built-in ones."
+        default=[],
+        description="Names of your own dimensions of the profile, like Chess, in addition to the 90 built-in ones.",
     )
     embedding_model_name: _Name = Field(
         default="all-MiniLM-L6-v2",
@@ -161,7 +178,9 @@ class Settings(HttpSettings):
     embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(checks.json_object)] = Field(
         default=None,
         repr=False,
-        description="Additional arguments for the embedding model's constructor, as a JSON object.",
+        description="Additional arguments for the embedding model, as a JSON object. The bundled model ignores them. "
+        "Other models in this process take those of `SentenceTransformer`, and `use_fp16`. An API takes `dimensions`, "
+        "`query_prompt` and `passage_prompt`.",
     )
     embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
@@ -171,8 +190,8 @@ class Settings(HttpSettings):
     )
     embedding_api_key: SecretStr | None = Field(
         default=None,
-        description="API key for the embedding model. The LLM's API key is not used for it. An empty text or a "
-        "placeholder means that there is no key.",
+        description="API key for the embedding model. The LLM's API key is not used for it. An empty string or "
+        "a placeholder means that there is no key.",
     )
     embedding_timeout_s: StrictFloat = Field(
         default=60.0,
@@ -190,13 +209,12 @@ class Settings(HttpSettings):
     )
     consolidation_batch_pages: Annotated[int | None, Field(strict=True, ge=1, le=100)] = Field(
         default=None,
-        description="Number of pages in a full batch. As soon as this many pages are waiting, they are consolidated. "
-        "With an LLM, a batch has at most 20 pages. Null means 20 with an LLM, and 10 "
-        "without one.",
+        description="Number of pages in a full batch. As soon as this many pages are waiting, they are organised into "
+        "topics. With an LLM, a batch has at most 20 pages. Null means 20 with an LLM, and 10 without one.",
     )
     consolidation_idle_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=60.0,
-        description="Pause in a conversation after which an incomplete batch is consolidated, in seconds. With an LLM, "
+        description="Pause in a conversation after which an incomplete batch is organised, in seconds. With an LLM, "
         "the pause is longer: it is multiplied by the size of a full batch and divided by the number of waiting pages.",
     )
     max_page_chars: Annotated[StrictInt, Field(ge=1, le=10_000_000)] = Field(
@@ -220,7 +238,8 @@ class Settings(HttpSettings):
         "that has been idle longest is closed. The limit is lower if the system allows too few open files.",
     )
     act_as: StrictBool = Field(
-        default=False, description="Whether a call over stdio may use the memory of another user."
+        default=False,
+        description="Whether a call over stdio may use the memory of another user, by passing a `user_id`.",
     )
     log_level: _LogLevel = Field(
         default="INFO", description="Lowest severity that is logged to stderr. DEBUG also logs the text of dialogues."

@@ -110,7 +110,7 @@ def _path(value: object) -> object:
         os.fsencode(text)
         return Path(text).expanduser().absolute()
     except UnicodeError as error:
-        msg = "contains characters that are not possible in a file name; use other characters"
+        msg = "contains characters that cannot be in a file name; remove them"
         raise ValueError(msg) from error
     except (RuntimeError, OSError) as error:
         msg = "depends on a home folder or working folder that does not exist; use an absolute path"
@@ -240,6 +240,6 @@ def json_object(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | No
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        msg = "is not plain JSON, because it contains NaN or half of a surrogate pair, or is nested too deeply"
+        msg = "is not plain JSON; remove NaN, infinity and halves of surrogate pairs, and use fewer levels of nesting"
         raise ValueError(msg) from error
     return value

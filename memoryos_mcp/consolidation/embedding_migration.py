@@ -247,7 +247,11 @@ class VectorSpaces:
             embedder = self._embedders.of(EmbeddingModel.from_json(space.model))
             await embedder.load()
         except (ModelError, ValueError) as error:
-            logger.warning("a previous embedding model cannot be loaded; search may use keywords only: %s", error)
+            logger.warning(
+                "a previous embedding model cannot be loaded; search may use only keywords until the configured model "
+                "is ready: %s",
+                error,
+            )
             return None
         return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
 

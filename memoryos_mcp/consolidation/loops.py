@@ -245,4 +245,7 @@ class LeaseKeeper:
                 # If the lease was lost meanwhile, this takes a new lease, which is released like the first.
                 self._lease = await self._store.take_lease(self._ttl_s) or self._lease
             except StorageError as error:
-                logger.warning("the lease could not be renewed: %s", type(error).__name__)
+                logger.warning(
+                    "the lease for the background work could not be renewed, so another process may take over: %s",
+                    type(error).__name__,
+                )

@@ -209,7 +209,10 @@ class Worker:
         await self._until_embedded()
         async with self._lease.hold() as lease:
             if lease is None:
-                msg = "another process is doing the background work of this memory; run the analysis there"
+                msg = (
+                    "another process is doing the background work of this memory; stop that process, or start the "
+                    "analysis in it"
+                )
                 raise StorageError(msg)
             while await self._reading.step(lease):
                 pass

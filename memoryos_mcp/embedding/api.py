@@ -272,8 +272,8 @@ def _options(model: EmbeddingModel) -> _Options:
     except ValidationError:
         names = ", ".join(_Options.model_fields)
         message = (
-            "embedding_model_kwargs is not valid for an embeddings API; it may contain only "
-            f"{names}; each prompt must be text, and dimensions a whole number above 0"
+            f"embedding_model_kwargs is not valid for an embeddings API; it may contain only {names}. "
+            "Each prompt must be text, and dimensions must be a whole number above 0"
         )
         raise ModelError(message) from None
     prompts = {"query_prompt": known.query, "passage_prompt": known.passage}

@@ -297,7 +297,7 @@ def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instru
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         msg = (
             f"the embedding model {name} returned an invalid vector (zero or not a number); "
-            "turn off half precision in embedding_model_kwargs, or download the model again"
+            "turn off half precision (use_fp16) in embedding_model_kwargs, or download the model again"
         )
         raise ModelError(msg)
     return np.asarray(rows / lengths, dtype=np.float32)

@@ -65,7 +65,7 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
     """
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
-        raise ArgumentError(argument=str(target), problem="already exists; choose a new file or a folder")
+        raise ArgumentError(argument=str(target), problem="already exists; choose another name, or an existing folder")
     if is_folder:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not target.parent.is_dir():
@@ -113,8 +113,8 @@ def _backups(stores: Stores) -> Backups:
     """Return the object that makes backups. Raise `StorageError` if the storage engine does not support backups."""
     if stores.backups is None:
         msg = (
-            f"this command cannot back up memories in {stores.engine}; use the tools of {stores.engine}, or use "
-            "memoryos-mcp export FILE and memoryos-mcp import FILE for one user"
+            f"this command does not support memories in {stores.engine}; use the backup tools of {stores.engine}. "
+            "For one user, memoryos-mcp export FILE and memoryos-mcp import FILE also work"
         )
         raise StorageError(msg)
     return stores.backups

@@ -18,21 +18,21 @@ def client_options(command: Callable[..., None]) -> Callable[..., None]:
             "--force",
             "is_forced",
             is_flag=True,
-            help="Also change an entry that another program has added with this name.",
+            help="Change or remove the server's entry even if another program has written it.",
         ),
         click.option("--name", default="memoryos", show_default=True, help="Name of the server in the client's file."),
         click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would change."),
         click.option(
             "--scope",
             type=Choice(["user", "project"]),
-            help="Change the client's file for your account (user, the default) or for this folder (project).",
+            help="Change the client's file for your account (user, the default) or for the current folder (project).",
         ),
         click.option(
             "--client",
             "clients",
             multiple=True,
             type=Choice([*CLIENTS, "all"]),
-            help="Client whose file is changed. May be repeated.",
+            help="Client whose file is changed. May be repeated. Without this option, the clients are only listed.",
         ),
     ):
         command = option(command)
@@ -71,11 +71,17 @@ class ClientCommand(Command):
     help="Address of a running server. Without this option, the client starts the server.",
 )
 @click.option(
-    "--token", metavar="TOKEN", help="Token for the server at URL. With -, the token is read from a prompt or stdin."
+    "--token",
+    metavar="TOKEN",
+    help="Token for the server at URL. With -, a prompt asks for the token. If stdin is not a terminal, the token is "
+    "read from stdin.",
 )
 @click.option("--token-variable", metavar="NAME", help="Environment variable from which the client reads the token.")
 @click.option(
-    "--link", "is_link", is_flag=True, help="Print a link that adds the server when it is opened. No file is changed."
+    "--link",
+    "is_link",
+    is_flag=True,
+    help="Only print a link. Opening the link adds the server to the client. No file is changed.",
 )
 @config_option
 @setting_option("user_id")

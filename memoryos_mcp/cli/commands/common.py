@@ -63,7 +63,10 @@ async def has_memory(settings: Settings) -> bool:
 async def has_memory_or_note(settings: Settings) -> bool:
     """Return whether the configured user has a memory. If not, print a note to stderr."""
     if not (is_there := await has_memory(settings)):
-        note(f"there is no memory for user {one_line(settings.user_id)} in {settings.data_storage_path} yet")
+        note(
+            f"there is no memory for user {one_line(settings.user_id)} in {settings.data_storage_path} yet; "
+            "to use another memory, set user_id or data_storage_path"
+        )
     return is_there
 
 

@@ -32,7 +32,7 @@ def print_script(commands: click.Command, shell: str | None) -> None:
     chosen = shell or PurePath(os.environ.get("SHELL", "")).name
     completes = get_completion_class(chosen) if chosen in SHELLS else None
     if completes is None:
-        msg = f"Your shell is unknown or not supported. Choose one of {', '.join(SHELLS)}."
+        msg = f"The environment variable SHELL is not set to a supported shell. Pass one of {', '.join(SHELLS)}."
         raise click.UsageError(msg)
     click.echo(completes(commands, {}, PROGRAM, VARIABLE).source(), nl=False)
     if sys.stdout is not None and sys.stdout.isatty():

@@ -88,7 +88,7 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
         if failure is not None:
             log_end = log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES_SHOWN:]
             lines = "\n".join([str(failure) or type(failure).__name__, *log_end])
-            msg = f"the demo's server failed: {lines}"
+            msg = f"the demo failed: {lines}\nto check this installation, run memoryos-mcp doctor"
             raise MemoryOSError(msg) from failure
 
 

@@ -108,7 +108,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         listed = ", ".join(amount(count, _KINDS[kind]) for kind, count in contents.counts.items())
         note(f"exported {listed or 'an empty memory'}")
     if damaged:
-        msg = f"{damage_message(damaged)}; the export marks the damaged text; {DAMAGE_FIX}"
+        msg = f"{damage_message(damaged)}, and marked in the export; {DAMAGE_FIX}"
         raise StorageError(msg)
 
 
@@ -229,7 +229,7 @@ def _check_target(path: Path, target: str) -> None:
             argument=target, problem="its folder does not exist; create the folder or choose another file"
         )
     if path.is_file() and path.stat().st_size and not export_format.recognises(path):
-        raise ArgumentError(argument=target, problem="exists and is not an export; choose a new file")
+        raise ArgumentError(argument=target, problem="exists and is not an export; choose another name")
     if path.suffix.lower() in _OTHER_FORMATS:
         problem = (
             f"an export is in the format JSON Lines, not {path.suffix}; use a name that ends in .jsonl or .jsonl.gz"

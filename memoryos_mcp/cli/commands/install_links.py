@@ -38,7 +38,10 @@ def show_links(clients: Sequence[str], name: str, server: Local | Remote, *, as_
     wanted = list(LINKS) if ALL in clients else list(dict.fromkeys(clients))
     for client in wanted:
         if client not in LINKS:
-            problem = f"{CLIENTS[client].title} does not support links; omit --link, or choose {' or '.join(LINKS)}"
+            problem = (
+                f"{CLIENTS[client].title} does not support links; omit --link, or use --client with "
+                f"{' or '.join(LINKS)}"
+            )
             raise ArgumentError(argument="--link", problem=problem)
     links = {client: LINKS[client](name, entry_of(CLIENTS[client], server)) for client in wanted}
     print_report({"links": links}, links.values(), as_json=as_json)

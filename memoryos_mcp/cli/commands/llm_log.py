@@ -60,7 +60,7 @@ def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]
         msg = f"{path} cannot be read ({error.strerror}); make the file readable by this account"
         raise StorageError(msg) from error
     if number is not None and not lines:
-        msg = f"no call has the number {number}; run llm-log without --show to see the numbers"
+        msg = f"no call has the number {number}; run memoryos-mcp llm-log without --show to see the numbers"
         raise click.BadParameter(msg, param_hint="'--show'")
     return lines
 

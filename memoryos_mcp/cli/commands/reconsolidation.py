@@ -80,7 +80,8 @@ def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
     """Raise `ConfigError` if no LLM is configured."""
     if settings.llm_replay_file is None and endpoint_of(settings, environment) is None:
         msg = (
-            "no LLM is configured; set llm_model, and set openai_base_url or llm_provider with its key. "
+            "no LLM is configured; set llm_provider or openai_base_url, then set llm_model, and the API key if one is "
+            "needed. "
             "To check the settings, run memoryos-mcp doctor"
         )
         raise ConfigError(msg)

@@ -62,13 +62,14 @@ def token() -> None:
     multiple=True,
     default=(Scope.WRITE.value,),
     show_default=True,
-    help="What the token allows. May be repeated. write includes read. admin includes both, and shows settings and "
-    "metrics. act-as allows calls for other users.",
+    help="Permission of the token. May be repeated. read: only reading. write: reading and changes. admin: the same, "
+    "and the server's settings and metrics. act-as: reading, and each call may name another user.",
 )
 @click.option(
     "--expires",
     metavar="WHEN",
-    help="A duration like 12h, 30d or 4w, or the last valid day, like 2027-01-31. Default: never.",
+    help="When the token expires: after a duration like 12h, 30d or 4w, or at the end of a day like 2027-01-31. "
+    "Default: never.",
 )
 @json_option
 @takes_data_folder

@@ -33,8 +33,8 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
     headers = [f"{key}: {value}" for key, value in entry.get("headers", {}).items()]
     if any("Bearer" in header and "${" not in header for header in headers):
         problem = (
-            f"{client.title} accepts a token for all projects only on its command line, where others can read it; "
-            "use --token-variable NAME or --scope project"
+            f"{client.title} accepts a token for all projects only on its command line, where other accounts can "
+            "read it; use --token-variable NAME or --scope project"
         )
         raise ArgumentError(argument="--token", problem=problem)
     return [*start, "http", name, entry["url"], *(word for header in headers for word in ("--header", header))]
@@ -50,8 +50,8 @@ def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
     program = shutil.which(str(client.own_command))
     if program is None:
         msg = (
-            f"{client.title}'s command {client.own_command} is not on the PATH, but it is needed to change "
-            f"{client.title}'s file; where the command is installed, run: {_quoted(commands)}"
+            f"the command {client.own_command}, which is needed to change {client.title}'s file, is not on the PATH; "
+            f"install it or add its folder to the PATH, then run: {_quoted(commands)}"
         )
         raise ClientFileError(msg)
     for index, command in enumerate(commands):

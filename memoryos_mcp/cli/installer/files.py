@@ -45,7 +45,7 @@ class ClientFile:
         try:
             return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
         except UnicodeEncodeError as error:
-            msg = f"{self.path} was not changed: a path in the new entry is not valid Unicode; choose another folder"
+            msg = f"{self.path} was not changed: a path in the new entry is not valid Unicode; use plain Unicode"
             raise ClientFileError(msg) from error
 
 
@@ -123,7 +123,9 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
 
 def _check_unchanged(file: ClientFile) -> None:
     if read(file.path) != file:
-        msg = f"{file.path} was changed by another program in the meantime; nothing was written, run the command again"
+        msg = (
+            f"{file.path} was changed by another program in the meantime, so nothing was written; run the command again"
+        )
         raise ClientFileError(msg)
 
 

@@ -143,7 +143,7 @@ def _write(file: Path, data: bytes, *, is_forced: bool) -> None:
         )
     if file.exists() and not is_forced:
         raise ArgumentError(
-            argument=str(file), problem="already exists; choose a new file, or use --force to replace it"
+            argument=str(file), problem="already exists; choose another name, or use --force to replace the file"
         )
     unfinished = file.with_name(f".{secrets.token_hex(8)}.mcpb")
     try:

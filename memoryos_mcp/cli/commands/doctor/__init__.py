@@ -89,5 +89,5 @@ def _configured(settings: Settings, environment: Mapping[str, str]) -> tuple[Che
     found = configured(settings, endpoint)
     if endpoint is None or endpoint.provider == "openai" or "llm_model" in settings.model_fields_set:
         return passed("settings", found), endpoint
-    fix = f"set llm_model, because the default {settings.llm_model} is a model from OpenAI"
+    fix = f"set llm_model to a model that this API provides; the default {settings.llm_model} is a model of OpenAI"
     return warned("settings", found, fix), endpoint

@@ -117,7 +117,7 @@ async def check_embedder(settings: Settings) -> Check:
         return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
     where = "on this machine" if model.base_url is None else f"at the embeddings API {model.base_url}"
     took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
-    return passed(name, f"{model.name} {where} works, its vectors have {tried.dimension:,} dimensions{took}")
+    return passed(name, f"{model.name} {where} works; its vectors have {tried.dimension:,} dimensions{took}")
 
 
 def check_replay(path: Path) -> Check:
@@ -125,7 +125,10 @@ def check_replay(path: Path) -> Check:
     found = f"no LLM is called, because replies are read from {path}"
     if path.exists():
         return passed("llm", found)
-    fix = "until this file exists, each request is written to a file of missing replies in the same folder"
+    fix = (
+        "requests without a reply are written to NAME.missing.jsonl in the same folder; send that file to a batch API, "
+        "and save its output as the replay file"
+    )
     return warned("llm", f"{found}, which does not exist yet", fix)
 
 
@@ -160,8 +163,7 @@ async def _pause_briefly(seconds: float) -> None:
 def _check_reply(reply: ChatReply, reply_format: ReplyFormat) -> Check:
     name, form = "llm_reply", _FORMS[reply_format]
     fix = (
-        "choose a larger model, or a server that enforces a JSON schema; "
-        "after a reply like this, pages are organised without the LLM"
+        "choose a larger model, or a server that enforces a JSON schema; otherwise pages are organised without the LLM"
     )
     try:
         is_valid = json_object(reply).get("ok") is True

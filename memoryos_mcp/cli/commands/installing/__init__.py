@@ -62,7 +62,9 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
             argument="--http", problem="is not a valid address; use an address like http://127.0.0.1:8000/mcp"
         )
     if parts.username or parts.password:
-        raise ArgumentError(argument="--http", problem="contains a user name or a password; remove it and use --token")
+        raise ArgumentError(
+            argument="--http", problem="contains a user name or a password; remove this part and use --token"
+        )
     if token is not None and token_variable is not None:
         raise ArgumentError(
             argument="--token-variable", problem="cannot be combined with --token; use only one of them"
@@ -70,7 +72,7 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
     if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
         raise ArgumentError(
             argument="--token",
-            problem="is blank or contains invalid characters; use the output of memoryos-mcp token add",
+            problem="is blank or contains invalid characters; pass a token that memoryos-mcp token add printed",
         )
     if token_variable is not None and not re.fullmatch(r"[A-Za-z_]\w*", token_variable, re.ASCII):
         problem = "is not a valid name of an environment variable; use a name like MEMORY_TOKEN"
@@ -90,7 +92,10 @@ def server_of(
     """Return the server at ``url``, or the server of this installation if ``url`` is None."""
     if url is not None:
         if config_file or user_id or data_folder:
-            problem = "cannot be combined with settings, because a running server has its own; omit the settings"
+            problem = (
+                "cannot be combined with --config, --user-id or --data-storage-path, because a running server has its "
+                "own settings; omit these options"
+            )
             raise ArgumentError(argument="--http", problem=problem)
         return remote_server(url, _token(token), token_variable)
     if token is not None or token_variable is not None:
@@ -186,7 +191,7 @@ def _outcomes(request: Request, server: Local | Remote | None, machine: Machine)
         if request.scope == "project":
             names = [name for name in names if CLIENTS[name].project is not None]
         if not names:
-            problem = f"no client was found on this machine; choose one of {', '.join(CLIENTS)}"
+            problem = f"no client was found on this machine; use --client with one of {', '.join(CLIENTS)}"
             raise ArgumentError(argument="--client all", problem=problem)
     for name in names:
         client = CLIENTS[name]
