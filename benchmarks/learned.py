@@ -17,7 +17,7 @@ from memoryos_mcp.model.knowledge import About, Fact
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import FactQuery, StoreOptions
 
 # Silences after which an incomplete batch is due: first so long that only full batches are, then none.

@@ -18,7 +18,7 @@ from memoryos_mcp.model.pages import Tier, Turn, utc_now
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, PageQuery, SegmentPlan, StoreOptions, Vectors
 
 USER_ID = "default_user"

@@ -1,6 +1,6 @@
 """Entry point of ``memoryos-mcp`` and ``python -m memoryos_mcp``.
 
-Ctrl-C ends the program with a one-line message, even while the command line is being imported.
+Ctrl-C ends the program with a one-line message, even while Python is still importing modules.
 """
 
 import os

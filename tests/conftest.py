@@ -30,6 +30,29 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return cores if config.option.markexpr == "campaign" else cores + (cores + 1) // 2
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests that are marked with ``both_stores`` on SQLite and on PostgreSQL.
+
+    With ``both_stores(in_campaign=True)``, the tests on PostgreSQL belong to the campaign.
+    """
+    marker = metafunc.definition.get_closest_marker("both_stores")
+    if marker is not None:
+        marks = [pytest.mark.campaign] if marker.kwargs.get("in_campaign") else []
+        metafunc.fixturenames.append("store_engine")
+        parameters = ["sqlite", pytest.param("postgres", marks=marks)]
+        metafunc.parametrize("store_engine", parameters, indirect=True)
+
+
+@pytest.fixture
+def store_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of the database that holds the memories of this test; see `pytest_generate_tests`."""
+    if request.param == "postgres":
+        from tests.postgres import use_postgres
+
+        use_postgres(monkeypatch)
+    return str(request.param)
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data folder that does not exist yet."""

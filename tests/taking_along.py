@@ -17,7 +17,7 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.model.pages import Source, Tier, Turn, utc_now
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan, StoreOptions
 from tests.commands import run_here
 from tests.servers import USER, clean_environment, open_store

@@ -14,7 +14,7 @@ from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.model.stats import Health
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import START, Clock
 

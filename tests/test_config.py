@@ -385,7 +385,11 @@ def test_an_unknown_flag_is_refused() -> None:
         ("profile_dimensions", [""], f"{DIMENSIONS}, not an empty text (item 1)"),
         ("profile_dimensions", ["x" * 61], f"{DIMENSIONS}, not a text of 61 characters (item 1)"),
         ("profile_dimensions", ["Tea", " "], "is blank; enter a text or leave it out (item 2)"),
-        ("profile_dimensions", ["Tea\n# Rules"], "contains a control character; write each name on one line (item 1)"),
+        (
+            "profile_dimensions",
+            ["Tea\n# Rules"],
+            "contains a control character, such as a line break; remove it (item 1)",
+        ),
         ("profile_dimensions", ["Tea\x00"], "contains a control character"),
         ("profile_dimensions", ["Tea\u2028"], "contains a control character"),
         ("profile_dimensions", ["\ud800"], "surrogate pair; write it in plain Unicode (item 1)"),

@@ -20,7 +20,7 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.forgotten import ForgetReceipt
-from memoryos_mcp.storage.sql.mapping import to_us
+from memoryos_mcp.storage.sql.moments import to_us
 from memoryos_mcp.storage.sqlite import vacuum
 from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.commands import run_on

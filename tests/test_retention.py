@@ -9,7 +9,7 @@ import pytest
 from memoryos_mcp.consolidation.worker import RETENTION_EVERY, WAITING_RETENTION_EVERY
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.storage.sql import page_table, retention
-from memoryos_mcp.storage.sql.mapping import to_us
+from memoryos_mcp.storage.sql.moments import to_us
 from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.connections import SqliteConnection, set_up
 

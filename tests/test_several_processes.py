@@ -10,7 +10,7 @@ from memoryos_mcp.consolidation.worker import LEASE_TTL_S
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import PageQuery, StoreOptions, Vectors
 from tests.fakes import Clock
 from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages

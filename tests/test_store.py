@@ -30,8 +30,8 @@ from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.file_check import check_copy
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.words import FtsWords
+from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import (
     Accepted,
     Archived,

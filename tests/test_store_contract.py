@@ -18,6 +18,8 @@ from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan, StoreOptions
 from tests.fakes import START, Clock
 
+pytestmark = pytest.mark.both_stores
+
 OPTIONS = StoreOptions(assistant_id="helper", short_term_capacity=2, session_gap_s=1800, knowledge_capacity=100)
 
 

@@ -22,7 +22,7 @@ from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.stats import UsageEntry
-from memoryos_mcp.storage.sql.mapping import to_us
+from memoryos_mcp.storage.sql.moments import to_us
 from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, MIGRATIONS

@@ -67,6 +67,11 @@ class Settings(HttpSettings):
         description="Folder in which all memories are stored. `~` means the home folder. A relative path is relative "
         "to the config file's folder. Default: the platform's folder for user data.",
     )
+    database_url: Annotated[SecretStr | None, AfterValidator(checks.database_url)] = Field(
+        default=None,
+        description="Address of a PostgreSQL database in which all memories are stored, such as "
+        "`postgresql://USER:PASSWORD@HOST/DATABASE`. Null means files in `data_storage_path`.",
+    )
     short_term_capacity: Annotated[StrictInt, Field(ge=0, le=_COUNT_MAX)] = Field(
         default=7,
         description="Number of pages in short-term memory, which contains the newest pages. A retrieval returns the "
@@ -302,6 +307,8 @@ class Settings(HttpSettings):
         """
         shown: dict[str, JsonValue] = {name: getattr(self, name) for name in type(self).model_fields}
         shown["data_storage_path"] = path_text(self.data_storage_path)
+        url = self.database_url
+        shown["database_url"] = without_credentials(None if url is None else url.get_secret_value())
         shown["openai_api_key"] = "set" if self.has_llm_key else "not set"
         shown["openai_base_url"] = without_credentials(self.openai_base_url)
         shown["embedding_api_key"] = "set" if self.embedding_key else "not set"

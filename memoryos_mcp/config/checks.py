@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import JsonValue
+from pydantic import JsonValue, SecretStr
 
 from memoryos_mcp.config.problems import CONTROL, UNSTORABLE, nearest_name
 from memoryos_mcp.errors import ConfigError
@@ -66,7 +66,7 @@ def dimension_name(name: str) -> str:
     Control characters are not allowed, because they could break a prompt.
     """
     if CONTROL.search(name):
-        msg = "contains a control character; write each name on one line"
+        msg = "contains a control character, such as a line break; remove it"
         raise ValueError(msg)
     return name_text(name).strip()
 
@@ -243,3 +243,14 @@ def json_object(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | No
         msg = "is not plain JSON; remove NaN, infinity and halves of surrogate pairs, and use fewer levels of nesting"
         raise ValueError(msg) from error
     return value
+
+
+def database_url(url: SecretStr | None) -> SecretStr | None:
+    """Return the address of a PostgreSQL database; None if it is missing or empty."""
+    text = "" if url is None else url.get_secret_value().strip()
+    if not text:
+        return None
+    if not text.startswith(("postgresql://", "postgres://")):
+        msg = "must begin with postgresql://"
+        raise ValueError(msg)
+    return SecretStr(text)

@@ -213,11 +213,11 @@ class NoteRecord(_Line):
 
 
 class RefusedRecord(_Line):
-    """A fact or trait that must not be learned again.
+    """A fact or trait that must not be learned again from pages that existed when the user corrected it.
 
     Attributes:
         digest: Salted digest of the fact or trait, in hexadecimal.
-        until: Id of the newest page from which the fact or trait must not be learned; None if no such page is left.
+        until: Id of the newest of these pages that still exists; None if none of them exists.
     """
 
     kind: Literal["refused"]

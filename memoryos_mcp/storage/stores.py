@@ -1,23 +1,40 @@
-"""Choice of the storage implementation. This is the only module outside `storage.sqlite` that may import from it."""
+"""Choice of the storage implementation. Only this module imports from `storage.sqlite` and `storage.postgres`."""
 
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import StorageError
 
 if TYPE_CHECKING:
     from memoryos_mcp.storage.interface import Stores
 
 
 def make_stores(settings: Settings, clock: Callable[[], datetime], *, threads: int = 1) -> "Stores":
-    """Return the stores in the configured data folder. No file is opened. Blocks while libraries are imported.
+    """Return the stores in the configured database or, if none is configured, in the data folder.
+
+    Nothing is opened yet. Blocks while libraries are imported.
 
     Args:
-        settings: The settings, which include the path of the data folder.
+        settings: The settings, which include the address of a database and the path of the data folder.
         clock: A function that returns the current time, with a time zone.
         threads: Number of threads that do the blocking work of all stores.
-    """
-    from memoryos_mcp.storage.sqlite.stores import SqliteStores
 
-    return SqliteStores(settings.data_storage_path, clock, threads=threads)
+    Raises:
+        ArgumentError: The address of the database is not valid.
+        StorageError: The library for the database is not installed.
+    """
+    if settings.database_url is None:
+        from memoryos_mcp.storage.sqlite.stores import SqliteStores
+
+        return SqliteStores(settings.data_storage_path, clock, threads=threads)
+    try:
+        from memoryos_mcp.storage.postgres.stores import PostgresStores
+    except ImportError as error:
+        msg = "database_url needs the extra postgres; run `pip install 'memoryos-mcp-server[postgres]'`"
+        raise StorageError(msg) from error
+    from memoryos_mcp.storage.sqlite.words import tokenizer
+
+    url = settings.database_url.get_secret_value()
+    return PostgresStores(url, clock, threads=threads, tokenize=tokenizer())

@@ -108,7 +108,7 @@ class RetrievedPage(ShortTermPage):
     """A page that matches the query."""
 
     meta_info: str = Field(description="Summary of the page's chain; empty if there is no summary yet.")
-    meta_data: dict[str, Any] | None = Field(description="The caller's own notes; null if there are none.")
+    meta_data: dict[str, Any] | None = Field(description="Metadata passed when the page was added; null if none.")
     tier: TierName
     segment_id: str | None
     score: float = Field(description="Relevance to the query; comparable only within this result.")

@@ -58,7 +58,7 @@ class Statement:
         slot: The slot that the statement fills, such as "lives"; None if it fills none.
         value: The stems of the answer that fills the slot; empty if there is no slot.
         said_at: The time of the page.
-        pages: The ids of the pages that contain the statement, by ``seq``.
+        pages: The pages that contain the statement: a mapping from each page's ``seq`` to its id.
         kind: Whether this is a statement or a wish.
         ends: The stems of the words for something that is no longer the case ("smoking" in "I quit smoking"); empty if
             there are no such words.

@@ -31,7 +31,7 @@ class PostgresConnection:
     def execute(self, statements: str, bindings: Any = None, /) -> "PostgresRows":
         """Send a statement with its parameters."""
         sql, keys = translate(statements)
-        return PostgresRows(self.raw.execute(sql, values(keys, bindings)))
+        return PostgresRows(self.raw.execute(sql, values(keys, bindings), binary=True))
 
     def executemany(self, statements: str, sequenceofbindings: Iterable[Any], /) -> "PostgresRows":
         """Send a statement once for each set of parameters."""
@@ -44,7 +44,7 @@ class PostgresConnection:
 
     def native(self, sql: str, *parameters: Any) -> "PostgresRows":
         """Send a statement in PostgreSQL's own SQL, with the placeholders ``$1``, ``$2``, ..."""
-        return PostgresRows(self.raw.execute(sql, parameters))
+        return PostgresRows(self.raw.execute(sql, parameters, binary=True))
 
 
 class PostgresRows:

@@ -20,6 +20,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"json_array\(([^()]+)\)"), r"CAST(json_build_array(\1) AS text)"),
     (re.compile(r"CAST\((\w+) AS BLOB\)"), r"convert_to(\1, $UTF8)"),
     (re.compile(r"\binstr\("), "strpos("),
+    (re.compile(r" INDEXED BY \w+"), ""),
     # Every key of a table begins with the user.
     (re.compile(r"ON CONFLICT \("), "ON CONFLICT (user_no, "),
 )

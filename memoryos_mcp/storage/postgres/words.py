@@ -5,7 +5,6 @@ The tokens and the scores are those of the word index on SQLite, so that both ra
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,13 +102,13 @@ class PostingWords:
         return sorted(scores.items(), key=lambda hit: (-hit[1], -hit[0]))[:limit]
 
     def newest_with(self, words: Sequence[str], after_seq: int, limit: int) -> list[int]:
-        sets = []
+        sets: list[set[int]] = []
         for word in words:
             if is_prefix(word):
                 sets.append(self._prefix_pages(word, after_seq))
             else:
                 sets.append(set().union(*(self._pages(form, after_seq=after_seq) for form in self._forms(word))))
-        return sorted(reduce(set.intersection, sets), reverse=True)[:limit] if sets else []
+        return sorted(set.intersection(*sets), reverse=True)[:limit] if sets else []
 
     def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> NDArray[np.bool_]:
         rows = {seq: row for row, seq in enumerate(seqs)}
@@ -203,7 +202,7 @@ def _adjacent(places: Sequence[dict[int, bytes]]) -> "dict[int, NDArray[np.uint3
     ``places`` maps, for each token, the ``seq`` of a page to the encoded places of the token in the page.
     """
     found = {}
-    for seq in reduce(set.intersection, (set(each) for each in places)):
+    for seq in set.intersection(*map(set, places)):
         starts = np.frombuffer(places[0][seq], dtype=_PLACE)
         for distance, each in enumerate(places[1:], start=1):
             starts = starts[np.isin(starts + distance, np.frombuffer(each[seq], dtype=_PLACE))]

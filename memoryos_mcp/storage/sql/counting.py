@@ -7,7 +7,7 @@ from memoryos_mcp.model.stats import Counts
 from memoryos_mcp.storage.sql import retention
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.longterm import IS_VALID
-from memoryos_mcp.storage.sql.mapping import from_us
+from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.values import Pending
 
 

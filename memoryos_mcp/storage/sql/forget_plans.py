@@ -10,7 +10,8 @@ from memoryos_mcp.model.forgotten import SAMPLE_CHARS, ForgetCounts, ForgetPlan,
 from memoryos_mcp.model.ids import Kind, MemoryId, not_there
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.longterm import find_dimension
-from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, all_rows, from_us, newest_seq, numbers, to_page
+from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, all_rows, newest_seq, numbers, to_page
+from memoryos_mcp.storage.sql.moments import from_us
 
 SAMPLES = 10
 # Later than any time that a page can have, in microseconds.

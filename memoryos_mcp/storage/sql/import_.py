@@ -17,7 +17,8 @@ from memoryos_mcp.model.records import (
 )
 from memoryos_mcp.storage.sql import longterm, midterm
 from memoryos_mcp.storage.sql.connection import Connection
-from memoryos_mcp.storage.sql.mapping import folded, offset_s, to_us
+from memoryos_mcp.storage.sql.mapping import folded
+from memoryos_mcp.storage.sql.moments import offset_s, to_us
 from memoryos_mcp.storage.sql.page_table import insert_page
 from memoryos_mcp.storage.sql.vector_table import note_change
 from memoryos_mcp.storage.values import LongTerm, PageBatch

@@ -22,11 +22,11 @@ from memoryos_mcp.storage.sql.mapping import (
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
     all_rows,
-    from_us,
     to_fact,
     to_page,
     to_segment,
 )
+from memoryos_mcp.storage.sql.moments import from_us
 
 MAX_PAGES = 20
 MAX_HISTORY = 20

@@ -10,7 +10,8 @@ from memoryos_mcp.model.pages import BEGINNING_CHARS
 from memoryos_mcp.model.views import ListEntry, ListRequest, Place, State
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.longterm import IS_VALID
-from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, from_us, to_page, to_us
+from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, to_page
+from memoryos_mcp.storage.sql.moments import from_us, to_us
 
 
 def list_memories(

@@ -10,7 +10,8 @@ from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, CorrectedF
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.storage.sql.blocklist import is_refused_fact, is_refused_trait
 from memoryos_mcp.storage.sql.connection import Connection
-from memoryos_mcp.storage.sql.mapping import all_rows, folded, from_us, numbers, offset_s, to_us
+from memoryos_mcp.storage.sql.mapping import all_rows, folded, numbers
+from memoryos_mcp.storage.sql.moments import from_us, offset_s, to_us
 from memoryos_mcp.storage.sql.vector_table import note_change
 from memoryos_mcp.storage.values import ARCHIVED, Learning
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,12 +11,11 @@ from memoryos_mcp.model.pages import DAMAGED_TEXT, TURN_FIELDS, Page, Source, Ti
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.storage.sql import checksums
 from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.moments import any_time, from_us, offset_s, to_us
 from memoryos_mcp.text.terms import words
 
 T = TypeVar("T")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 # The fields of a turn that the checksum does not cover; their columns have the same names.
 _UNSUMMED = tuple(name for name in TURN_FIELDS if name not in {*checksums.SUMMED, "occurred_at"})
@@ -27,34 +25,6 @@ PAGE_COLUMNS = (
     "seq, session, tier, chain, (SELECT summary FROM chains WHERE chains.chain = pages.chain), segment, organised_by, "  # noqa: S608
     f"read_by, learned_by, checksum, {checksums.COLUMNS}, {', '.join(_UNSUMMED)}"
 )
-
-
-def to_us(moment: datetime) -> int:
-    """Convert a time to microseconds since 1970-01-01 UTC, without rounding."""
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def from_us(us: int, utc_offset_s: int = 0) -> datetime:
-    """Convert microseconds since 1970-01-01 UTC to a time with the given UTC offset."""
-    instant = _EPOCH + timedelta(microseconds=us)
-    return instant.astimezone(timezone(timedelta(seconds=utc_offset_s))) if utc_offset_s else instant
-
-
-def any_time(us: int) -> datetime:
-    """Convert microseconds since 1970-01-01 UTC to a time.
-
-    Unlike `from_us`, return 1970-01-01 UTC if the value is out of range, as it may be on a damaged page.
-    """
-    try:
-        return from_us(us)
-    except OverflowError:
-        return _EPOCH
-
-
-def offset_s(moment: datetime) -> int:
-    """Return a time's UTC offset in whole seconds; 0 if the time has no time zone."""
-    offset = moment.utcoffset()
-    return int(offset.total_seconds()) if offset else 0
 
 
 def to_page(row: Sequence[Any]) -> Page:

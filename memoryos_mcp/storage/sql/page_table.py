@@ -6,7 +6,8 @@ from typing import Any
 
 from memoryos_mcp.model.pages import Tier, Turn, new_page_id
 from memoryos_mcp.storage.sql.connection import NO_LIMIT, Connection
-from memoryos_mcp.storage.sql.mapping import from_us, to_us, turn_row
+from memoryos_mcp.storage.sql.mapping import turn_row
+from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.names import index_names
 
 

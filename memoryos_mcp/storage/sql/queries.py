@@ -8,13 +8,7 @@ from typing import Any
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.storage.sql import longterm
 from memoryos_mcp.storage.sql.connection import NO_LIMIT, Connection
-from memoryos_mcp.storage.sql.mapping import (
-    FACT_COLUMNS,
-    SEGMENT_COLUMNS,
-    all_rows,
-    to_fact,
-    to_segment,
-)
+from memoryos_mcp.storage.sql.mapping import FACT_COLUMNS, SEGMENT_COLUMNS, all_rows, to_fact, to_segment
 from memoryos_mcp.storage.values import FactQuery, PageQuery, Unembedded
 
 

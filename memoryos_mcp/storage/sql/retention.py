@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memoryos_mcp.storage.sql.connection import Connection
-from memoryos_mcp.storage.sql.mapping import from_us
+from memoryos_mcp.storage.sql.moments import from_us
 
 _DAY_US = 86_400_000_000
 _MINUTE_US = 60_000_000

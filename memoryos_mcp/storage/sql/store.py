@@ -37,15 +37,8 @@ from memoryos_mcp.storage.sql import (
 from memoryos_mcp.storage.sql import retention as retention_checks
 from memoryos_mcp.storage.sql.connection import Connection, Database
 from memoryos_mcp.storage.sql.counting import count_memory, pending
-from memoryos_mcp.storage.sql.mapping import (
-    PAGE_COLUMNS,
-    SEGMENT_COLUMNS,
-    FactRows,
-    from_us,
-    to_page,
-    to_segment,
-    to_us,
-)
+from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, SEGMENT_COLUMNS, FactRows, to_page, to_segment
+from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.user_data import SqlUserData
 from memoryos_mcp.storage.values import (
     Accepted,

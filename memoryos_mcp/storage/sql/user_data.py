@@ -24,7 +24,7 @@ from memoryos_mcp.storage.sql import (
 )
 from memoryos_mcp.storage.sql.connection import Connection, Database
 from memoryos_mcp.storage.sql.correcting import Correcting
-from memoryos_mcp.storage.sql.mapping import offset_s, to_us
+from memoryos_mcp.storage.sql.moments import offset_s, to_us
 from memoryos_mcp.storage.values import (
     ARCHIVED,
     Corrected,

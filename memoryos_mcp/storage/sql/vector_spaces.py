@@ -6,7 +6,7 @@ from typing import Any
 
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.counting import unembedded
-from memoryos_mcp.storage.sql.mapping import from_us
+from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.sql.vector_table import place
 from memoryos_mcp.storage.values import Space
 

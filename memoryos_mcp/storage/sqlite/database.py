@@ -16,7 +16,7 @@ from memoryos_mcp.storage.sqlite.file_errors import write_failure_reason
 from memoryos_mcp.storage.sqlite.integrity import check_slowly, find_damaged_pages
 from memoryos_mcp.storage.sqlite.open_file import OpenFile
 from memoryos_mcp.storage.sqlite.places import unwritable_reason
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.threads import StoreThreads
 
 P = ParamSpec("P")
 T = TypeVar("T")

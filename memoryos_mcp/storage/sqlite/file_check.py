@@ -7,7 +7,7 @@ from pathlib import Path
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.capabilities import MemorySummary
 from memoryos_mcp.storage.sql import retention
-from memoryos_mcp.storage.sql.mapping import from_us
+from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.connections import SqliteConnection, connect_to_read, distrust, require_version
 from memoryos_mcp.storage.sqlite.file_errors import translated

@@ -12,8 +12,8 @@ from memoryos_mcp.storage.sql.store import OUTLINE_COLUMNS, SqlStore
 from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.database import READERS, SqliteDatabase
 from memoryos_mcp.storage.sqlite.paths import database_file
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.user_data import SqliteUserData
+from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 
 # With fewer requested pages, or in a smaller memory, one connection is as fast as several.

@@ -13,8 +13,8 @@ import apsw
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.paths import database_file
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
+from memoryos_mcp.storage.threads import StoreThreads
 
 if TYPE_CHECKING:
     from memoryos_mcp.storage.capabilities import Footprint, MemorySummary

@@ -1,27 +1,18 @@
-"""Static access tokens for HTTP, stored in one file in the data folder.
-
-A token consists of a public id and a secret of 256 random bits. The file contains only the SHA-256 hash of the secret.
-A slow hash function is not needed, because the secret cannot be guessed. Every call reads the file again, so that
-changes by other processes take effect at once.
-"""
+"""Static access tokens for HTTP, stored in one file in the data folder; see `storage.sql.tokens`."""
 
 import errno
-import hashlib
-import hmac
 import os
-import secrets
 import threading
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreError, StorageError
-from memoryos_mcp.model.callers import TOKEN_FORM, TOKEN_PREFIX, Scope, TokenEntry, TokenState
-from memoryos_mcp.text.user_ids import user_folder_name
+from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
+from memoryos_mcp.storage.sql.tokens import SqlTokens
 
 FILE_NAME = "tokens.db"
 # This file exists once a token has been created. If the token file is empty or missing then, the server admits nobody.
@@ -30,10 +21,6 @@ APPLICATION_ID = 0x6D6F7374  # "most": identifies SQLite files of this program
 CURRENT_VERSION = 1
 BUSY_TIMEOUT_MS = 10_000
 
-_ID_BYTES, _SECRET_BYTES = 6, 32
-_NO_DIGEST = bytes(32)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 # Scopes are separated by spaces. Times are in microseconds since 1970-01-01 UTC.
 _TABLES = f"""
@@ -49,7 +36,6 @@ CREATE TABLE tokens (
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {CURRENT_VERSION};
 """
-_ENTRY = "SELECT token_id, user_id, scopes, created_us, expires_us, revoked_us"
 
 
 def token_file(data_folder: Path) -> Path:
@@ -57,7 +43,7 @@ def token_file(data_folder: Path) -> Path:
     return data_folder / FILE_NAME
 
 
-class TokenStore:
+class TokenStore(SqlTokens):
     """The file of static tokens. Implements `Tokens`.
 
     The file and the marker file `NEEDED_NAME` are created when the first token is added. They are accessible only to
@@ -65,58 +51,13 @@ class TokenStore:
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime]) -> None:
+        super().__init__(clock)
         self._path = path
-        self._clock = clock
         self._lock = threading.Lock()
         self._connection: apsw.Connection | None = None
         self._identity: tuple[int, int, int, int] | None = None
         self._mark = path.with_name(NEEDED_NAME)
         self._was_needed = False
-
-    def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
-
-        user_folder_name(user_id)
-        if not scopes:
-            raise ArgumentError(argument="scopes", problem="is empty; choose at least one scope")
-        now = self._clock()
-        if expires_at is not None and expires_at <= now:
-            raise ArgumentError(argument="expires_at", problem="is in the past; choose a time in the future")
-        token_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
-        self._write(
-            "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, NULL)",
-            token_id,
-            _digest(secret),
-            user_id,
-            " ".join(sorted(scopes)),
-            _to_us(now),
-            None if expires_at is None else _to_us(expires_at),
-        )
-        return f"{TOKEN_PREFIX}{token_id}_{secret}"
-
-    def entries(self) -> list[TokenEntry]:
-        return [self._entry(row) for row in self._read(f"{_ENTRY} FROM tokens ORDER BY created_us, token_id")]
-
-    def revoke(self, token_id: str) -> bool:
-        if not self._read("SELECT 1 FROM tokens WHERE token_id = ?", token_id):
-            raise ArgumentError(argument="token_id", problem="no token has this id")
-        now = _to_us(self._clock())
-        return bool(
-            self._write("UPDATE tokens SET revoked_us = ? WHERE token_id = ? AND revoked_us IS NULL", now, token_id)
-        )
-
-    def find(self, token: str) -> TokenEntry | None:
-        parts = TOKEN_FORM.fullmatch(token)
-        if parts is None:
-            return None
-        rows = self._read(f"{_ENTRY}, digest FROM tokens WHERE token_id = ?", parts[1])
-        # The same comparison is made for an unknown id, so that the response time does not reveal whether an id exists.
-        digest = rows[0][-1] if rows else _NO_DIGEST
-        is_same = hmac.compare_digest(_digest(parts[2]), digest)
-        if not rows or not is_same:
-            return None
-        self._was_needed = True
-        entry = self._entry(rows[0][:-1])
-        return entry if entry.state(self._clock()) is TokenState.VALID else None
 
     def is_needed(self) -> bool:
         with self._translated():
@@ -187,19 +128,8 @@ class TokenStore:
             self._connection.close()
         self._connection, self._identity = None, None
 
-    def _entry(self, row: tuple[Any, ...]) -> TokenEntry:
-        token_id, user_id, scopes, created_us, expires_us, revoked_us = row
-        try:
-            return TokenEntry(
-                token_id=token_id,
-                user_id=user_id,
-                scopes=frozenset(Scope(name) for name in scopes.split()),
-                created_at=_from_us(created_us),
-                expires_at=None if expires_us is None else _from_us(expires_us),
-                revoked_at=None if revoked_us is None else _from_us(revoked_us),
-            )
-        except (ValueError, OverflowError) as error:
-            raise _damaged(self._path, "a token has an invalid scope or time") from error
+    def _invalid(self, what: str) -> StorageError:
+        return _damaged(self._path, what)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -285,18 +215,6 @@ def _make_private(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).digest()
-
-
-def _to_us(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def _from_us(us: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=us)
 
 
 def _lost(path: Path) -> DamagedStoreError:

@@ -1,6 +1,7 @@
 """The word index on SQLite's full-text search (FTS5)."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 
 import apsw
 import numpy as np
@@ -94,3 +95,15 @@ def _phrase(word: str) -> str:
     if is_prefix(word):
         return f"{quoted[0]} *"
     return quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})"
+
+
+def tokenizer() -> Callable[[str], list[str]]:
+    """Return a function that splits a text into tokens, as the word index does. It is safe to share between threads."""
+    local = threading.local()
+
+    def split(text: str) -> list[str]:
+        if not hasattr(local, "connection"):
+            local.connection = apsw.Connection(":memory:")
+        return tokenize(local.connection, text)
+
+    return split

@@ -1,0 +1,243 @@
+"""Asynchronous access to a user's rows in PostgreSQL. Blocking work runs in threads."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import psycopg
+from psycopg_pool import ConnectionPool
+
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.storage.postgres.connection import PostgresConnection
+from memoryos_mcp.storage.postgres.errors import is_lost, translated
+from memoryos_mcp.storage.threads import StoreThreads
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Raw = psycopg.Connection[tuple[Any, ...]]
+
+SET_USER = "SELECT set_config('memoryos.user_no', $1, true)"
+# A transaction whose end is unknown is asked about this often, for this time in total.
+OUTCOME_EVERY_S, OUTCOME_LIMIT_S = 0.1, 10.0
+
+
+class Deployment:
+    """What all stores of one database share.
+
+    Attributes:
+        pool: The connections to the database.
+        where: The host and the name of the database, for messages.
+        threads: The threads in which blocking work runs.
+        tokenize: Splits a text into the tokens of the word index.
+        only_reads_because: Why the database cannot be written; None if it can.
+    """
+
+    def __init__(
+        self,
+        pool: "ConnectionPool[Raw]",
+        where: str,
+        threads: StoreThreads,
+        tokenize: Callable[[str], list[str]],
+        only_reads_because: str | None,
+    ) -> None:
+        self.pool = pool
+        self.where = where
+        self.threads = threads
+        self.tokenize = tokenize
+        self.only_reads_because = only_reads_because
+
+
+class PostgresDatabase:
+    """One user's rows in a PostgreSQL database. Implements `storage.sql.connection.Database`."""
+
+    def __init__(self, deployment: Deployment, user_no: int, *, only_reads: bool) -> None:
+        self._deployment = deployment
+        self._user_no = str(user_no)
+        self._only_reads = only_reads
+        self._write_lock = asyncio.Lock()
+        self._running = 0
+        self._is_closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def only_reads_because(self) -> str | None:
+        """See `Store.only_reads_because`."""
+        return self._deployment.only_reads_because
+
+    def is_in_place(self) -> bool:
+        """See `Store.is_in_place`."""
+        return True
+
+    async def read(
+        self, query: Callable[Concatenate[PostgresConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result."""
+
+        def run(raw: Raw) -> T:
+            with raw.pipeline():
+                raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                raw.execute(SET_USER, (self._user_no,))
+                result = query(PostgresConnection(raw, self._deployment.tokenize), *args, **kwargs)
+                raw.execute("ROLLBACK")
+                return result
+
+        return await self._run(lambda: self._retried(run))
+
+    async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Run one SQL statement in a thread, and return all rows of its result. It takes one round trip."""
+
+        def run(raw: Raw) -> list[tuple[Any, ...]]:
+            with raw.pipeline():  # both statements are one transaction
+                raw.execute(SET_USER, (self._user_no,))
+                found = PostgresConnection(raw, self._deployment.tokenize).execute(sql, parameters)
+            return found.fetchall()
+
+        return await self._run(lambda: self._retried(run))
+
+    async def write(
+        self, change: Callable[Concatenate[PostgresConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call ``change(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
+
+        When this method returns, the change is on disk. If it raises an error, nothing was changed. The only exception
+        is an error that says that the outcome is unknown.
+        """
+        if self._only_reads or self.only_reads_because is not None:
+            raise StorageError(self.only_reads_because or "this memory was opened for reading only; nothing was stored")
+        async with self._write_lock:
+            return await self._run(lambda: self._write(lambda connection: change(connection, *args, **kwargs)))
+
+    async def purge(self) -> bool:
+        """Free the space of deleted rows, so that the server overwrites it with new rows."""
+
+        def run() -> bool:
+            with translated(self._deployment.where), self._deployment.pool.connection() as raw:
+                raw.execute("RESET ROLE")
+                try:
+                    raw.execute(
+                        "VACUUM pages, postings, names, page_vectors, page_tokens, facts, traits, "
+                        "trait_history, segments, chains, fact_evidence, trait_evidence"
+                    )
+                finally:
+                    raw.close()  # the pool replaces it with one that has the role again
+            return True
+
+        return await self._run(run)
+
+    async def verify(self) -> tuple[str, ...]:
+        """See `Store.verify`. The database itself detects damage of its files."""
+        from memoryos_mcp.storage.sql import checksums
+
+        return await self.read(checksums.damaged_pages)
+
+    async def keep_lost(self) -> None:
+        """See `Store.keep_lost`."""
+
+    async def close(self) -> None:
+        """Wait for running calls to finish."""
+        self._is_closed = True
+        await self._idle.wait()
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        if self._is_closed:
+            msg = "the store is closed"
+            raise StorageError(msg)
+        self._running += 1
+        self._idle.clear()
+        try:
+            return await self._deployment.threads.run(work)
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    def _retried(self, run: Callable[[Raw], T]) -> T:
+        """Call ``run`` with a connection. If the connection is lost, repeat the call once with another one."""
+        with translated(self._deployment.where):
+            for is_last in (False, True):
+                with self._deployment.pool.connection() as raw:
+                    try:
+                        return run(raw)
+                    except psycopg.Error as error:
+                        if is_last or not is_lost(error, raw):
+                            raise
+            raise AssertionError  # the loop returns or raises
+
+    def _write(self, change: Callable[[PostgresConnection], T]) -> T:
+        """Run a change in a transaction. It is repeated once if the connection was lost and nothing was stored."""
+        with translated(self._deployment.where):
+            for is_last in (False, True):
+                with self._deployment.pool.connection() as raw:
+                    transaction = _Transaction(raw, self._user_no, self._deployment.tokenize)
+                    try:
+                        return transaction.run(change)
+                    except psycopg.Error as error:
+                        if not is_lost(error, raw):
+                            raise
+                        lost = error
+                if transaction.is_ending and self._was_committed(transaction.number):
+                    result: T = transaction.result
+                    return result
+                if is_last:
+                    raise lost
+            raise AssertionError  # the loop returns or raises
+
+    def _was_committed(self, number: int) -> bool:
+        """Return whether a transaction whose connection was lost has been committed.
+
+        Raises:
+            StorageError: The database does not say it within `OUTCOME_LIMIT_S`.
+        """
+        give_up_at = time.monotonic() + OUTCOME_LIMIT_S
+        while True:
+            try:
+                with self._deployment.pool.connection(timeout=OUTCOME_LIMIT_S) as raw:
+                    row = raw.execute("SELECT pg_xact_status(CAST($1 AS text)::xid8)", (str(number),)).fetchone()
+                status = row[0] if row else None
+                if status in {"committed", "aborted"}:
+                    return bool(status == "committed")
+            except psycopg.Error:
+                pass
+            if time.monotonic() > give_up_at:
+                msg = (
+                    f"the connection to the database {self._deployment.where} was lost while a change was stored, and "
+                    "its outcome is unknown; check the memory before you repeat the change"
+                )
+                raise StorageError(msg)
+            time.sleep(OUTCOME_EVERY_S)
+
+
+class _Transaction:
+    """One writing transaction of a user. The user's row of counters is locked, so that writers take turns.
+
+    Attributes:
+        number: The transaction's number in the database; 0 until the first result was read.
+        is_ending: Whether the change is complete, so that the loss of the connection leaves the outcome unknown.
+        result: The result of the change, once ``is_ending`` is true.
+    """
+
+    def __init__(self, raw: Raw, user_no: str, tokenize: Callable[[str], list[str]]) -> None:
+        self.number = 0
+        self.is_ending = False
+        self.result: Any = None
+        self._raw = raw
+        self._user_no = user_no
+        self._tokenize = tokenize
+
+    def run(self, change: Callable[[PostgresConnection], T]) -> T:
+        """Begin the transaction, call ``change``, and commit. After an error, the pool rolls back."""
+        raw = self._raw
+        with raw.pipeline():
+            raw.execute("BEGIN")
+            raw.execute(SET_USER, (self._user_no,))
+            locked = raw.execute("SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint) FROM counters FOR UPDATE")
+            result = change(PostgresConnection(raw, self._tokenize))
+            row = locked.fetchone()
+            if row is None:
+                msg = "the user of this memory was removed from the database; nothing was stored"
+                raise StorageError(msg)
+            self.result, self.number, self.is_ending = result, row[0], True
+            raw.execute("COMMIT")
+        return result

@@ -1,0 +1,248 @@
+"""The schema of a database, as numbered migrations: migration N upgrades a database from version N - 1 to version N.
+
+Every table of memories has the column ``user_no``, and its key begins with it. Row-level security shows a transaction
+only the rows of the user whose number is in its setting ``memoryos.user_no``, and new rows get this number. The SQL of
+`storage.sql` therefore does not mention the user, and a statement without the setting fails.
+
+A released migration is never edited. Each change of the schema is made by a new migration.
+"""
+
+from typing import Any
+
+import psycopg
+
+SCHEMA = "memoryos"
+USER = "CAST(current_setting('memoryos.user_no') AS integer)"
+# Used instead of a role that row-level security does not restrict, such as that of a superuser.
+APP_ROLE = "memoryos_app"
+# Key of the lock that one process holds while it migrates a database.
+LOCK_KEY = 0x6D6F7331
+
+# Tables of one user's memory: columns, then the rest of the key. ``user_no`` is added to both.
+_TABLES = {
+    "meta": ("key text NOT NULL, value text NOT NULL", "key"),
+    "chains": ("chain bigint NOT NULL DEFAULT next_number('chain'), summary text NOT NULL", "chain"),
+    "segments": (
+        "segment bigint NOT NULL DEFAULT next_number('segment'), n_visit bigint NOT NULL DEFAULT 0, "
+        "l_interaction bigint NOT NULL DEFAULT 0, last_visit_us bigint NOT NULL, page_count bigint NOT NULL DEFAULT 0, "
+        "unanalysed_count bigint NOT NULL DEFAULT 0, is_archived integer NOT NULL DEFAULT 0, summariser text NOT NULL, "
+        "keywords text NOT NULL, summary text NOT NULL, is_due integer NOT NULL DEFAULT 0, "
+        "attempts integer NOT NULL DEFAULT 0",
+        "segment",
+    ),
+    "pages": (
+        "seq bigint NOT NULL DEFAULT next_number('page'), page_id text NOT NULL, session bigint NOT NULL, "
+        "tier text NOT NULL CHECK (tier IN ('short_term', 'backlog', 'mid_term')), chain bigint, segment bigint, "
+        "is_analysed integer NOT NULL DEFAULT 0, occurred_us bigint NOT NULL, utc_offset_s integer NOT NULL, "
+        "added_us bigint NOT NULL, idempotency_key text, meta_data text, user_input text NOT NULL, "
+        "agent_response text NOT NULL, organised_by text, learned_by text, is_degraded integer NOT NULL DEFAULT 0, "
+        "attempts integer NOT NULL DEFAULT 0, source text NOT NULL DEFAULT 'conversation' "
+        "CHECK (source IN ('conversation', 'tool', 'web', 'document')), gives_orders integer NOT NULL DEFAULT 0, "
+        "checksum bigint NOT NULL, read_by text, "
+        "bytes integer GENERATED ALWAYS AS (octet_length(user_input) + octet_length(agent_response)) STORED",
+        "seq",
+    ),
+    "postings": (
+        'term text COLLATE "C" NOT NULL, seq bigint NOT NULL, size integer NOT NULL, places bytea NOT NULL',
+        "term, seq",
+    ),
+    "names": (
+        "name text NOT NULL, pages integer NOT NULL, called_by_user integer NOT NULL, called_by_agent integer NOT NULL",
+        "name",
+    ),
+    "spaces": (
+        "space bigint NOT NULL DEFAULT next_number('space'), identity text NOT NULL, model text NOT NULL, "
+        "next_seq bigint NOT NULL DEFAULT 1, used_us bigint NOT NULL DEFAULT 0",
+        "space",
+    ),
+    "page_vectors": (
+        "space bigint NOT NULL, seq bigint NOT NULL, part integer NOT NULL, start_char integer NOT NULL, "
+        "end_char integer NOT NULL, vector bytea NOT NULL",
+        "space, seq, part",
+    ),
+    "page_tokens": ("place bigint NOT NULL, counts bytea NOT NULL, codes bytea NOT NULL", "place"),
+    "traits": (
+        "dimension text NOT NULL, level text NOT NULL, reason text NOT NULL, updated_us bigint NOT NULL, "
+        "learned_by text NOT NULL",
+        "dimension",
+    ),
+    "trait_evidence": ("dimension text NOT NULL, seq bigint NOT NULL", "dimension, seq"),
+    "trait_history": (
+        "rowid bigint NOT NULL DEFAULT next_number('past_trait'), dimension text NOT NULL, level text NOT NULL, "
+        "reason text NOT NULL, held_from_us bigint NOT NULL, held_until_us bigint NOT NULL, "
+        "ended_by text CHECK (ended_by = 'user'), learned_by text NOT NULL DEFAULT 'extractive', "
+        "evidence text NOT NULL DEFAULT '[]'",
+        "rowid",
+    ),
+    "facts": (
+        "fact bigint NOT NULL DEFAULT next_number('fact'), about text NOT NULL CHECK (about IN ('user', 'assistant')), "
+        "assistant_id text NOT NULL, slot text, valid_from_us bigint NOT NULL, valid_until_us bigint, "
+        "stated_until_us bigint, utc_offset_s integer NOT NULL, superseded_by bigint, confirmed_us bigint NOT NULL, "
+        "is_archived integer NOT NULL DEFAULT 0, folded text NOT NULL, text text NOT NULL, learned_by text NOT NULL, "
+        "ended_by text CHECK (ended_by = 'user'), ended_seq bigint, kind text NOT NULL DEFAULT 'statement' "
+        "CHECK (kind IN ('statement', 'wish')), said_since text, said_until text",
+        "fact",
+    ),
+    "fact_evidence": (
+        "fact bigint NOT NULL, seq bigint NOT NULL, is_confirming integer NOT NULL DEFAULT 0",
+        "fact, seq",
+    ),
+    "fact_vectors": ("fact bigint NOT NULL, space bigint NOT NULL, vector bytea NOT NULL", "fact, space"),
+    "segment_vectors": ("segment bigint NOT NULL, space bigint NOT NULL, vector bytea NOT NULL", "segment, space"),
+    "lease": (
+        "holder text NOT NULL DEFAULT '', epoch bigint NOT NULL DEFAULT 0, expires_us bigint NOT NULL DEFAULT 0",
+        "",
+    ),
+    "changes": (
+        "change bigint NOT NULL DEFAULT next_number('change'), kind text NOT NULL, row bigint NOT NULL",
+        "change",
+    ),
+    "llm_usage": (
+        "day text NOT NULL, purpose text NOT NULL, calls integer NOT NULL, failed_calls integer NOT NULL, "
+        "prompt_tokens integer NOT NULL, completion_tokens integer NOT NULL",
+        "day, purpose",
+    ),
+    "refused": ("digest bytea NOT NULL, until_seq bigint NOT NULL", "digest"),
+    "forget_plans": ("handle text NOT NULL, expires_us bigint NOT NULL, plan text NOT NULL", "handle"),
+    "forget_receipts": (
+        "receipt text NOT NULL, at_us bigint NOT NULL, counts text NOT NULL, is_scrubbed integer NOT NULL DEFAULT 0",
+        "receipt",
+    ),
+    "imports": (
+        "file text NOT NULL, kind text NOT NULL CHECK (kind IN ('chain', 'segment', 'session')), "
+        "number bigint NOT NULL, row bigint NOT NULL",
+        "file, kind, number",
+    ),
+    "failures": ("work text NOT NULL, attempts integer NOT NULL, error text NOT NULL, at_us bigint NOT NULL", "work"),
+    "retention": ("slot integer NOT NULL, looked_us bigint NOT NULL, waits_since_us bigint", "slot"),
+    # The pages that the current transaction deletes; see `storage.sql.forgetting`.
+    "going": ("seq bigint NOT NULL", "seq"),
+}
+# The last number of each kind, and the totals of the word index. Each writer locks the user's row first, so that numbers
+# are given out in the order of the commits, and without gaps.
+_NUMBERED = ("page", "chain", "segment", "fact", "space", "change", "past_trait")
+_COUNTERS = ", ".join(f"{name} bigint NOT NULL DEFAULT 0" for name in (*_NUMBERED, "indexed_pages", "indexed_tokens"))
+_REFERENCES = (
+    ("pages", "chain", "chains", ""),
+    ("pages", "segment", "segments", ""),
+    ("page_vectors", "seq", "pages", ""),
+    ("page_vectors", "space", "spaces", ""),
+    ("trait_evidence", "dimension", "traits", ""),
+    ("trait_evidence", "seq", "pages", ""),
+    ("facts", "superseded_by", "facts", ""),
+    ("fact_evidence", "fact", "facts", ""),
+    ("fact_evidence", "seq", "pages", ""),
+    ("fact_vectors", "fact", "facts", "ON DELETE CASCADE"),
+    ("segment_vectors", "segment", "segments", "ON DELETE CASCADE"),
+)
+_INDEXES = (
+    "CREATE UNIQUE INDEX pages_id ON pages (user_no, page_id)",
+    "CREATE UNIQUE INDEX pages_idempotency ON pages (user_no, idempotency_key) WHERE idempotency_key IS NOT NULL",
+    "CREATE INDEX pages_tier ON pages (user_no, tier, seq)",
+    "CREATE INDEX pages_segment ON pages (user_no, segment, seq) WHERE segment IS NOT NULL",
+    "CREATE INDEX pages_chain ON pages (user_no, chain, seq) WHERE chain IS NOT NULL",
+    "CREATE INDEX pages_degraded ON pages (user_no, seq) WHERE is_degraded = 1",
+    "CREATE INDEX pages_unread ON pages (user_no, seq) WHERE read_by IS NULL",
+    "CREATE INDEX postings_pages ON postings (user_no, seq)",
+    "CREATE UNIQUE INDEX spaces_identity ON spaces (user_no, identity)",
+    "CREATE INDEX page_vectors_pages ON page_vectors (user_no, seq)",
+    "CREATE UNIQUE INDEX changes_row ON changes (user_no, kind, row)",
+    # Only the digests of long texts fit into an index.
+    "CREATE UNIQUE INDEX facts_once ON facts (user_no, about, assistant_id, md5(folded)) WHERE valid_until_us IS NULL",
+    "CREATE INDEX facts_words ON facts (user_no, md5(folded), about, assistant_id)",
+    "CREATE INDEX facts_superseded ON facts (user_no, superseded_by) WHERE superseded_by IS NOT NULL",
+    "CREATE INDEX fact_evidence_pages ON fact_evidence (user_no, seq)",
+    "CREATE INDEX trait_evidence_pages ON trait_evidence (user_no, seq)",
+    "CREATE INDEX fact_vectors_spaces ON fact_vectors (user_no, space)",
+    "CREATE INDEX segment_vectors_spaces ON segment_vectors (user_no, space)",
+)
+_TOKENS = """
+CREATE TABLE tokens (
+    token_id text PRIMARY KEY,
+    digest bytea NOT NULL CHECK (length(digest) = 32),
+    user_id text NOT NULL,
+    scopes text NOT NULL,
+    created_us bigint NOT NULL,
+    expires_us bigint,
+    revoked_us bigint
+)
+"""
+
+
+def _first() -> list[str]:
+    """Return the statements of the first migration."""
+    own = f"user_no integer NOT NULL DEFAULT {USER}"
+    users = (
+        "CREATE TABLE users (user_no integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id text NOT NULL UNIQUE)"
+    )
+    counters = f"CREATE TABLE counters ({own} REFERENCES users, {_COUNTERS}, PRIMARY KEY (user_no))"
+    cases = " ".join(
+        f"WHEN '{name}' THEN UPDATE counters SET {name} = {name} + 1 RETURNING {name} INTO given;" for name in _NUMBERED
+    )
+    numbers = (
+        "CREATE FUNCTION next_number(kind text) RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE given bigint; "
+        f"BEGIN CASE kind {cases} END CASE; RETURN given; END $$"
+    )
+    tables = [
+        f"CREATE TABLE {name} ({columns}, {own} REFERENCES users, PRIMARY KEY ({', '.join(filter(None, ['user_no', key]))}))"
+        for name, (columns, key) in _TABLES.items()
+    ]
+    keys = {name: key for name, (_, key) in _TABLES.items()}
+    references = [
+        f"ALTER TABLE {table} ADD FOREIGN KEY (user_no, {column}) REFERENCES {other} (user_no, {keys[other]}) {then}"
+        for table, column, other, then in _REFERENCES
+    ]
+    security = [
+        statement
+        for table in ("counters", *_TABLES)
+        for statement in (
+            f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+            f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+            f"CREATE POLICY own ON {table} USING (user_no = {USER})",
+        )
+    ]
+    return [users, counters, numbers, *tables, *references, *_INDEXES, *security, _TOKENS]
+
+
+MIGRATIONS: tuple[list[str], ...] = (_first(),)
+CURRENT_VERSION = len(MIGRATIONS)
+
+
+def version(connection: psycopg.Connection[Any]) -> int:
+    """Return the schema version of a database; 0 if it has no schema."""
+    if connection.execute(f"SELECT to_regclass('{SCHEMA}.schema_version')").fetchone() == (None,):
+        return 0
+    row = connection.execute(f"SELECT version FROM {SCHEMA}.schema_version").fetchone()  # noqa: S608 - constant
+    return int(row[0]) if row else 0
+
+
+def migrate(connection: psycopg.Connection[Any]) -> None:
+    """Migrate a database to `CURRENT_VERSION`, in one transaction. Only one process at a time does this."""
+    with connection.transaction():
+        connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
+        start = version(connection)
+        if start >= CURRENT_VERSION:
+            return
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
+        if start == 0:
+            connection.execute("CREATE TABLE schema_version (version integer NOT NULL)")
+            connection.execute("INSERT INTO schema_version VALUES (0)")
+        for statements in MIGRATIONS[start:]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"UPDATE schema_version SET version = {CURRENT_VERSION}")  # noqa: S608 - a number
+
+
+def grant_app_role(connection: psycopg.Connection[Any]) -> None:
+    """Create the role `APP_ROLE` if it is missing, and let it read and write memories. The caller is a superuser."""
+    with connection.transaction():
+        connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
+        if connection.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APP_ROLE}'").fetchone() is None:  # noqa: S608
+            connection.execute(f"CREATE ROLE {APP_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
+        for rights, on in (
+            ("USAGE", f"SCHEMA {SCHEMA}"),
+            ("SELECT, INSERT, UPDATE, DELETE", f"ALL TABLES IN SCHEMA {SCHEMA}"),
+            ("USAGE", f"ALL SEQUENCES IN SCHEMA {SCHEMA}"),
+        ):
+            connection.execute(f"GRANT {rights} ON {on} TO {APP_ROLE}")

@@ -1,0 +1,199 @@
+"""The memories of a deployment in one PostgreSQL database."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.types.numeric import Int8Dumper
+from psycopg_pool import ConnectionPool
+
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.storage.capabilities import Footprint, MemorySummary
+from memoryos_mcp.storage.postgres import schema
+from memoryos_mcp.storage.postgres.connection import PostgresConnection
+from memoryos_mcp.storage.postgres.database import SET_USER, Deployment, PostgresDatabase, Raw
+from memoryos_mcp.storage.postgres.errors import newer, place, translated
+from memoryos_mcp.storage.postgres.store import PostgresStore
+from memoryos_mcp.storage.postgres.tokens import PostgresTokens
+from memoryos_mcp.storage.sql import checksums, retention
+from memoryos_mcp.storage.sql.moments import from_us
+from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.text.user_ids import user_folder_name
+
+T = TypeVar("T")
+
+CONNECT_TIMEOUT_S = 10
+# A call waits at most this long for a connection of the pool.
+POOL_TIMEOUT_S = 30.0
+USERS_PER_READ = 200
+_WORK = (
+    "SELECT EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog') OR CAST($1 AS text) IS NOT NULL AND EXISTS (SELECT 1 "
+    "FROM pages WHERE seq >= coalesce((SELECT max(next_seq) FROM spaces WHERE model = CAST($1 AS text)), 1))"
+)
+# The tables that hold most of a memory, with the columns that are measured.
+_SIZES = (
+    "SELECT coalesce((SELECT sum(bytes + 200) FROM pages), 0) "
+    "+ coalesce((SELECT sum(octet_length(vector) + 60) FROM page_vectors), 0) "
+    "+ coalesce((SELECT sum(octet_length(codes) + 60) FROM page_tokens), 0) "
+    "+ coalesce((SELECT count(*) * 90 FROM postings), 0)"
+)
+
+
+class PostgresStores:
+    """The users' memories in one PostgreSQL database. Implements `Stores`.
+
+    Args:
+        url: The address of the database, with account and password.
+        clock: Returns the current time, with a time zone.
+        threads: Number of threads that do the blocking work. The pool has as many connections.
+        tokenize: Splits a text into the tokens of the word index.
+    """
+
+    backups = None
+
+    def __init__(
+        self, url: str, clock: Callable[[], datetime], *, threads: int, tokenize: Callable[[str], list[str]]
+    ) -> None:
+        self._url = url
+        self._where = place(url)
+        self._clock = clock
+        self._count = threads
+        self._threads = StoreThreads(threads)
+        self._tokenize = tokenize
+        self._lock = threading.Lock()
+        self._opened: Deployment | None = None
+        self._version = 0
+        self.tokens = PostgresTokens(self._deployment, clock)
+
+    @property
+    def engine(self) -> str:
+        """The name and version of the database."""
+        self._deployment()
+        return f"PostgreSQL {self._version // 10_000}.{self._version % 10_000}"
+
+    async def open(self, user_id: str, options: StoreOptions, *, only_reads: bool = False) -> PostgresStore:
+        user_folder_name(user_id)  # raises ArgumentError if the user id is not valid
+        deployment = await self._threads.run(self._deployment)
+        can_write = not only_reads and deployment.only_reads_because is None
+        user_no = await self._threads.run(lambda: self._user_no(user_id, creates=can_write))
+        if user_no is None:
+            msg = f"the database {self._where} contains no memory of this user"
+            raise StorageError(msg)
+        store = PostgresStore(PostgresDatabase(deployment, user_no, only_reads=only_reads), options, self._clock)
+        if can_write:
+            await store.limit_short_term()
+        return store
+
+    def users_with_work(self, model: str | None) -> list[str]:
+        deployment = self._deployment()
+        found: list[str] = []
+        with translated(self._where), deployment.pool.connection() as raw:
+            users = raw.execute("SELECT user_no, user_id FROM users ORDER BY user_no").fetchall()
+            for first in range(0, len(users), USERS_PER_READ):
+                part = users[first : first + USERS_PER_READ]
+                with raw.pipeline(), raw.transaction():
+                    answers = []
+                    for user_no, _ in part:
+                        raw.execute(SET_USER, (str(user_no),))
+                        answers.append(raw.execute(_WORK, (model,)))
+                found += [
+                    user_id for (_, user_id), each in zip(part, answers, strict=True) if each.fetchone() == (True,)
+                ]
+        return found
+
+    def footprint(self, user_id: str) -> Footprint | None:
+        size = self._read(user_id, lambda connection: int(connection.native(_SIZES).get))
+        return None if size is None else Footprint(self._where, size)
+
+    def examine(self, user_id: str) -> MemorySummary | None:
+        def summary(connection: PostgresConnection) -> MemorySummary:
+            pages, last_us = connection.execute("SELECT count(*), max(added_us) FROM pages").get
+            return MemorySummary(
+                self._where,
+                user_id,
+                pages,
+                None if last_us is None else from_us(last_us),
+                retention.waits_until(connection),
+                checksums.damaged_pages(connection),
+            )
+
+        return self._read(user_id, summary)
+
+    def close(self) -> None:
+        self._threads.close()
+        with self._lock:
+            if self._opened is not None:
+                self._opened.pool.close()
+                self._opened = None
+
+    def _read(self, user_id: str, query: Callable[[PostgresConnection], T]) -> T | None:
+        user_folder_name(user_id)
+        user_no = self._user_no(user_id, creates=False)
+        if user_no is None:
+            return None
+        with translated(self._where), self._deployment().pool.connection() as raw, raw.transaction():
+            raw.execute(SET_USER, (str(user_no),))
+            return query(PostgresConnection(raw, self._tokenize))
+
+    def _user_no(self, user_id: str, *, creates: bool) -> int | None:
+        """Return the number of a user; None if there is no such user. With ``creates``, add a missing user."""
+        with translated(self._where), self._deployment().pool.connection() as raw, raw.transaction():
+            known = raw.execute("SELECT user_no FROM users WHERE user_id = $1", (user_id,)).fetchone()
+            if known is None and creates:
+                sql = "INSERT INTO users (user_id) VALUES ($1) ON CONFLICT DO NOTHING"
+                raw.execute(sql, (user_id,))
+                known = raw.execute("SELECT user_no FROM users WHERE user_id = $1", (user_id,)).fetchone()
+                assert known is not None  # noqa: S101 - just added
+                raw.execute(SET_USER, (str(known[0]),))
+                for table in ("counters", "lease"):
+                    raw.execute(f"INSERT INTO {table} DEFAULT VALUES ON CONFLICT DO NOTHING")  # noqa: S608 - a literal
+                sql = "INSERT INTO meta (key, value) VALUES ('user_id', $1) ON CONFLICT DO NOTHING"
+                raw.execute(sql, (user_id,))
+        return None if known is None else int(known[0])
+
+    def _deployment(self) -> Deployment:
+        """Return the shared connections. The first call connects to the database, and migrates it if necessary."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._connect()
+            return self._opened
+
+    def _connect(self) -> Deployment:
+        options: dict[str, Any] = {"autocommit": True, "cursor_factory": psycopg.RawCursor}
+        with translated(self._where), psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_S, **options) as raw:
+            self._version = raw.info.server_version
+            row = raw.execute(
+                "SELECT rolsuper OR rolbypassrls, pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' "
+                "FROM pg_roles WHERE rolname = current_user"
+            ).fetchone()
+            is_unrestricted, is_replica = row or (False, False)
+            found = schema.version(raw)
+            if found > schema.CURRENT_VERSION:
+                raise newer(self._where, found, schema.CURRENT_VERSION)
+            if found < schema.CURRENT_VERSION and not is_replica:
+                schema.migrate(raw)
+            if is_unrestricted and not is_replica:
+                schema.grant_app_role(raw)
+        role = schema.APP_ROLE if is_unrestricted else None
+
+        def configure(raw: Raw) -> None:
+            raw.adapters.register_dumper(int, Int8Dumper)
+            raw.execute(f"SET search_path TO {schema.SCHEMA}")
+            if role is not None:
+                raw.execute(f"SET ROLE {role}")
+
+        pool: ConnectionPool[Raw] = ConnectionPool(
+            self._url,
+            min_size=1,
+            max_size=self._count + 1,
+            kwargs={**options, "connect_timeout": CONNECT_TIMEOUT_S},
+            configure=configure,
+            timeout=POOL_TIMEOUT_S,
+            open=True,
+            name="memoryos",
+        )
+        why = f"the database {self._where} is a read-only replica" if is_replica else None
+        return Deployment(pool, self._where, self._threads, self._tokenize, why)

