@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -20,6 +20,9 @@ from pydantic import SecretStr
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.storage import stores
+from memoryos_mcp.storage.postgres.database import SET_USER
+from memoryos_mcp.storage.postgres.dialect import translate
+from memoryos_mcp.storage.postgres.schema import SCHEMA
 
 if TYPE_CHECKING:
     from memoryos_mcp.storage.interface import Stores
@@ -43,8 +46,8 @@ class PostgresServer:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="memoryos-postgres-"))
         self._programs = programs()
-        self._account = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": []} if not os.getuid() else {}
-        if self._account:
+        self._user = None if os.getuid() else ORDINARY_USER
+        if self._user is not None:
             os.chown(self.folder, ORDINARY_USER, ORDINARY_USER)
         self._run("initdb", "-D", self.data, "-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
         self.port = 0
@@ -99,8 +102,16 @@ class PostgresServer:
         log = self.folder / "programs.log"
         with log.open("ab") as output:
             done = subprocess.run(
-                command, check=False, cwd="/", timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                **self._account,  # type: ignore[arg-type]
+                command,
+                check=False,
+                cwd="/",
+                timeout=LIMIT_S,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                user=self._user,
+                group=self._user,
+                extra_groups=None if self._user is None else [],
             )
         assert not check or done.returncode == 0, log.read_text()
 
@@ -132,7 +143,7 @@ def database_of(folder: Path) -> str:
 
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every store of this process, and of the servers that tests start, one on PostgreSQL."""
-    original: "Callable[..., Stores]" = stores.make_stores
+    original: Callable[..., Stores] = stores.make_stores
 
     def make_stores(settings: Settings, *args: object, **kwargs: object) -> "Stores":
         if settings.database_url is None:
@@ -143,3 +154,15 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_TEST_STORE", "postgres")
     for module in CHOOSERS:
         monkeypatch.setattr(f"{module}.make_stores", make_stores)
+
+
+def rows_of(folder: Path, sql: str, user_id: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement in SQLite's SQL on a user's memory in the database of a data folder."""
+    with psycopg.connect(database_of(folder), autocommit=False, cursor_factory=psycopg.RawCursor) as connection:
+        connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
+        number = connection.execute("SELECT user_no FROM users WHERE user_id = $1", (user_id,)).fetchone()
+        assert number is not None
+        connection.execute(SET_USER, (str(number[0]),))
+        cursor = connection.execute(translate(sql)[0])
+        found = cursor.fetchall() if cursor.description else []
+        return [row[:-1] if sql.startswith("SELECT *") else row for row in found]  # without the user

@@ -13,25 +13,24 @@ from memoryos_mcp.consolidation.loops import BackgroundLoop, LeaseKeeper
 from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.model.stats import Health
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import START, Clock
+from tests.stores import open_one
 
 LIMIT_S = 10
 
 
 @asynccontextmanager
-async def two_stores(folder: Path, clock: Callable[[], datetime]) -> AsyncIterator[tuple[SqliteStore, SqliteStore]]:
+async def two_stores(folder: Path, clock: Callable[[], datetime]) -> AsyncIterator[tuple[SqlStore, SqlStore]]:
     """Open the same user's memory twice."""
-    options, threads = StoreOptions("helper", 3, 1800, 100), StoreThreads(4)
-    store = await SqliteStore.open(folder, "ada", options, threads=threads, clock=clock)
-    other = await SqliteStore.open(folder, "ada", options, threads=threads, clock=clock)
+    options = StoreOptions("helper", 3, 1800, 100)
+    one, other = [await open_one(folder, "ada", options, clock=clock) for _ in range(2)]
     async with asyncio.timeout(LIMIT_S):
-        yield store, other
-    await store.close()
+        yield one.store, other.store
+    await one.close()
     await other.close()
-    threads.close()
 
 
 async def nothing() -> bool:

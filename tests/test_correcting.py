@@ -28,7 +28,7 @@ from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Lessons
 from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.views import FactView, State, TraitView
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.test_store import lease_of, opened
@@ -41,26 +41,26 @@ DIET = "Diet"
 PEANUTS = "I am allergic to peanuts."
 
 
-async def look_at_fact(store: SqliteStore, number: int) -> FactView:
+async def look_at_fact(store: SqlStore, number: int) -> FactView:
     (look,) = await store.user_data.look([MemoryId(Kind.FACT, number=number)])
     assert isinstance(look, FactView)
     return look
 
 
-async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitView:
+async def look_at_trait(store: SqlStore, dimension: str = DIET) -> TraitView:
     (look,) = await store.user_data.look([MemoryId(Kind.TRAIT, name=dimension)])
     assert isinstance(look, TraitView)
     return look
 
 
-async def correct_fact(store: SqliteStore, number: int, text: str | None = None) -> Corrected:
+async def correct_fact(store: SqlStore, number: int, text: str | None = None) -> Corrected:
     """Replace a fact by a text, or mark it as wrong without one."""
     correction = Correction(text=text, is_wrong=text is None)
     return await store.user_data.correct(MemoryId(Kind.FACT, number=number), correction, is_dry_run=False)
 
 
 async def correct_trait(
-    store: SqliteStore,
+    store: SqlStore,
     dimension: str = DIET,
     level: Level | None = None,
     reason: str | None = None,
@@ -111,7 +111,7 @@ async def test_a_corrected_fact_is_not_learned_again_from_old_pages(tmp_path: Pa
         assert await facts(store) == ["The user keeps ants"]
 
 
-async def commit(store: SqliteStore, lease: Lease, lessons: Lessons, pages: Sequence[int] = (1, 2)) -> bool:
+async def commit(store: SqlStore, lease: Lease, lessons: Lessons, pages: Sequence[int] = (1, 2)) -> bool:
     learning = Learning(
         segments=(1,),
         pages=pages,
@@ -360,7 +360,7 @@ class Stubborn(ScriptedAnalyst):
 class Reading:
     """The steps of consolidation on a real store with the bundled model."""
 
-    store: SqliteStore
+    store: SqlStore
     lease: Lease
     embed: Embed
 
@@ -403,7 +403,7 @@ async def reading(folder: Path) -> AsyncIterator[Reading]:
         yield Reading(store, await lease_of(store), embed)
 
 
-async def number_of(store: SqliteStore, text: str) -> int:
+async def number_of(store: SqlStore, text: str) -> int:
     return next(known.fact for known in await store.facts(FactQuery(About.USER)) if known.text == text)
 
 

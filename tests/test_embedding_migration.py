@@ -22,7 +22,7 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.retrieval import page_index, priority
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import PageVectors, WordSearch
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import stored_pages
@@ -145,19 +145,19 @@ class Reading:
         self.queries = asyncio.Event()
         self.vectors = asyncio.Event()
         self.vectors.set()
-        search_words, all_vectors = SqliteStore.search_words, SqliteStore.all_vectors
+        search_words, all_vectors = SqlStore.search_words, SqlStore.all_vectors
 
-        async def held_query(store: SqliteStore, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
+        async def held_query(store: SqlStore, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
             await self.queries.wait()
             return await search_words(store, words, names, limit)
 
-        async def held_vectors(store: SqliteStore, after_seq: int, limit: int) -> PageVectors:
+        async def held_vectors(store: SqlStore, after_seq: int, limit: int) -> PageVectors:
             await self.vectors.wait()
             self.pieces += 1
             return await all_vectors(store, after_seq, limit)
 
-        monkeypatch.setattr(SqliteStore, "search_words", held_query)
-        monkeypatch.setattr(SqliteStore, "all_vectors", held_vectors)
+        monkeypatch.setattr(SqlStore, "search_words", held_query)
+        monkeypatch.setattr(SqlStore, "all_vectors", held_vectors)
 
 
 async def test_loading_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

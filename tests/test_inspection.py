@@ -25,7 +25,7 @@ from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.views import PageView
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import Archived, ChainPlan
 from tests.fakes import START, Clock
 from tests.servers import BUSY_BACKGROUND, PipeServer, wait_until
@@ -40,17 +40,17 @@ def cold(_: Segment) -> float:
     return 0.0
 
 
-async def ids_of(store: SqliteStore) -> list[str]:
+async def ids_of(store: SqlStore) -> list[str]:
     """Return the ids of all pages, newest first."""
     return [entry.id for entry in await whole(store)]
 
 
-async def stretch(store: SqliteStore, cursor: str = "", limit: int = 100, **conditions: Any) -> ListPart:
+async def stretch(store: SqlStore, cursor: str = "", limit: int = 100, **conditions: Any) -> ListPart:
     given: dict[str, Any] = {"tier": "", "topic": "", "state": "", "after": "", "before": "", "zone": None}
     return await listed(store.user_data, list_request(**{**given, **conditions}), cursor, limit)
 
 
-async def whole(store: SqliteStore, **conditions: Any) -> Any:
+async def whole(store: SqlStore, **conditions: Any) -> Any:
     found = await stretch(store, **conditions)
     assert found.cursor is None
     return found.entries

@@ -27,11 +27,12 @@ from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page, Tier, Turn
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest, Segment
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import FactQuery, Lease, PageQuery
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
+from tests.stores import rows
 from tests.test_store import lease_of, opened
-from tests.test_store_redo import assert_counts_agree, rows
+from tests.test_store_redo import assert_counts_agree
 
 LIMIT_S = 60
 BATCH = 4
@@ -114,7 +115,7 @@ def turns(start: int, stop: int) -> list[Turn]:
 class Bench:
     """The steps of consolidation on a real store, without background loops."""
 
-    store: SqliteStore
+    store: SqlStore
     lease: Lease
     llm: Llm
     fallback: CountingFallback
@@ -174,7 +175,7 @@ class Bench:
         return [fact.text for fact in await self.store.facts(FactQuery(About.USER))]
 
 
-def organising(store: SqliteStore, llm: Analyst, fallback: Analyst) -> Organising:
+def organising(store: SqlStore, llm: Analyst, fallback: Analyst) -> Organising:
     rule = BatchRule(pages=BATCH, idle=timedelta(0))
     reading = Reading(store, llm, fallback)
     return Organising(store, llm, fallback, rule=rule, similarity_threshold=0.6, clock=Clock(), reading=reading)

@@ -22,12 +22,13 @@ from memoryos_mcp.model.ids import Kind, MemoryId, read_id
 from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease
 from tests.commands import run_on
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.memories import NO_MODEL, UNFILED
 from tests.servers import USER, PipeServer, wait_until
+from tests.stores import rows
 from tests.test_correcting import (
     DIET,
     LONDON,
@@ -43,18 +44,18 @@ from tests.test_correcting import (
 )
 from tests.test_store import lease_of, opened
 from tests.test_store_forgetting import forget, tables
-from tests.test_store_redo import fact, facts, file, filled, learn, rows, topic
+from tests.test_store_redo import fact, facts, file, filled, learn, topic
 
 ANTS = "The user keeps ants"
 # Tables that count changes, and the salt of digests.
 UNLIKE = {"changes", "meta", "lease"}
 
 
-async def restore(store: SqliteStore, name: str, *, is_dry_run: bool = False) -> Corrected:
+async def restore(store: SqlStore, name: str, *, is_dry_run: bool = False) -> Corrected:
     return await store.user_data.correct(read_id(name), Correction(is_restored=True), is_dry_run=is_dry_run)
 
 
-async def refusal(store: SqliteStore, name: str) -> str:
+async def refusal(store: SqlStore, name: str) -> str:
     """Return why something cannot be restored, and check that nothing has changed."""
     with pytest.raises(ArgumentError) as caught:
         await restore(store, name)
@@ -70,7 +71,7 @@ def kept(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     return found | {"facts": rows(folder, f"SELECT {columns} FROM facts ORDER BY fact")}  # noqa: S608 - constant
 
 
-async def known(store: SqliteStore, clock: Clock, **more: Any) -> Lease:
+async def known(store: SqlStore, clock: Clock, **more: Any) -> Lease:
     """Store three pages with two facts and a trait, and let a minute pass."""
     lease = await filled(store, 3)
     await file(store, lease, topic(1, 2, 3))
@@ -337,7 +338,7 @@ async def test_lessons_from_before_a_restore_are_discarded(tmp_path: Path) -> No
 class Interrupted(ScriptedAnalyst):
     """Learns all facts not marked as wrong; during its first call the user undoes a correction and makes another."""
 
-    def __init__(self, store: SqliteStore, restored: int, wrong: int, *texts: str) -> None:
+    def __init__(self, store: SqlStore, restored: int, wrong: int, *texts: str) -> None:
         super().__init__()
         self._store, self._restored, self._wrong, self._texts = store, restored, wrong, texts
         self._is_interrupted = False

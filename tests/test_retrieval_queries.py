@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from memoryos_mcp.engine.tools.results import RetrieveMemoryResult
 from memoryos_mcp.storage.interface import Index, Knowledge, Pages
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sql.store import SqlStore
 from tests.memories import USER, LentEmbedder, Memory, Said, memory
 from tests.servers import PipeServer, open_store
 
@@ -292,7 +292,7 @@ def watch_calls(patch: pytest.MonkeyPatch) -> None:
     """Note each call of the store by a query with the number of calls that ended before it began, and when it ended."""
     for role in (Pages, Index, Knowledge):
         for name in [name for name in vars(role) if not name.startswith("_")]:
-            patch.setattr(SqliteStore, name, noted(name, getattr(SqliteStore, name)))
+            patch.setattr(SqlStore, name, noted(name, getattr(SqlStore, name)))
 
 
 def noted(name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -9,11 +9,11 @@ import pytest
 from memoryos_mcp.consolidation.worker import LEASE_TTL_S
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.pages import Turn, Window
-from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import PageQuery, StoreOptions, Vectors
 from tests.fakes import Clock
 from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages
+from tests.stores import open_one
 
 pytestmark = pytest.mark.campaign
 
@@ -93,21 +93,17 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def stores(data: Path, clock: Clock) -> AsyncIterator[tuple[SqliteStore, SqliteStore]]:
+async def stores(data: Path, clock: Clock) -> AsyncIterator[tuple[SqlStore, SqlStore]]:
     """Open one user's memory as two processes would."""
 
-    async def open_one() -> SqliteStore:
-        options = StoreOptions(assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100)
-        opened = await SqliteStore.open(data, "ana", options, threads=StoreThreads(4), clock=clock)
-        return await opened.in_space(SPACE, "{}")
-
-    one, other = await open_one(), await open_one()
-    yield one, other
+    options = StoreOptions(assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100)
+    one, other = [await open_one(data, "ana", options, clock=clock) for _ in range(2)]
+    yield await one.store.in_space(SPACE, "{}"), await other.store.in_space(SPACE, "{}")
     await one.close()
     await other.close()
 
 
-async def unembedded_page(store: SqliteStore, clock: Clock) -> int:
+async def unembedded_page(store: SqlStore, clock: Clock) -> int:
     await store.add_pages([Turn("Hello", "", clock.now)])
     [page] = await store.pages(PageQuery(is_unembedded=True, limit=10))
     return page.seq
@@ -118,7 +114,7 @@ def windows() -> list[Window]:
 
 
 async def test_only_one_process_has_the_lease_until_its_release(
-    stores: tuple[SqliteStore, SqliteStore], clock: Clock
+    stores: tuple[SqlStore, SqlStore], clock: Clock
 ) -> None:
     one, other = stores
     async with asyncio.timeout(LIMIT_S):
@@ -135,7 +131,7 @@ async def test_only_one_process_has_the_lease_until_its_release(
 
 
 async def test_an_expired_lease_is_taken_over_and_late_writes_refused(
-    stores: tuple[SqliteStore, SqliteStore], clock: Clock
+    stores: tuple[SqlStore, SqlStore], clock: Clock
 ) -> None:
     one, other = stores
     async with asyncio.timeout(LIMIT_S):
@@ -154,7 +150,7 @@ async def test_an_expired_lease_is_taken_over_and_late_writes_refused(
         assert await other.pages(PageQuery(is_unembedded=True, limit=10)) == []
 
 
-async def test_a_commit_renews_the_lease(stores: tuple[SqliteStore, SqliteStore], clock: Clock) -> None:
+async def test_a_commit_renews_the_lease(stores: tuple[SqlStore, SqlStore], clock: Clock) -> None:
     one, other = stores
     async with asyncio.timeout(LIMIT_S):
         seq = await unembedded_page(one, clock)
@@ -166,7 +162,7 @@ async def test_a_commit_renews_the_lease(stores: tuple[SqliteStore, SqliteStore]
         assert await other.take_lease(LEASE_TTL_S) is None
 
 
-async def test_adding_needs_no_lease(stores: tuple[SqliteStore, SqliteStore], clock: Clock) -> None:
+async def test_adding_needs_no_lease(stores: tuple[SqlStore, SqlStore], clock: Clock) -> None:
     one, other = stores
     async with asyncio.timeout(LIMIT_S):
         assert await one.take_lease(LEASE_TTL_S) is not None

@@ -22,16 +22,17 @@ from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sql import lexical, term_stats, vector_spaces
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.sqlite import checks as checks_module
 from memoryos_mcp.storage.sqlite import integrity, open_file
 from memoryos_mcp.storage.sqlite import store as sqlite_store
 from memoryos_mcp.storage.sqlite.backup import make_copy, put_in_place
 from memoryos_mcp.storage.sqlite.checks import Checks
+from memoryos_mcp.storage.sqlite.database import SqliteDatabase
 from memoryos_mcp.storage.sqlite.file_check import check_copy
 from memoryos_mcp.storage.sqlite.paths import database_file
-from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
+from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE
 from memoryos_mcp.storage.sqlite.words import FtsWords
-from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import (
     Accepted,
     Archived,
@@ -47,6 +48,7 @@ from memoryos_mcp.storage.values import (
     WordHit,
 )
 from tests.fakes import START, Clock
+from tests.stores import open_one
 
 SPACE = "test:3:1"
 
@@ -59,27 +61,19 @@ async def opened(
     clock: Callable[[], datetime] | None = None,
     checks: Checks | None = None,
     **options: Any,
-) -> AsyncIterator[SqliteStore]:
+) -> AsyncIterator[SqlStore]:
     settings: dict[str, Any] = {
         "assistant_id": "helper",
         "short_term_capacity": 3,
         "session_gap_s": 1800,
         "knowledge_capacity": 100,
     }
-    threads = StoreThreads(8)
-    store = await SqliteStore.open(
-        folder,
-        "ada",
-        StoreOptions(**{**settings, **options}),
-        threads=threads,
-        clock=clock or Clock(),
-        checks=checks,
-    )
+    options_of_store = StoreOptions(**{**settings, **options})
+    one = await open_one(folder, "ada", options_of_store, clock=clock or Clock(), threads=8, checks=checks)
     try:
-        yield store if space is None else await store.in_space(space, "{}")
+        yield one.store if space is None else await one.store.in_space(space, "{}")
     finally:
-        await store.close()
-        threads.close()
+        await one.close()
 
 
 def turn(number: int, *, minutes: float = 0, key: str | None = None) -> Turn:
@@ -90,13 +84,13 @@ def vector(*values: float) -> Any:
     return np.array(values, dtype=np.float32)
 
 
-async def lease_of(store: SqliteStore) -> Lease:
+async def lease_of(store: SqlStore) -> Lease:
     lease = await store.take_lease(30)
     assert lease is not None
     return lease
 
 
-async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -> Lease:
+async def filed(store: SqlStore, *, keywords: tuple[str, ...] = ("topic",)) -> Lease:
     """Put the whole backlog into one new segment and chain."""
     lease = await lease_of(store)
     seqs = tuple(page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=1000)))
@@ -107,7 +101,7 @@ async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -
 
 
 async def learned(
-    store: SqliteStore, lease: Lease, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait] = ()
+    store: SqlStore, lease: Lease, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait] = ()
 ) -> bool:
     """Commit lessons from pages of segment 1, computed from these traits; return whether they were accepted."""
     return await store.commit(
@@ -223,7 +217,7 @@ async def test_words_of_many_languages_are_found(tmp_path: Path, said: str, aske
         assert [hit.seq for hit in await search(store, asked, 5)] == [2]
 
 
-async def search(store: SqliteStore, words: Sequence[str], limit: int) -> Sequence[WordHit]:
+async def search(store: SqlStore, words: Sequence[str], limit: int) -> Sequence[WordHit]:
     return (await store.search_words(words, [], limit)).hits
 
 
@@ -836,6 +830,7 @@ async def test_a_write_without_space_is_reported_until_one_succeeds(tmp_path: Pa
     large = [turn(number) for number in range(500)]
     async with opened(tmp_path) as store:
         assert store.only_reads_because is None
+        assert isinstance(store._database, SqliteDatabase)
         writer = store._database._file.writer
         assert writer is not None
         writer.pragma("max_page_count", writer.pragma("page_count"))

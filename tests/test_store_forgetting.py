@@ -19,12 +19,13 @@ from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sql.forgetting import REASON_LOST
 from memoryos_mcp.storage.sql.page_table import add_page
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.sqlite.database import SqliteDatabase
-from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan, FactQuery, Lease, PageQuery, SegmentPlan, SummaryCursor, Vectors
 from tests.fakes import START
+from tests.stores import rows
 from tests.test_store import lease_of, opened, vector
-from tests.test_store_redo import assert_counts_agree, fact, facts, file, learn, rows, topic
+from tests.test_store_redo import assert_counts_agree, fact, facts, file, learn, topic
 
 LATER = START + timedelta(minutes=15)
 
@@ -39,12 +40,12 @@ def said(number: int) -> Turn:
     )
 
 
-async def filled(store: SqliteStore, pages: int) -> Lease:
+async def filled(store: SqlStore, pages: int) -> Lease:
     await store.add_pages([said(number) for number in range(1, pages + 1)])
     return await lease_of(store)
 
 
-async def forget(store: SqliteStore, plan: ForgetPlan, handle: str = "f_1") -> ForgetReceipt:
+async def forget(store: SqlStore, plan: ForgetPlan, handle: str = "f_1") -> ForgetReceipt:
     """Plan and confirm, and check that the dry run returned the same counts."""
     counts, _ = await store.user_data.plan_forgetting(plan, handle, LATER)
     receipt = await store.user_data.forget(handle)

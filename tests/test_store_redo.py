@@ -23,10 +23,10 @@ from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.stats import UsageEntry
 from memoryos_mcp.storage.sql.moments import to_us
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, MIGRATIONS
-from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import (
     Accepted,
     ChainPlan,
@@ -40,12 +40,13 @@ from memoryos_mcp.storage.values import (
 )
 from memoryos_mcp.text.terms import query_words
 from tests.fakes import START, Clock
+from tests.stores import rows
 from tests.test_store import SPACE, lease_of, opened, turn, vector
 
 LLM, STAND_IN = "llm", "extractive"
 
 
-async def filled(store: SqliteStore, pages: int) -> Lease:
+async def filled(store: SqlStore, pages: int) -> Lease:
     """Store pages 1 to n, all in the backlog, and return a lease."""
     await store.add_pages([turn(number) for number in range(1, pages + 1)])
     return await lease_of(store)
@@ -56,7 +57,7 @@ def topic(*pages: int, segment: int | None = None) -> SegmentPlan:
 
 
 async def file(
-    store: SqliteStore,
+    store: SqlStore,
     lease: Lease,
     *segments: SegmentPlan,
     chains: Sequence[ChainPlan] | None = None,
@@ -72,7 +73,7 @@ async def file(
 
 
 async def learn(
-    store: SqliteStore,
+    store: SqlStore,
     lease: Lease,
     pages: Sequence[int],
     *changes: KnowledgeChange | TraitChange,
@@ -100,17 +101,8 @@ def fact(text: str, *pages: int, slot: str | None = None, supersedes: tuple[int,
     return AddFact(About.USER, text, slot, START, pages, supersedes, **more)
 
 
-async def facts(store: SqliteStore) -> list[str]:
+async def facts(store: SqlStore) -> list[str]:
     return [known.text for known in await store.facts(FactQuery(About.USER))]
-
-
-def rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement from the file of the test's user."""
-    connection = apsw.Connection(str(database_file(folder, "ada")), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
 
 
 def where_pages_are(folder: Path) -> dict[int, tuple[int | None, int | None]]:
@@ -123,8 +115,8 @@ def assert_counts_agree(folder: Path) -> None:
     assert rows(folder, "SELECT seq FROM pages WHERE tier = 'mid_term' AND (chain IS NULL OR segment IS NULL)") == []
     assert rows(folder, "SELECT chain FROM chains WHERE chain NOT IN (SELECT chain FROM pages)") == []
     counted = (
-        "SELECT segment, count(*), sum(is_analysed = 0) FROM pages WHERE segment IS NOT NULL GROUP BY segment "
-        "ORDER BY segment"
+        "SELECT segment, count(*), sum(CASE WHEN is_analysed = 0 THEN 1 ELSE 0 END) FROM pages "
+        "WHERE segment IS NOT NULL GROUP BY segment ORDER BY segment"
     )
     told = "SELECT segment, page_count, unanalysed_count FROM segments ORDER BY segment"
     assert rows(folder, told) == rows(folder, counted)
@@ -275,7 +267,7 @@ async def test_a_redo_under_a_lost_lease_changes_nothing(tmp_path: Path) -> None
 def test_each_page_is_in_one_segment_after_any_redo(seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - no secret
 
-    async def plans(store: SqliteStore, pages: Sequence[int]) -> tuple[list[SegmentPlan], list[ChainPlan]]:
+    async def plans(store: SqlStore, pages: Sequence[int]) -> tuple[list[SegmentPlan], list[ChainPlan]]:
         places: list[int | None] = [segment.segment for segment in await store.segments()]
         by_place: dict[int | None, list[int]] = {}
         for seq in pages:
@@ -682,7 +674,7 @@ async def test_all_work_of_a_worker_can_be_marked_for_redo(tmp_path: Path) -> No
         assert (await store.counts()).degraded == 0
         assert await store.mark_degraded("nobody") == 0
         assert await store.mark_degraded(STAND_IN) == 3
-        assert rows(tmp_path, "SELECT seq FROM pages WHERE is_degraded") == [(1,), (2,), (3,)]
+        assert rows(tmp_path, "SELECT seq FROM pages WHERE is_degraded = 1") == [(1,), (2,), (3,)]
         assert await store.mark_degraded(STAND_IN) == 3
 
 

@@ -23,9 +23,9 @@ from memoryos_mcp.model.segments import Digest, Segment
 from memoryos_mcp.storage.values import FactQuery, PageQuery
 from memoryos_mcp.text.addressees import Speakers
 from tests.fakes import START
+from tests.stores import rows
 from tests.test_benchmark_consolidation import asking
 from tests.test_organising import Bench, Llm, bench, quoted, said
-from tests.test_store_redo import rows
 
 READERS = "SELECT seq, read_by, learned_by FROM pages ORDER BY seq"
 

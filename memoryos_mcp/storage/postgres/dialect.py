@@ -21,6 +21,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"CAST\((\w+) AS BLOB\)"), r"convert_to(\1, $UTF8)"),
     (re.compile(r"\binstr\("), "strpos("),
     (re.compile(r" INDEXED BY \w+"), ""),
+    # The type of a parameter that is only compared with NULL is unknown.
+    (re.compile(r"(\?\d+) IS NULL"), r"CAST(\1 AS text) IS NULL"),
     # Every key of a table begins with the user.
     (re.compile(r"ON CONFLICT \("), "ON CONFLICT (user_no, "),
 )

@@ -36,8 +36,8 @@ def translated(where: str) -> Iterator[None]:
 def newer(where: str, version: int, supported: int) -> NewerStoreError:
     """Return the error for a database with a newer schema."""
     return NewerStoreError(
-        f"the database {where} has schema version {version}, but this program supports only versions up to {supported}; "
-        "the database was not changed. Upgrade memoryos-mcp-server"
+        f"the database {where} has schema version {version}, but this program supports only versions up to "
+        f"{supported}; the database was not changed. Upgrade memoryos-mcp-server"
     )
 
 
@@ -53,33 +53,40 @@ def _without_text(error: psycopg.Error) -> BaseException | None:
     return RuntimeError(f"{type(error).__name__} (SQLSTATE {error.sqlstate})")
 
 
+_REJECTED = "rejected the account or its password; correct database_url"
+_MISSING = "does not exist; create it with `createdb`, or correct database_url"
+_FULL_OF_CONNECTIONS = "accepts no more connections; raise its max_connections, or run fewer servers"
+_UNREACHABLE = "cannot be reached; check that it runs, and correct database_url if necessary"
+# The message for each kind of error, after the name of the database.
+_BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
+    ((sqlstates.InvalidPassword, sqlstates.InvalidAuthorizationSpecification), _REJECTED),
+    ((sqlstates.InvalidCatalogName,), _MISSING),
+    (
+        (sqlstates.InsufficientPrivilege,),
+        "does not allow this account to create or use the tables; let the owner of the database run "
+        "`memoryos-mcp doctor` once, or grant the rights that docs/scaling.md lists",
+    ),
+    ((sqlstates.ReadOnlySqlTransaction,), "is a read-only replica; set database_url to the primary server"),
+    (
+        (sqlstates.DiskFull, sqlstates.OutOfMemory),
+        "has no space left; nothing was stored. Free some space on its server",
+    ),
+    ((sqlstates.TooManyConnections,), _FULL_OF_CONNECTIONS),
+    ((sqlstates.QueryCanceled, sqlstates.LockNotAvailable), "took too long; nothing was stored. Try again"),
+)
+# The message for words in the text of an error that occurred before the connection was made.
+_BY_TEXT = (
+    ("password", _REJECTED),
+    ("does not exist", _MISSING),
+    ("too many", _FULL_OF_CONNECTIONS),
+)
+
+
 def _message(error: psycopg.Error, where: str) -> str:
-    match error:
-        case sqlstates.InvalidPassword() | sqlstates.InvalidAuthorizationSpecification():
-            return f"the database {where} rejected the account or its password; correct database_url"
-        case sqlstates.InvalidCatalogName():
-            return f"the database {where} does not exist; create it with `createdb`, or correct database_url"
-        case sqlstates.InsufficientPrivilege():
-            return (
-                f"the account of database_url may not create or use the tables in {where}; let its owner run "
-                "`memoryos-mcp doctor` once, or grant the rights that docs/scaling.md lists"
-            )
-        case sqlstates.ReadOnlySqlTransaction():
-            return f"the database {where} is a read-only replica; set database_url to the primary server"
-        case sqlstates.DiskFull() | sqlstates.OutOfMemory():
-            return f"the database {where} has no space left; nothing was stored. Free some space on its server"
-        case sqlstates.TooManyConnections():
-            return f"the database {where} accepts no more connections; raise max_connections, or run fewer servers"
-        case sqlstates.QueryCanceled() | sqlstates.LockNotAvailable():
-            return f"the database {where} took too long; nothing was stored. Try again"
-        case psycopg.OperationalError():
-            text = str(error).lower()
-            if "password authentication failed" in text or "no password supplied" in text:
-                return f"the database {where} rejected the account or its password; correct database_url"
-            if "does not exist" in text and "database" in text:
-                return f"the database {where} does not exist; create it with `createdb`, or correct database_url"
-            if "too many" in text:
-                return f"the database {where} accepts no more connections; raise max_connections, or run fewer servers"
-            return f"the database {where} cannot be reached; check that it runs, and correct database_url if necessary"
-        case _:
-            return f"the database {where} reported an error ({type(error).__name__}, SQLSTATE {error.sqlstate})"
+    said = next((said for kinds, said in _BY_STATE if isinstance(error, kinds)), None)
+    if said is None and isinstance(error, psycopg.OperationalError):
+        text = str(error).lower()
+        said = next((said for word, said in _BY_TEXT if word in text), _UNREACHABLE)
+    if said is None:
+        said = f"reported an error ({type(error).__name__}, SQLSTATE {error.sqlstate}); nothing was stored"
+    return f"the database {where} {said}"

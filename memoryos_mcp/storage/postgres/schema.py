@@ -118,8 +118,8 @@ _TABLES = {
     # The pages that the current transaction deletes; see `storage.sql.forgetting`.
     "going": ("seq bigint NOT NULL", "seq"),
 }
-# The last number of each kind, and the totals of the word index. Each writer locks the user's row first, so that numbers
-# are given out in the order of the commits, and without gaps.
+# The last number of each kind, and the totals of the word index. Each writer locks the user's row first, so that the
+# numbers are given out in the order of the commits, and without gaps.
 _NUMBERED = ("page", "chain", "segment", "fact", "space", "change", "past_trait")
 _COUNTERS = ", ".join(f"{name} bigint NOT NULL DEFAULT 0" for name in (*_NUMBERED, "indexed_pages", "indexed_tokens"))
 _REFERENCES = (
@@ -177,14 +177,15 @@ def _first() -> list[str]:
     )
     counters = f"CREATE TABLE counters ({own} REFERENCES users, {_COUNTERS}, PRIMARY KEY (user_no))"
     cases = " ".join(
-        f"WHEN '{name}' THEN UPDATE counters SET {name} = {name} + 1 RETURNING {name} INTO given;" for name in _NUMBERED
+        f"WHEN '{name}' THEN UPDATE counters SET {name} = {name} + 1 RETURNING {name} INTO given;"  # noqa: S608
+        for name in _NUMBERED
     )
     numbers = (
         "CREATE FUNCTION next_number(kind text) RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE given bigint; "
         f"BEGIN CASE kind {cases} END CASE; RETURN given; END $$"
     )
     tables = [
-        f"CREATE TABLE {name} ({columns}, {own} REFERENCES users, PRIMARY KEY ({', '.join(filter(None, ['user_no', key]))}))"
+        f"CREATE TABLE {name} ({columns}, {own} REFERENCES users, PRIMARY KEY (user_no{key and f', {key}'}))"
         for name, (columns, key) in _TABLES.items()
     ]
     keys = {name: key for name, (_, key) in _TABLES.items()}

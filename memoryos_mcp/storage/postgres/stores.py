@@ -166,7 +166,8 @@ class PostgresStores:
         with translated(self._where), psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_S, **options) as raw:
             self._version = raw.info.server_version
             row = raw.execute(
-                "SELECT rolsuper OR rolbypassrls, pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' "
+                "SELECT rolsuper OR rolbypassrls, "
+                "pg_is_in_recovery() OR CAST(current_setting('transaction_read_only') AS boolean) "
                 "FROM pg_roles WHERE rolname = current_user"
             ).fetchone()
             is_unrestricted, is_replica = row or (False, False)

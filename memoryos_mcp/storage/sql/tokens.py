@@ -99,7 +99,8 @@ class SqlTokens(ABC):
                 revoked_at=None if revoked_us is None else from_us(revoked_us),
             )
         except (ValueError, OverflowError) as error:
-            raise self._invalid("a token has an invalid scope or time") from error
+            what = "a token has an invalid scope or time"
+            raise self._invalid(what) from error
 
 
 def _digest(secret: str) -> bytes:

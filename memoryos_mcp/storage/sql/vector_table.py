@@ -106,12 +106,10 @@ def page_tokens(connection: Connection, space: int, seqs: Sequence[int]) -> list
 
     A row contains the ``seq``, the token counts and the encoded token vectors.
     """
-    # CROSS JOIN makes the list the outer loop, so that the rows are in its order.
-    sql = (
-        "SELECT t.place & ?2, t.counts, t.codes FROM json_each(?1) AS list CROSS JOIN page_tokens AS t "
-        "ON t.place = list.value"
-    )
-    return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
+    sql = "SELECT place & ?2, counts, codes FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
+    rows = connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
+    order = {seq: number for number, seq in enumerate(seqs)}
+    return sorted(rows, key=lambda row: order[row[0]])
 
 
 def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
