@@ -72,9 +72,10 @@ class Run:
     """The results of a data set.
 
     Attributes:
-        others: Servers with another embedding model.
+        others: Servers with another embedding model or another store.
         modes: Number of questions by the search mode that the server reported.
         rankings: Name of the ranking of each server.
+        same_pages: For each other server, number of questions with the same pages in the same order.
         stored_bytes: Size of the data folders after all questions.
     """
 
@@ -83,6 +84,7 @@ class Run:
     outcomes: list[Outcome] = field(default_factory=list)
     timings: Timings = field(default_factory=Timings)
     modes: dict[str, int] = field(default_factory=dict)
+    same_pages: dict[str, int] = field(default_factory=dict)
     rankings: dict[str, str] = field(default_factory=dict)
     stored_bytes: int = 0
     pages: int = 0

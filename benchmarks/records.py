@@ -33,6 +33,7 @@ def as_json(run: Run) -> dict[str, Any]:
         "query_ms": {"p50": percentile_ms(timings.query_s, 50), "p99": percentile_ms(timings.query_s, 99)},
         "settled_ms_per_page": run.settled_ms_per_page(),
         "search_modes": run.modes,
+        "same_pages": run.same_pages,
         "rankings": run.rankings,
     }
 

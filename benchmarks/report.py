@@ -124,4 +124,6 @@ def _facts(run: Run) -> list[str]:
         f"retrieve_memory over stdio: p50 {percentile_ms(timings.query_s, 50):.1f} ms, "
         f"p99 {percentile_ms(timings.query_s, 99):.1f} ms per query; search_mode {modes}",
         "ranking: " + ", ".join(f"{ranking} ({system})" for system, ranking in run.rankings.items()),
+        "the same pages in the same order as the server: "
+        + ", ".join(f"{count:,} of {asked:,} ({system})" for system, count in run.same_pages.items()),
     ]

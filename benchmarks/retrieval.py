@@ -66,6 +66,11 @@ class OtherServer:
         return cls(system, (*flags, "--embedding-base-url", address), env)
 
 
+def on_database(url: str) -> OtherServer:
+    """Return the server whose memories are in a PostgreSQL database."""
+    return OtherServer("on PostgreSQL", ("--database-url", url))
+
+
 WITHOUT_MODEL = OtherServer(WORDS_ALONE, ("--embedding-model-name", "none"))
 
 
@@ -81,8 +86,8 @@ class _Bench:
     measured: Run
     progress: Progress
 
-    async def server(self) -> tuple[list[tuple[Place, ...]], list[Reranked]]:
-        """Return the places of each question's gold pages, with all signals and without each."""
+    async def server(self) -> tuple[list[Answer], list[Reranked]]:
+        """Return the answer to each question, and the places of its gold pages without each signal."""
         questions, measured = self.conversation.questions, self.measured
         with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
             async with self._fed(Path(folder), self.conversation.id) as fed:
@@ -100,17 +105,17 @@ class _Bench:
             measured.timings.query_s.append(answer.took_s)
             measured.modes[answer.search_mode] = measured.modes.get(answer.search_mode, 0) + 1
             measured.rankings[SERVER] = answer.ranking
-        return _places(questions, answers), reranked
+        return answers, reranked
 
-    async def other_server(self, other: OtherServer) -> list[tuple[Place, ...]]:
-        """Return the places of each question's gold pages in another server."""
+    async def other_server(self, other: OtherServer) -> list[Answer]:
+        """Return the answer of another server to each question."""
         title = f"{self.conversation.id}, {other.system}"
         with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
             async with self._fed(Path(folder), title, other) as fed:
                 answers = await self._answers(fed, title)
         for answer in answers:
             self.measured.rankings[other.system] = answer.ranking
-        return _places(self.conversation.questions, answers)
+        return answers
 
     async def baseline(self, baseline: Baseline) -> list[tuple[Place, ...]]:
         """Return the places of each question's gold pages in a baseline's ranking."""
@@ -140,9 +145,12 @@ async def run(dataset: Dataset, embedder: Embedder, others: Sequence[OtherServer
     for conversation in dataset.conversations:
         bench = _Bench(conversation, measured, progress)
         by_server, reranked = await bench.server()
-        found = {SERVER: by_server}
+        found = {SERVER: _places(conversation.questions, by_server)}
         for other in (*others, WITHOUT_MODEL):
-            found[other.system] = await bench.other_server(other)
+            answers = await bench.other_server(other)
+            found[other.system] = _places(conversation.questions, answers)
+            same = sum(one.pages == two.pages for one, two in zip(by_server, answers, strict=True))
+            measured.same_pages[other.system] = measured.same_pages.get(other.system, 0) + same
         for name, baseline in (await _baselines(conversation, embedder)).items():
             found[name] = await bench.baseline(baseline)
         measured.outcomes += [
@@ -198,13 +206,14 @@ def _chosen(dataset: Dataset, limit: int | None, categories: Sequence[str]) -> D
     return replace(dataset, conversations=tuple(conversations))
 
 
-def other_servers(embeddings: Sequence[str]) -> list[OtherServer]:
-    """Return a server for each argument of ``--embedding``.
+def other_servers(embeddings: Sequence[str], database_url: str | None = None) -> list[OtherServer]:
+    """Return a server for each argument of ``--embedding``, and one for ``--database-url``.
 
     Raises:
         click.BadParameter: Two servers have the same name.
     """
     others = [OtherServer.of(embedding) for embedding in embeddings]
+    others += [] if database_url is None else [on_database(database_url)]
     systems = [other.system for other in others]
     if doubled := {system for system in systems if systems.count(system) > 1}:
         message = f"the tables could not tell them apart: {', '.join(sorted(doubled))}"
@@ -247,6 +256,11 @@ async def _run_all(datasets: Sequence[Dataset], others: Sequence[OtherServer], o
     help="Compare with this embedding model too: a name or folder for sentence-transformers, or NAME@URL for an "
     f"embeddings API, whose key is taken from {KEY_VARIABLE}. May be given more than once.",
 )
+@click.option(
+    "--database-url",
+    metavar="URL",
+    help="Compare with a server whose memories are in this PostgreSQL database, which must be empty.",
+)
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
 @click.option(
     "--per-question",
@@ -259,11 +273,12 @@ def main(
     limit: int | None,
     categories: Sequence[str],
     embeddings: Sequence[str],
+    database_url: str | None,
     json_file: Path | None,
     questions_file: Path | None,
 ) -> None:
     """Measure retrieval quality and the effect of each signal, compared with other ways to search the same pages."""
-    others = other_servers(embeddings)
+    others = other_servers(embeddings, database_url)
     output, width = Console(), LEAST_WIDTH + max((len(other.system) for other in others), default=0)
     output = output if output.width >= width else Console(width=width)
     try:
