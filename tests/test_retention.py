@@ -12,7 +12,9 @@ from memoryos_mcp.storage.sql import page_table, retention
 from memoryos_mcp.storage.sql.moments import to_us
 from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.connections import SqliteConnection, set_up
+from memoryos_mcp.storage.values import StoreOptions
 
+OPTIONS = StoreOptions(assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100)
 START = datetime(2026, 5, 8, 12, tzinfo=UTC)
 RETENTION = timedelta(days=365)
 POLL = timedelta(minutes=1)
@@ -39,7 +41,10 @@ class Machine:
         return self.passed // timedelta(microseconds=1)
 
     def add_page(self) -> None:
-        page_table.add_page(self._connection, Turn("I like tea.", "Ok.", self.clock), to_us(self.clock), 1800)
+        turns = [Turn("I like tea.", "Ok.", self.clock)]
+        page_table.add_pages(self._connection, turns, to_us(self.clock), OPTIONS, None)
+            self._connection, [Turn("I like tea.", "Ok.", self.clock)], to_us(self.clock), OPTIONS, None
+        )
 
     def leap(self, **by: float) -> None:
         self._leapt += timedelta(**by)

@@ -18,15 +18,25 @@ from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sql.forgetting import REASON_LOST
-from memoryos_mcp.storage.sql.page_table import add_page
+from memoryos_mcp.storage.sql.page_table import add_pages
 from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.sqlite.database import SqliteDatabase
-from memoryos_mcp.storage.values import ChainPlan, FactQuery, Lease, PageQuery, SegmentPlan, SummaryCursor, Vectors
+from memoryos_mcp.storage.values import (
+    ChainPlan,
+    FactQuery,
+    Lease,
+    PageQuery,
+    SegmentPlan,
+    StoreOptions,
+    SummaryCursor,
+    Vectors,
+)
 from tests.fakes import START
 from tests.stores import rows
 from tests.test_store import lease_of, opened, vector
 from tests.test_store_redo import assert_counts_agree, fact, facts, file, learn, topic
 
+OPTIONS = StoreOptions(assistant_id="helper", short_term_capacity=3, session_gap_s=1800, knowledge_capacity=100)
 LATER = START + timedelta(minutes=15)
 
 
@@ -268,7 +278,7 @@ async def test_purging_ends_while_pages_are_added(tmp_path: Path, monkeypatch: p
 
         async def written(database: SqliteDatabase, change: Callable[..., object], *args: object) -> object:
             result = await write(database, change, *args)
-            await write(database, lambda connection: add_page(connection, said(next(later)), 0, 1800))
+            await write(database, lambda connection: add_pages(connection, [said(next(later))], 0, OPTIONS, None))
             return result
 
         monkeypatch.setattr(SqliteDatabase, "write", written)

@@ -35,12 +35,11 @@ class PostgresConnection:
 
     def executemany(self, statements: str, sequenceofbindings: Iterable[Any], /) -> "PostgresRows":
         """Send a statement once for each set of parameters."""
-        sql, keys = translate(statements)
-        cursor = self.raw.cursor()
-        rows = [values(keys, bindings) for bindings in sequenceofbindings]
-        if rows:
-            cursor.executemany(sql, rows)
-        return PostgresRows(cursor)
+        # psycopg's own method would wait for the results.
+        rows = PostgresRows(self.raw.cursor())
+        for bindings in sequenceofbindings:
+            rows = self.execute(statements, bindings)
+        return rows
 
     def native(self, sql: str, *parameters: Any) -> "PostgresRows":
         """Send a statement in PostgreSQL's own SQL, with the placeholders ``$1``, ``$2``, ..."""

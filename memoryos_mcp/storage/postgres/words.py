@@ -36,7 +36,7 @@ class PostingWords:
         self._connection = connection
         self._tokenize = tokenize
 
-    def add(self, seq: int, user_input: str, agent_response: str) -> None:
+    def add_newest(self, user_input: str, agent_response: str) -> None:
         places: dict[str, list[int]] = {}
         size = 0
         for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
@@ -44,13 +44,13 @@ class PostingWords:
             size += len(tokens)
             for place, token in enumerate(tokens, start=start):
                 places.setdefault(token, []).append(place)
+        # Tokens contain no white space, and joined texts are sent faster than arrays.
         self._connection.native(
-            "INSERT INTO postings (term, seq, size, places) "
-            "SELECT term, $2, $3, places FROM unnest($1::text[], $4::bytea[]) AS new (term, places)",
-            list(places),
-            seq,
+            "INSERT INTO postings (term, seq, size, places) SELECT term, page, $2, decode(places, 'hex') "
+            "FROM counters, unnest(string_to_array($1, ' '), string_to_array($3, ' ')) AS new (term, places)",
+            " ".join(places),
             size,
-            [np.array(each, dtype=_PLACE).tobytes() for each in places.values()],
+            " ".join(b"".join(place.to_bytes(4, "little") for place in each).hex() for each in places.values()),
         )
         self._count(1, size)
 

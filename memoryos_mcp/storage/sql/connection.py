@@ -42,8 +42,8 @@ class WordIndex(Protocol):
     The argument ``word`` of the methods has the form that `text.terms.words` returns.
     """
 
-    def add(self, seq: int, user_input: str, agent_response: str) -> None:
-        """Add the words of a new page."""
+    def add_newest(self, user_input: str, agent_response: str) -> None:
+        """Add the words of the page that this connection has just inserted."""
         ...
 
     def remove_going(self) -> None:

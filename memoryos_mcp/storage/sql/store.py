@@ -10,7 +10,6 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Tier, Turn
@@ -145,20 +144,8 @@ class SqlStore:
     # Pages ---------------------------------------------------------------------------------------------------------
 
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
-        def change(connection: Connection) -> list[Receipt]:
-            if forget_epoch is not None and forget_plans.forget_epoch(connection) != forget_epoch:
-                msg = "memories that the page might quote were forgotten meanwhile; nothing was stored. Try again"
-                raise LeaseLostError(msg)
-            added_us = to_us(self._clock())
-            pages = [page_table.add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
-            page_table.overflow(connection, self._options.short_term_capacity)
-            pending = connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get
-            return [
-                Receipt(page_id=page_id, occurred_at=occurred_at, is_new=is_new, pending=pending)
-                for page_id, occurred_at, is_new in pages
-            ]
-
-        return await self._database.write(change)
+        added_us = to_us(self._clock())
+        return await self._database.write(page_table.add_pages, turns, added_us, self._options, forget_epoch)
 
     async def pages(self, query: PageQuery) -> list[Page]:
         where, parameters = queries.page_conditions(query, self._space)

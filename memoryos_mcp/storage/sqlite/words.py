@@ -19,7 +19,8 @@ class FtsWords:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def add(self, seq: int, user_input: str, agent_response: str) -> None:
+    def add_newest(self, user_input: str, agent_response: str) -> None:
+        seq = self._connection.last_insert_rowid()
         sql = "INSERT INTO page_words (rowid, user_input, agent_response) VALUES (?, ?, ?)"
         self._connection.execute(sql, (seq, index_text(user_input), index_text(agent_response)))
 
