@@ -185,7 +185,7 @@ def _first() -> list[str]:
         f"BEGIN CASE kind {cases} END CASE; RETURN given; END $$"
     )
     tables = [
-        f"CREATE TABLE {name} ({columns}, {own} REFERENCES users, PRIMARY KEY (user_no{key and f', {key}'}))"
+        f"CREATE TABLE {name} ({columns}, {own}, PRIMARY KEY (user_no{key and f', {key}'}))"
         for name, (columns, key) in _TABLES.items()
     ]
     keys = {name: key for name, (_, key) in _TABLES.items()}

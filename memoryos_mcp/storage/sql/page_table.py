@@ -7,7 +7,7 @@ from typing import Any
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.pages import Tier, Turn, new_page_id
-from memoryos_mcp.storage.sql.connection import NO_LIMIT, Connection
+from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.mapping import turn_row
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.names import index_names
@@ -82,7 +82,7 @@ def window_span(connection: Connection, seq: int, part: int, space: int) -> tupl
 def overflow(connection: Connection, capacity: int) -> None:
     """Move short-term pages to the backlog, the oldest first, until at most ``capacity`` remain."""
     connection.execute(
-        "UPDATE pages SET tier = 'backlog' WHERE seq IN "
-        "(SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT ? OFFSET ?)",
-        (NO_LIMIT, capacity),
+        "UPDATE pages SET tier = 'backlog' WHERE tier = 'short_term' AND seq <= "
+        "(SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT 1 OFFSET ?)",
+        (capacity,),
     )
