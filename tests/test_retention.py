@@ -43,8 +43,6 @@ class Machine:
     def add_page(self) -> None:
         turns = [Turn("I like tea.", "Ok.", self.clock)]
         page_table.add_pages(self._connection, turns, to_us(self.clock), OPTIONS, None)
-            self._connection, [Turn("I like tea.", "Ok.", self.clock)], to_us(self.clock), OPTIONS, None
-        )
 
     def leap(self, **by: float) -> None:
         self._leapt += timedelta(**by)

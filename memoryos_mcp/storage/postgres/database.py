@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import psycopg
@@ -104,10 +104,35 @@ class PostgresDatabase:
         When this method returns, the change is on disk. If it raises an error, nothing was changed. The only exception
         is an error that says that the outcome is unknown.
         """
-        if self._only_reads or self.only_reads_because is not None:
-            raise StorageError(self.only_reads_because or "this memory was opened for reading only; nothing was stored")
+        self._refuse_if_unwritable()
         async with self._write_lock:
             return await self._run(lambda: self._write(lambda connection: change(connection, *args, **kwargs)))
+
+    @property
+    def tokenize(self) -> Callable[[str], list[str]]:
+        """Splits a text into the tokens of the word index."""
+        return self._deployment.tokenize
+
+    async def call_each(self, sql: str, calls: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """Call a function of the database that writes, once for each list of arguments; return the row of each call.
+
+        The first argument of the function, ``$1``, is the number of the user, which is added to the arguments. All
+        calls are one transaction and one round trip. They are repeated once if the connection was lost, so that the
+        function must do nothing if it is called again with the same arguments.
+        """
+        self._refuse_if_unwritable()
+
+        def run(raw: Raw) -> list[tuple[Any, ...]]:
+            with raw.pipeline():
+                found = [raw.execute(sql, [int(self._user_no), *arguments], binary=True) for arguments in calls]
+            return [row for cursor in found if (row := cursor.fetchone()) is not None]
+
+        async with self._write_lock:
+            return await self._run(lambda: self._retried(run))
+
+    def _refuse_if_unwritable(self) -> None:
+        if self._only_reads or self.only_reads_because is not None:
+            raise StorageError(self.only_reads_because or "this memory was opened for reading only; nothing was stored")
 
     async def purge(self) -> bool:
         """Free the space of deleted rows, so that the server overwrites it with new rows."""

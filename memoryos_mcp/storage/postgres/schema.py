@@ -169,6 +169,69 @@ CREATE TABLE tokens (
 """
 
 
+# The columns of a new page that its caller sets.
+_NEW_PAGE = (
+    "page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response, idempotency_key, gives_orders, "
+    "checksum, added_us"
+)
+# Adds one page in one round trip, by the rules of `storage.sql.page_table.add_pages`. A repeated call with the same id
+# adds nothing, so that the call can be repeated if the connection was lost before its result arrived.
+_ADD_PAGE = f"""
+CREATE FUNCTION add_page(
+    user_no bigint, page json, epoch bigint, gap_us bigint, capacity bigint,
+    terms text, term_places text, term_count bigint, called text, called_by_user text, called_by_agent text,
+    OUT is_current boolean, OUT is_new boolean, OUT page_id text, OUT occurred_us bigint, OUT utc_offset_s integer,
+    OUT backlog bigint
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE new pages; newest pages; known pages; short_term bigint;
+BEGIN
+    PERFORM set_config('memoryos.user_no', CAST(add_page.user_no AS text), true);
+    PERFORM 1 FROM counters FOR UPDATE;
+    new := json_populate_record(NULL::pages, page);
+    short_term := (SELECT count(*) FROM pages WHERE tier = 'short_term');
+    add_page.backlog := (SELECT count(*) FROM pages WHERE tier = 'backlog');
+    add_page.is_current := epoch IS NULL OR epoch = (SELECT count(*) FROM forget_receipts);
+    add_page.is_new := true;
+    SELECT * INTO known FROM pages WHERE pages.page_id = new.page_id;
+    IF known.seq IS NULL AND new.idempotency_key IS NOT NULL THEN
+        SELECT * INTO known FROM pages WHERE idempotency_key = new.idempotency_key;
+        add_page.is_new := known.seq IS NULL;
+    END IF;
+    IF add_page.is_current AND known.seq IS NULL THEN
+        SELECT * INTO newest FROM pages ORDER BY seq DESC LIMIT 1;
+        new.session := coalesce(newest.session, 0)
+            + CASE WHEN abs(new.occurred_us - newest.occurred_us) <= gap_us THEN 0 ELSE 1 END;
+        UPDATE counters SET page = counters.page + 1, indexed_pages = indexed_pages + 1,
+            indexed_tokens = indexed_tokens + term_count RETURNING counters.page INTO new.seq;
+        INSERT INTO pages (seq, session, tier, {_NEW_PAGE})
+            SELECT new.seq, new.session, 'short_term', {", ".join(f"new.{name}" for name in _NEW_PAGE.split(", "))};
+        INSERT INTO postings (term, seq, size, places)
+            SELECT each.term, new.seq, term_count, decode(each.places, 'hex')
+            FROM unnest(string_to_array(terms, ' '), string_to_array(term_places, ' ')) AS each (term, places);
+        IF called <> '' THEN
+            INSERT INTO names (name, pages, called_by_user, called_by_agent)
+                SELECT each.name, 1, CAST(each.by_user AS integer), CAST(each.by_agent AS integer)
+                FROM unnest(string_to_array(called, ' '), string_to_array(add_page.called_by_user, ' '),
+                    string_to_array(add_page.called_by_agent, ' ')) AS each (name, by_user, by_agent)
+                ON CONFLICT ON CONSTRAINT names_pkey DO UPDATE SET pages = names.pages + 1,
+                    called_by_user = names.called_by_user + excluded.called_by_user,
+                    called_by_agent = names.called_by_agent + excluded.called_by_agent;
+        END IF;
+        IF short_term >= capacity THEN
+            UPDATE pages SET tier = 'backlog' WHERE tier = 'short_term' AND seq <=
+                (SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT 1 OFFSET capacity);
+            add_page.backlog := add_page.backlog + short_term + 1 - capacity;
+        END IF;
+        known := new;
+    END IF;
+    add_page.page_id := known.page_id;
+    add_page.occurred_us := known.occurred_us;
+    add_page.utc_offset_s := known.utc_offset_s;
+END $$
+"""  # noqa: S608 - constants
+
+
 def _first() -> list[str]:
     """Return the statements of the first migration."""
     own = f"user_no integer NOT NULL DEFAULT {USER}"
@@ -202,7 +265,7 @@ def _first() -> list[str]:
             f"CREATE POLICY own ON {table} USING (user_no = {USER})",
         )
     ]
-    return [users, counters, numbers, *tables, *references, *_INDEXES, *security, _TOKENS]
+    return [users, counters, numbers, *tables, *references, *_INDEXES, *security, _ADD_PAGE, _TOKENS]
 
 
 MIGRATIONS: tuple[list[str], ...] = (_first(),)

@@ -37,20 +37,13 @@ class PostingWords:
         self._tokenize = tokenize
 
     def add_newest(self, user_input: str, agent_response: str) -> None:
-        places: dict[str, list[int]] = {}
-        size = 0
-        for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
-            tokens = self._tokenize(index_text(side))
-            size += len(tokens)
-            for place, token in enumerate(tokens, start=start):
-                places.setdefault(token, []).append(place)
-        # Tokens contain no white space, and joined texts are sent faster than arrays.
+        terms, places, size = postings(self._tokenize, user_input, agent_response)
         self._connection.native(
             "INSERT INTO postings (term, seq, size, places) SELECT term, page, $2, decode(places, 'hex') "
             "FROM counters, unnest(string_to_array($1, ' '), string_to_array($3, ' ')) AS new (term, places)",
-            " ".join(places),
+            terms,
             size,
-            " ".join(b"".join(place.to_bytes(4, "little") for place in each).hex() for each in places.values()),
+            places,
         )
         self._count(1, size)
 
@@ -194,6 +187,23 @@ class PostingWords:
         for token, seq, at in self._connection.native(sql, list(places), after_seq):
             places[token][seq] = at
         return _adjacent([places[token] for token in tokens])
+
+
+def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_response: str) -> tuple[str, str, int]:
+    """Return the postings of a new page: its tokens, the places of each as hexadecimal text, and the number of places.
+
+    The tokens, and the texts of their places, are separated by spaces. Joined texts are sent faster than arrays, and
+    tokens contain no white space.
+    """
+    places: dict[str, list[int]] = {}
+    size = 0
+    for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
+        tokens = tokenize(index_text(side))
+        size += len(tokens)
+        for place, token in enumerate(tokens, start=start):
+            places.setdefault(token, []).append(place)
+    encoded = (b"".join([place.to_bytes(4, "little") for place in each]).hex() for each in places.values())
+    return " ".join(places), " ".join(encoded), size
 
 
 def _adjacent(places: Sequence[dict[int, bytes]]) -> "dict[int, NDArray[np.uint32]]":

@@ -4,14 +4,19 @@ from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.text.addressees import addressed
 
 
+def called(user_input: str, agent_response: str) -> list[tuple[str, int, int]]:
+    """Return the names in a page, each with 0 or 1 for whether the user uses it, and for whether the assistant does."""
+    by_user, by_agent = addressed(user_input), addressed(agent_response)
+    return [(name, int(name in by_user), int(name in by_agent)) for name in sorted(by_user | by_agent)]
+
+
 def index_names(connection: Connection, user_input: str, agent_response: str) -> None:
     """Count the names that user and assistant call each other in a new page. The caller opens the transaction."""
-    by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "INSERT INTO names (name, pages, called_by_user, called_by_agent) VALUES (?1, 1, ?2, ?3) "
         "ON CONFLICT (name) DO UPDATE SET pages = names.pages + 1, "
         "called_by_user = names.called_by_user + ?2, called_by_agent = names.called_by_agent + ?3",
-        [(name, int(name in by_user), int(name in by_agent)) for name in sorted(by_user | by_agent)],
+        called(user_input, agent_response),
     )
 
 
@@ -20,9 +25,8 @@ def unindex_names(connection: Connection, user_input: str, agent_response: str) 
 
     A name whose count becomes 0 is not deleted.
     """
-    by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "UPDATE names SET pages = pages - 1, called_by_user = called_by_user - ?2, "
         "called_by_agent = called_by_agent - ?3 WHERE name = ?1",
-        [(name, int(name in by_user), int(name in by_agent)) for name in sorted(by_user | by_agent)],
+        called(user_input, agent_response),
     )

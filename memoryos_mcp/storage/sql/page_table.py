@@ -13,6 +13,7 @@ from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.names import index_names
 from memoryos_mcp.storage.values import Receipt, StoreOptions
 
+FORGOTTEN_MEANWHILE = "memories that the page might quote were forgotten meanwhile; nothing was stored. Try again"
 # What the addition of pages depends on: the forget epoch, the sizes of two tiers, and the newest page.
 _STATE = (
     "SELECT (SELECT count(*) FROM forget_receipts), (SELECT count(*) FROM pages WHERE tier = 'short_term'), "
@@ -34,8 +35,7 @@ def add_pages(
     stored = connection.execute(_KNOWN, (json.dumps(keys),)) if keys else ()
     epoch, short_term, backlog, session, newest_us = state.fetchone()
     if forget_epoch is not None and epoch != forget_epoch:
-        msg = "memories that the page might quote were forgotten meanwhile; nothing was stored. Try again"
-        raise LeaseLostError(msg)
+        raise LeaseLostError(FORGOTTEN_MEANWHILE)
     known = {key: (page_id, from_us(us, offset)) for key, page_id, us, offset in stored}
     added: list[tuple[str, datetime, bool]] = []
     for turn in turns:
@@ -67,16 +67,6 @@ def insert_page(connection: Connection, page_id: str, turn: Turn, others: Mappin
     connection.execute(f"INSERT INTO pages ({columns}) VALUES ({values})", row)  # noqa: S608 - names of columns
     connection.words.add_newest(turn.user_input, turn.agent_response)
     index_names(connection, turn.user_input, turn.agent_response)
-
-
-def window_span(connection: Connection, seq: int, part: int, space: int) -> tuple[int, int] | None:
-    """Return the start and end of a window in a page's text, in characters; None if the window does not exist.
-
-    ``part`` is the index of the window in the page.
-    """
-    sql = "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?"
-    span: tuple[int, int] | None = connection.execute(sql, (space, seq, part)).fetchone()
-    return span
 
 
 def overflow(connection: Connection, capacity: int) -> None:

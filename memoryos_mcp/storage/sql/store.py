@@ -164,15 +164,17 @@ class SqlStore:
         raise NotImplementedError
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, tuple[Page, tuple[int, int] | None]]:
-        sql = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq = ?"  # noqa: S608 - constant
+        listed, number = json.dumps(list(windows)), self._space
+        of_pages = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq IN (SELECT value FROM json_each(?))"  # noqa: S608
+        of_windows = (
+            "SELECT seq, part, start_char, end_char FROM page_vectors "
+            "WHERE space = ? AND seq IN (SELECT value FROM json_each(?))"
+        )
 
         def query(connection: Connection) -> dict[int, tuple[Page, tuple[int, int] | None]]:
-            rows = {seq: connection.execute(sql, (seq,)).fetchone() for seq in windows}
-            return {
-                seq: (to_page(row), page_table.window_span(connection, seq, windows[seq], self._space))
-                for seq, row in rows.items()
-                if row is not None
-            }
+            rows, parts = connection.execute(of_pages, (listed,)), connection.execute(of_windows, (number, listed))
+            spans = {(seq, part): (start, end) for seq, part, start, end in parts}
+            return {row[0]: (to_page(row), spans.get((row[0], windows[row[0]]))) for row in rows}
 
         return await self._database.read(query)
 
