@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
+from memoryos_mcp.model.callers import TokenEntry
 from memoryos_mcp.storage.sql.tokens import SqlTokens
 
 FILE_NAME = "tokens.db"
@@ -58,6 +59,11 @@ class TokenStore(SqlTokens):
         self._identity: tuple[int, int, int, int] | None = None
         self._mark = path.with_name(NEEDED_NAME)
         self._was_needed = False
+
+    def find(self, token: str) -> TokenEntry | None:
+        found = super().find(token)
+        self._was_needed |= found is not None
+        return found
 
     def is_needed(self) -> bool:
         with self._translated():
