@@ -37,22 +37,28 @@ class PostingWords:
         self._tokenize = tokenize
 
     def add(self, seq: int, user_input: str, agent_response: str) -> None:
-        places: dict[str, list[int]] = {}
-        size = 0
-        for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
-            tokens = self._tokenize(index_text(side))
-            size += len(tokens)
-            for place, token in enumerate(tokens, start=start):
-                places.setdefault(token, []).append(place)
-        self._connection.native(
-            "INSERT INTO postings (term, seq, size, places) "
-            "SELECT term, $2, $3, places FROM unnest($1::text[], $4::bytea[]) AS new (term, places)",
-            list(places),
-            seq,
-            size,
-            [np.array(each, dtype=_PLACE).tobytes() for each in places.values()],
-        )
-        self._count(1, size)
+        self.add_many([(seq, user_input, agent_response)])
+
+    def add_many(self, pages: Sequence[tuple[int, str, str]]) -> None:
+        total = 0
+        for seq, user_input, agent_response in pages:
+            places: dict[str, list[int]] = {}
+            size = 0
+            for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
+                tokens = self._tokenize(index_text(side))
+                size += len(tokens)
+                for place, token in enumerate(tokens, start=start):
+                    places.setdefault(token, []).append(place)
+            self._connection.native(
+                "INSERT INTO postings (term, seq, size, places) "
+                "SELECT term, $2, $3, places FROM unnest($1::text[], $4::bytea[]) AS new (term, places)",
+                list(places),
+                seq,
+                size,
+                [np.array(each, dtype=_PLACE).tobytes() for each in places.values()],
+            )
+            total += size
+        self._count(len(pages), total)
 
     def remove_going(self) -> None:
         sizes = "SELECT DISTINCT seq, size FROM postings WHERE seq IN (SELECT seq FROM going)"

@@ -23,6 +23,10 @@ class FtsWords:
         sql = "INSERT INTO page_words (rowid, user_input, agent_response) VALUES (?, ?, ?)"
         self._connection.execute(sql, (seq, index_text(user_input), index_text(agent_response)))
 
+    def add_many(self, pages: Sequence[tuple[int, str, str]]) -> None:
+        for page in pages:
+            self.add(*page)
+
     def remove_going(self) -> None:
         self._connection.execute("DELETE FROM page_words WHERE rowid IN (SELECT seq FROM going)")
 
