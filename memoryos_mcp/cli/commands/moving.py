@@ -205,6 +205,11 @@ def _target_settings(settings: Settings, target: str) -> Settings:
     """
     if target.strip().startswith(DATABASES):
         there = settings.model_copy(update={"database_url": SecretStr(target.strip())})
+        try:
+            urlsplit(target)
+        except ValueError:
+            problem = "is not a valid address; write postgresql://USER:PASSWORD@HOST/DATABASE"
+            raise ArgumentError(argument=OPTION, problem=problem) from None
     elif "://" in target or not target.strip():
         problem = "is neither an address that begins with postgresql:// nor a folder"
         raise ArgumentError(argument=OPTION, problem=problem)
