@@ -17,15 +17,17 @@ from pydantic import SecretStr
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.engine.tools.core_tools import RetrieveMemoryArguments, retrieve_memory
+from memoryos_mcp.engine.tools.arguments import RetrieveMemoryArguments
+from memoryos_mcp.engine.tools.core_tools import retrieve_memory
 from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.storage.postgres.schema import SCHEMA
 from memoryos_mcp.storage.sql import copying
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import StoreOptions
 from tests.commands import run_here
 from tests.memories import LentEmbedder, Said, memory
-from tests.postgres import SCHEMA, database_of, rows_of
+from tests.postgres import database_of, rows_of
 from tests.servers import USER, clean_environment, open_store
 from tests.stores import rows
 from tests.taking_along import START, check_whole, make_memory, turn
@@ -197,7 +199,7 @@ def test_tokens_are_moved_and_stay_revoked(files: Path, url: str, tmp_path: Path
     with closing(make_stores(Settings(database_url=SecretStr(url)), utc_now)) as stores:
         entry = stores.tokens.find(token)
         assert entry is not None
-        assert (entry.user_id, entry.scopes) == ("Grace Hopper", {Scope.READ, Scope.WRITE})
+        assert (entry.user_id, set(entry.scopes)) == ("Grace Hopper", {Scope.READ, Scope.WRITE})
     with closing(make_stores(Settings(data_storage_path=files), utc_now)) as stores:
         stores.tokens.revoke(entry.token_id)
         wanted = stores.tokens.entries()
