@@ -41,7 +41,7 @@ EXIT_CODES: Mapping[int, str] = {
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Get started": ("demo", "install", "doctor", "serve", "uninstall"),
     "Inspect a memory": ("stats", "search", "show"),
-    "Export, restore, correct and forget": ("export", "import", "backup", "restore", "correct", "forget"),
+    "Export, restore, correct and forget": ("export", "import", "backup", "restore", "move", "correct", "forget"),
     "Models": ("warmup", "reembed", "reconsolidate", "llm-log"),
     "Connect and set up": ("token", "completion", "bundle"),
 }
@@ -225,8 +225,11 @@ def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
     return click.option(_flag(name), name, cls=SettingOption, metavar="VALUE", help=_meaning(name))
 
 
-def settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add options to a command: ``--config``, ``--help-settings``, and one for each setting except API keys."""
+def settings_options(command: Callable[..., None], *, without: str = "") -> Callable[..., None]:
+    """Add options to a command: ``--config``, ``--help-settings``, and one for each setting except API keys.
+
+    The setting ``without`` gets no option, because the command has another option with this name.
+    """
     count = sum(name not in NOT_AS_FLAGS for name in Settings.model_fields)
     command = click.option(
         "--help-settings", cls=SettingOption, is_flag=True, is_eager=True, expose_value=False, callback=_show_settings,
@@ -234,20 +237,21 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
     )(command)  # fmt: skip
     command = config_option(command)
     for name in reversed(Settings.model_fields):
-        if name not in NOT_AS_FLAGS:
+        if name not in NOT_AS_FLAGS and name != without:
             command = setting_option(name)(command)
     return command
 
 
-def takes_settings(*, makes_folder: bool = True) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+def takes_settings(
+    *, makes_folder: bool = True, without: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Return a decorator for a command that takes the `Settings` as its first argument.
 
-    The decorator adds the options of `settings_options`. The command may be a coroutine function. For ``makes_folder``,
-    see `chosen_settings`.
+    The decorator adds the options of `settings_options`, which also explains ``without``. The command may be a
+    coroutine function. For ``makes_folder``, see `chosen_settings`.
     """
 
     def decorated(command: Callable[..., Any]) -> Callable[..., None]:
-        @settings_options
         @wraps(command)
         def with_settings(config_file: Path | None, **given: Any) -> None:
             flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
@@ -257,7 +261,7 @@ def takes_settings(*, makes_folder: bool = True) -> Callable[[Callable[..., Any]
             else:
                 called()
 
-        return with_settings
+        return settings_options(with_settings, without=without)
 
     return decorated
 

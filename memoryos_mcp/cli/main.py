@@ -262,6 +262,37 @@ def restore(settings: Settings, **given: Any) -> None:
 
 
 @cli.command(
+    "move",
+    examples=[
+        ("memoryos-mcp move --to postgresql://memory@db.example.com/memory --dry-run", "show what would be moved"),
+        ("memoryos-mcp move --to ~/memories --database-url postgresql://memory@db.example.com/memory", "back to files"),
+    ],
+)
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="URL_OR_FOLDER",
+    help="Address of a PostgreSQL database, or a folder for files. It must not contain other memories of these users.",
+)
+@click.option(
+    "--user-id", "user_ids", multiple=True, metavar="ID", help="Move only this user's memory. May be repeated."
+)
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be moved.")
+@json_option
+@takes_settings(makes_folder=False, without="user_id")
+async def move_command(settings: Settings, **given: Any) -> None:
+    """Copy all memories to PostgreSQL, or back to files.
+
+    Each copy is compared with its memory. The memories stay where they are, so that you can delete them later. Stop the
+    servers first. After an interruption, run the same command again.
+    """
+    from memoryos_mcp.cli.commands.moving import move
+
+    await move(settings, **given)
+
+
+@cli.command(
     "forget",
     examples=[
         (

@@ -1,6 +1,6 @@
 """Protocols for storing access tokens and for making backups. Every method blocks."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,6 +53,17 @@ class Tokens(Protocol):
         """Return whether the server must require a token.
 
         This is the case once any process has created a token, even if all tokens have since been revoked or lost.
+        """
+        ...
+
+    def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
+        """Copy tokens to another place, and return their number. They stay valid there, and these are not changed.
+
+        A token that is revoked here is revoked there too.
+
+        Args:
+            target: The tokens of the other place.
+            user_ids: The users whose tokens are copied; None for all tokens.
         """
         ...
 

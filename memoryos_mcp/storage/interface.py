@@ -17,7 +17,7 @@ Every method raises `StorageError` if the disk fails. A method with the argument
 another process has taken over the lease, or if something was forgotten since the lease was taken.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -32,8 +32,10 @@ from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
     Commit,
+    Copy,
     FactQuery,
     Failure,
+    Fingerprint,
     Lease,
     Outlines,
     PageQuery,
@@ -378,6 +380,31 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         """
         ...
 
+    async def fingerprint(self, tell: Callable[[int, int], None]) -> Fingerprint:
+        """Read the whole memory, and return its fingerprint.
+
+        Args:
+            tell: Called with the number of rows read so far and the number of all rows, in another thread. If it raises
+                an error, the reading ends with this error.
+        """
+        ...
+
+    async def copy_to(self, target: "Store", tell: Callable[[int, int], None]) -> Copy:
+        """Copy the whole memory to the same user's memory in another place, in one transaction there.
+
+        The copy has the same ids, vectors, history, corrections and receipts. It is read back before it is committed.
+        This memory is not changed. If other processes change it during the copy, the copy is repeated a few times.
+
+        Args:
+            target: An open store of the same user. Its memory must be empty, or the same as this one.
+            tell: Called with the amounts of finished work and of all work; see `fingerprint`.
+
+        Raises:
+            DamagedStoreError: This memory has damaged pages. Nothing was copied.
+            StorageError: One of the stores failed. Nothing was copied.
+        """
+        ...
+
     async def close(self) -> None:
         """Wait for running calls to finish, then close the files."""
         ...
@@ -418,6 +445,24 @@ class Stores(Protocol):
             DamagedStoreError: The memory is damaged, or was created by another program. It was not changed.
             NewerStoreError: The memory was created by a newer version of this program. It was not changed.
             StorageError: The memory could not be opened.
+        """
+        ...
+
+    def is_made(self) -> bool:
+        """Return whether there is a place for memories: the data folder, or the tables of the database. Blocks.
+
+        Nothing is created.
+
+        Raises:
+            StorageError: The database cannot be reached.
+        """
+        ...
+
+    def users(self) -> list[str]:
+        """Return the ids of all users who have a memory. Blocks.
+
+        Raises:
+            StorageError: A memory is damaged or cannot be read, so that its user is unknown.
         """
         ...
 

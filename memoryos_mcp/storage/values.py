@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -552,3 +553,40 @@ class MissingSummaries:
     segments: tuple[int, ...]
     forget_epoch: int
     end: SummaryCursor
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The content of a whole memory in short. Two memories with the same fingerprint are the same.
+
+    Attributes:
+        rows: The number of rows of each kind, such as ``pages``.
+        sha256: A hash of all rows, as hexadecimal digits.
+        is_empty: Whether the memory contains nothing that a user or an assistant stored.
+    """
+
+    rows: Mapping[str, int]
+    sha256: str
+    is_empty: bool
+
+
+class CopyOutcome(StrEnum):
+    """What a copy of a memory to another store has done.
+
+    ``COPIED``: the memory was copied. ``SAME``: the other store already contained the same memory. ``OCCUPIED``: the
+    other store contains another memory of the user. ``CHANGING``: other processes changed the memory during the copy.
+    In the last three cases, nothing was written.
+    """
+
+    COPIED = "copied"
+    SAME = "same"
+    OCCUPIED = "occupied"
+    CHANGING = "changing"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The result of copying a memory. ``fingerprint`` is that of the copied memory; None if there is no copy."""
+
+    outcome: CopyOutcome
+    fingerprint: Fingerprint | None = None

@@ -35,7 +35,7 @@ LINE_EVERY_S = 10.0
 # Number of successive failures after which a command gives up.
 FAILURES_IN_A_ROW = 3
 # More pages than any memory contains, so that no page leaves short-term memory.
-_ALL_PAGES = 1_000_000_000
+ALL_PAGES = 1_000_000_000
 
 ResultT = TypeVar("ResultT")
 ArgumentsT = TypeVar("ArgumentsT")
@@ -104,7 +104,7 @@ async def tool_result(
 
 @asynccontextmanager
 async def open_store(
-    settings: Settings, *, short_term_capacity: int = _ALL_PAGES, only_reads: bool = False
+    settings: Settings, *, short_term_capacity: int = ALL_PAGES, only_reads: bool = False
 ) -> AsyncIterator[Store]:
     """Open the configured user's store, and yield it. No model is loaded and no background work runs.
 

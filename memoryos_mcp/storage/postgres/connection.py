@@ -1,6 +1,6 @@
 """A connection to PostgreSQL on which the SQL of `storage.sql` runs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import psycopg
@@ -10,6 +10,8 @@ from memoryos_mcp.storage.postgres.words import PostingWords
 
 # Rows that a server sends at a time when a large table is read.
 FETCHED_ROWS = 500
+# The kinds of rows whose numbers are never given out twice, in a copy of the memory neither.
+COPIED_NUMBERS = ("page", "chain", "segment", "fact", "space", "change")
 
 
 class PostgresConnection:
@@ -40,6 +42,17 @@ class PostgresConnection:
         for bindings in sequenceofbindings:
             rows = self.execute(statements, bindings)
         return rows
+
+    def last_numbers(self) -> dict[str, int]:
+        """Return the last number of each kind of row that is numbered."""
+        found = self.native(f"SELECT {', '.join(COPIED_NUMBERS)} FROM counters").get  # noqa: S608 - constants
+        return dict(zip(COPIED_NUMBERS, found, strict=True))
+
+    def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
+        """Set the last number of each kind. Past traits are numbered in the order of their rows."""
+        changes = ", ".join(f"{kind} = ${place}" for place, kind in enumerate(COPIED_NUMBERS, start=1))
+        past = "past_trait = (SELECT coalesce(max(rowid), 0) FROM trait_history)"
+        self.native(f"UPDATE counters SET {changes}, {past}", *(numbers[kind] for kind in COPIED_NUMBERS))  # noqa: S608
 
     def native(self, sql: str, *parameters: Any) -> "PostgresRows":
         """Send a statement in PostgreSQL's own SQL, with the placeholders ``$1``, ``$2``, ..."""

@@ -87,6 +87,18 @@ class PostgresStores:
             await store.limit_short_term()
         return store
 
+    def is_made(self) -> bool:
+        options: dict[str, Any] = {"autocommit": True, "connect_timeout": CONNECT_TIMEOUT_S}
+        with translated(self._where), psycopg.connect(self._url, **options) as raw:
+            found = schema.version(raw)
+        if found > schema.CURRENT_VERSION:
+            raise newer(self._where, found, schema.CURRENT_VERSION)
+        return found > 0
+
+    def users(self) -> list[str]:
+        with translated(self._where), self._deployment().pool.connection() as raw:
+            return [user_id for (user_id,) in raw.execute("SELECT user_id FROM users ORDER BY user_no")]
+
     def users_with_work(self, model: str | None) -> list[str]:
         deployment = self._deployment()
         found: list[str] = []

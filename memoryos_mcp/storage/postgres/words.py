@@ -47,6 +47,21 @@ class PostingWords:
         )
         self._count(1, size)
 
+    def add_many(self, pages: Sequence[tuple[int, str, str]]) -> None:
+        total = 0
+        for seq, user_input, agent_response in pages:
+            terms, places, size = postings(self._tokenize, user_input, agent_response)
+            self._connection.native(
+                "INSERT INTO postings (term, seq, size, places) SELECT term, $4, $2, decode(places, 'hex') "
+                "FROM unnest(string_to_array($1, ' '), string_to_array($3, ' ')) AS new (term, places)",
+                terms,
+                size,
+                places,
+                seq,
+            )
+            total += size
+        self._count(len(pages), total)
+
     def remove_going(self) -> None:
         sizes = "SELECT DISTINCT seq, size FROM postings WHERE seq IN (SELECT seq FROM going)"
         pages, tokens = self._connection.native(f"SELECT count(*), coalesce(sum(size), 0) FROM ({sizes}) AS gone").get  # noqa: S608

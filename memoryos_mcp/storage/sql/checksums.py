@@ -20,6 +20,8 @@ COLUMNS = (
     "CAST(page_id AS BLOB), occurred_us, utc_offset_s, CAST(source AS BLOB), CAST(meta_data AS BLOB), "
     "CAST(user_input AS BLOB), CAST(agent_response AS BLOB)"
 )
+# Not all pages are read at once, because a database may send the whole result of a query before the first row is used.
+PAGES_PER_READ = 500
 # Those of the columns that contain text.
 SUMMED = ("page_id", "source", "meta_data", "user_input", "agent_response")
 
@@ -48,8 +50,13 @@ def checksum_of(row: Mapping[str, Any]) -> int:
 
 def damaged_pages(connection: Connection) -> tuple[str, ...]:
     """Return the ids of all damaged pages. This takes some microseconds for each page."""
-    rows = connection.execute(f"SELECT checksum, {COLUMNS} FROM pages ORDER BY seq")  # noqa: S608 - constant
-    return tuple(said[0].decode(errors="replace") for stored, *said in rows if stored != checksum(*said))
+    found: list[str] = []
+    last = 0
+    sql = f"SELECT seq, checksum, {COLUMNS} FROM pages WHERE seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - constant
+    while rows := connection.execute(sql, (last, PAGES_PER_READ)).fetchall():
+        found += [said[0].decode(errors="replace") for _, stored, *said in rows if stored != checksum(*said)]
+        last = rows[-1][0]
+    return tuple(found)
 
 
 def warn(page_id: str) -> None:

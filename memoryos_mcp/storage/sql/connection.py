@@ -4,7 +4,7 @@ The SQL of this folder runs on SQLite and on PostgreSQL. Both understand most of
 connection translates the placeholders (``?``, ``?1``, ``:name``) and the functions for JSON.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -44,6 +44,10 @@ class WordIndex(Protocol):
 
     def add_newest(self, user_input: str, agent_response: str) -> None:
         """Add the words of the page that this connection has just inserted."""
+        ...
+
+    def add_many(self, pages: Sequence[tuple[int, str, str]]) -> None:
+        """Add the words of several pages. Each is given by the arguments of `add`."""
         ...
 
     def remove_going(self) -> None:
@@ -103,6 +107,14 @@ class Connection(Protocol):
 
     def executemany(self, statements: str, sequenceofbindings: Iterable[Any], /) -> Rows:
         """Run a statement once for each set of parameters."""
+        ...
+
+    def last_numbers(self) -> dict[str, int]:
+        """Return the last number of each kind of row that is numbered, so that no number is given out twice."""
+        ...
+
+    def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
+        """Set the last number of each kind, as `last_numbers` of another database returned them."""
         ...
 
 

@@ -1,8 +1,9 @@
 """The store on a SQL database."""
 
+import asyncio
 import json
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
 from itertools import chain
@@ -10,15 +11,18 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from memoryos_mcp.errors import DamagedStoreError
 from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Tier, Turn
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import Counts, UsageEntry
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.sql import (
     checksums,
+    copying,
     forget_plans,
     forgetting,
     learning,
@@ -44,9 +48,12 @@ from memoryos_mcp.storage.values import (
     Archived,
     Changes,
     Commit,
+    Copy,
+    CopyOutcome,
     FactQuery,
     Failure,
     Filing,
+    Fingerprint,
     Learning,
     Lease,
     Outlines,
@@ -66,6 +73,8 @@ from memoryos_mcp.storage.values import (
 
 NO_SPACE = 0
 SECONDS_PER_DAY = 86_400
+# A copy of a memory that other processes keep changing is given up after so many attempts.
+COPY_ATTEMPTS = 3
 # The columns of `Outlines`.
 OUTLINE_COLUMNS = (
     "seq",
@@ -356,6 +365,53 @@ class SqlStore:
             return forgetting.forget(connection, ForgetPlan(runs=runs(old)), receipt, now_us)
 
         return await self._write_leased(lease, change)
+
+    # Copying ---------------------------------------------------------------------------------------------------------
+
+    async def fingerprint(self, tell: Callable[[int, int], None]) -> Fingerprint:
+        return await self._database.read(lambda connection: copying.fingerprint(copying.Source(connection), tell))
+
+    async def copy_to(self, target: Store, tell: Callable[[int, int], None]) -> Copy:
+        assert isinstance(target, SqlStore)  # noqa: S101 - every implementation is one
+        if damaged := await self.damaged_pages():
+            msg = f"{damage_message(damaged)}; the memory was not copied. To repair it, {DAMAGE_FIX}"
+            raise DamagedStoreError(msg)
+        for _ in range(COPY_ATTEMPTS):
+            if (copied := await self._copied(target._database, tell)).outcome is not CopyOutcome.CHANGING:
+                return copied
+        return copied
+
+    async def _copied(self, target: Database, tell: Callable[[int, int], None]) -> Copy:
+        """Copy the memory to ``target``, unless another process changes it meanwhile.
+
+        The copy runs inside one transaction of each database, in threads of both.
+        """
+        loop = asyncio.get_running_loop()
+
+        def waited(work: Coroutine[Any, Any, T]) -> T:
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+        def read(source: Connection) -> Copy:
+            try:
+                return waited(target.write(write, source))
+            except copying.SourceError as error:
+                assert error.__cause__ is not None  # noqa: S101 - always raised from one
+                raise error.__cause__ from None
+            except copying.ChangedError:
+                return Copy(CopyOutcome.CHANGING)
+
+        def write(connection: Connection, source_connection: Connection) -> Copy:
+            source, found = copying.Source(source_connection), copying.Source(connection)
+            if not copying.is_empty(found):
+                is_same = copying.fingerprint(found, tell) == (wanted := copying.fingerprint(source, tell))
+                return Copy(CopyOutcome.SAME, wanted) if is_same else Copy(CopyOutcome.OCCUPIED)
+            before = copying.state(source)
+            copied = copying.copy(source, connection, tell)
+            if waited(self._database.read(lambda now: copying.state(copying.Source(now)))) != before:
+                raise copying.ChangedError
+            return Copy(CopyOutcome.COPIED, copied)
+
+        return await self._database.read(read)
 
     # Helpers -------------------------------------------------------------------------------------------------------
 

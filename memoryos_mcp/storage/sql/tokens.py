@@ -9,12 +9,13 @@ import hashlib
 import hmac
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 from datetime import datetime
 from typing import Any
 
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.model.callers import TOKEN_FORM, TOKEN_PREFIX, Scope, TokenEntry, TokenState
+from memoryos_mcp.storage.capabilities import Tokens
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.text.user_ids import user_folder_name
 
@@ -86,6 +87,18 @@ class SqlTokens(ABC):
             return None
         entry = self._entry(rows[0][:-1])
         return entry if entry.state(self._clock()) is TokenState.VALID else None
+
+    def copy_to(self, target: Tokens, user_ids: Collection[str] | None) -> int:
+        assert isinstance(target, SqlTokens)  # noqa: S101 - every implementation is one
+        rows = self._read("SELECT token_id, digest, user_id, scopes, created_us, expires_us, revoked_us FROM tokens")
+        chosen = [row for row in rows if user_ids is None or row[2] in user_ids]
+        for row in chosen:
+            if not target._read("SELECT 1 FROM tokens WHERE token_id = ?", row[0]):
+                target._write("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+            elif row[-1] is not None:
+                sql = "UPDATE tokens SET revoked_us = ? WHERE token_id = ? AND revoked_us IS NULL"
+                target._write(sql, row[-1], row[0])
+        return len(chosen)
 
     def _entry(self, row: tuple[Any, ...]) -> TokenEntry:
         token_id, user_id, scopes, created_us, expires_us, revoked_us = row

@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,6 +21,15 @@ SQLITE_AT_LEAST = (3, 51, 3)
 # queries share few SQLite pages, and a change by another connection empties the cache.
 CACHE_KIB = 256
 WAL_RETRY_S = 0.01
+# The kinds of rows whose numbers are never given out twice, and their tables.
+_NUMBERED = {
+    "page": "pages",
+    "chain": "chains",
+    "segment": "segments",
+    "fact": "facts",
+    "space": "spaces",
+    "change": "changes",
+}
 
 
 class SqliteConnection(apsw.Connection):
@@ -30,6 +39,17 @@ class SqliteConnection(apsw.Connection):
     def words(self) -> FtsWords:
         """The word index of the file."""
         return FtsWords(self)
+
+    def last_numbers(self) -> dict[str, int]:
+        """Return the last number of each kind of row that is numbered."""
+        last: dict[str, int] = dict(self.execute("SELECT name, seq FROM sqlite_sequence"))
+        return {kind: last.get(table, 0) for kind, table in _NUMBERED.items()}
+
+    def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
+        """Set the last number of each kind."""
+        for kind, table in _NUMBERED.items():
+            self.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+            self.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, numbers[kind]))
 
 
 def require_version() -> None:

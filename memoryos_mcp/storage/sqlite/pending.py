@@ -1,4 +1,4 @@
-"""A search in all users' files for pending background work."""
+"""Lists of users: all of them, and those with pending background work."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,7 +7,9 @@ from pathlib import Path
 import apsw
 
 from memoryos_mcp.storage.sqlite.connections import connect_to_read
-from memoryos_mcp.storage.sqlite.paths import database_files
+from memoryos_mcp.storage.sqlite.file_errors import translated
+from memoryos_mcp.storage.sqlite.file_header import check_content, check_header
+from memoryos_mcp.storage.sqlite.paths import beginning_mark, database_files
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, version
 
 _OWNER = "SELECT value FROM meta WHERE key = 'user_id'"
@@ -19,6 +21,19 @@ SELECT value FROM meta WHERE key = 'user_id' AND (
     AND EXISTS (SELECT 1 FROM pages WHERE seq >= coalesce((SELECT max(next_seq) FROM spaces WHERE model = ?1), 1))
 )
 """
+
+
+def users(data_folder: Path) -> Iterator[str]:
+    """Yield the ids of all users who have a file; see `Stores.users`."""
+    for path in database_files(data_folder):
+        if path.stat().st_size == 0 and beginning_mark(path).exists():
+            continue  # a server was killed before it made the tables
+        with translated(path):
+            check_header(path)
+            with closing(connect_to_read(path, is_in_use=True)) as connection:
+                check_content(connection, path)
+                user_id: str = connection.execute(_OWNER).get
+        yield user_id
 
 
 def users_with_work(data_folder: Path, model: str | None) -> Iterator[str]:

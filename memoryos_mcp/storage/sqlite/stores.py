@@ -52,6 +52,14 @@ class SqliteStores:
             only_reads=only_reads,
         )
 
+    def is_made(self) -> bool:
+        return self._data_folder.is_dir()
+
+    def users(self) -> list[str]:
+        from memoryos_mcp.storage.sqlite.pending import users
+
+        return list(users(self._data_folder))
+
     def users_with_work(self, model: str | None) -> list[str]:
         from memoryos_mcp.storage.sqlite.pending import users_with_work
 

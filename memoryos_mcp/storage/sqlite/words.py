@@ -20,9 +20,12 @@ class FtsWords:
         self._connection = connection
 
     def add_newest(self, user_input: str, agent_response: str) -> None:
-        seq = self._connection.last_insert_rowid()
+        self.add_many([(self._connection.last_insert_rowid(), user_input, agent_response)])
+
+    def add_many(self, pages: Sequence[tuple[int, str, str]]) -> None:
         sql = "INSERT INTO page_words (rowid, user_input, agent_response) VALUES (?, ?, ?)"
-        self._connection.execute(sql, (seq, index_text(user_input), index_text(agent_response)))
+        for seq, user_input, agent_response in pages:
+            self._connection.execute(sql, (seq, index_text(user_input), index_text(agent_response)))
 
     def remove_going(self) -> None:
         self._connection.execute("DELETE FROM page_words WHERE rowid IN (SELECT seq FROM going)")
