@@ -42,6 +42,22 @@ def newer(where: str, version: int, supported: int) -> NewerStoreError:
     )
 
 
+def older_replica(where: str) -> StorageError:
+    """Return the error for a read-only database whose schema is missing or older."""
+    return StorageError(
+        f"the database {where} is read-only, and its tables are missing or of an older version; run "
+        "`memoryos-mcp doctor` on the primary server once, or set database_url to the primary server"
+    )
+
+
+def bypasses_rows(where: str) -> StorageError:
+    """Return the error for an account that row-level security does not restrict, and that cannot change to another."""
+    return StorageError(
+        f"the account for the database {where} bypasses row-level security, which keeps users apart; set database_url "
+        "to an account without BYPASSRLS, as docs/scaling.md describes"
+    )
+
+
 def is_lost(error: psycopg.Error, connection: psycopg.Connection[object]) -> bool:
     """Return whether an error means that the connection was lost, so that the call can be repeated on another one."""
     return (
@@ -62,6 +78,7 @@ _NO_RIGHTS = (
     "does not allow this account to create or use the tables; let the owner of the database run `memoryos-mcp doctor` "
     "once, or grant the rights that docs/scaling.md lists"
 )
+_BAD_OPTION = "was given with an invalid option; correct the port in database_url, and the part after the ?"
 _NO_TLS = "does not accept TLS as sslmode in database_url demands; check the server's certificate, and sslrootcert"
 # The message for each kind of error, after the name of the database.
 _BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
@@ -78,6 +95,9 @@ _BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
 )
 # The message for words in the text of an error that occurred before the connection was made. Names are left out of it.
 _BY_TEXT = (
+    ("invalid sslmode", _BAD_OPTION),
+    ("invalid integer", _BAD_OPTION),
+    ("invalid port", _BAD_OPTION),
     ("password", _REJECTED),
     ("role", _REJECTED),
     ("permission denied", _NO_RIGHTS),
@@ -87,7 +107,6 @@ _BY_TEXT = (
     ("pg_hba.conf", "does not accept this account from this machine; allow it in the server's pg_hba.conf"),
     ("certificate", _NO_TLS),
     ("ssl", _NO_TLS),
-    ("invalid", "was given with an invalid option; correct the part after the ? in database_url, and the port"),
 )
 _NAME = re.compile('"[^"]*"')
 
