@@ -23,6 +23,7 @@ from memoryos_mcp.cli.commands.demo_script import CONVERSATION, Exchange
 from tests.documents import ROOT
 from tests.foreign_memories import make_reference, write_reference
 from tests.http_server import HttpServer
+from tests.postgres import database_of
 from tests.servers import PipeServer, clean_environment, open_store, wait_until
 
 LINE_LIMIT_S = 90
@@ -30,6 +31,8 @@ EXIT_LIMIT_S = 30
 TYPING_S = 0.2
 # Other programs, whose stand-ins only record how they were called.
 STAND_INS = ("claude",)
+# The address of a database in the pages.
+DATABASE = "postgresql://memoryos@db.example.org/memoryos"
 # The answer to every question of a command.
 _ANSWER = b"y\n"
 _LISTENING = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
@@ -108,6 +111,8 @@ class Place:
             ("127.0.0.1:8000", here),
         ):
             text = text.replace(sign, value)
+        if DATABASE in text:
+            text = text.replace(DATABASE, database_of(self.data))
         text = re.sub(r"\bp_\.\.\.", lambda _: self._one("SELECT page_id FROM pages LIMIT 1"), text)
         return re.sub(r"\bk12\b", lambda _: self._one("SELECT 'k' || fact FROM facts LIMIT 1"), text)
 

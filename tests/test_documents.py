@@ -153,8 +153,9 @@ def test_every_extra_is_listed_with_its_packages() -> None:
     extras = {name: packages for name, packages in project()["optional-dependencies"].items() if name != "dev"}
     rows = dict(re.findall(r"^\| \*\*([\w-]+)\*\* \| (.+?) \| ", section("What it stands on"), re.MULTILINE))
     assert rows.keys() == extras.keys()
+    pattern = r"([\w-]+(?:\[[\w,]+\])?)(.+)"
     for name, packages in extras.items():
-        for package, bounds in (re.fullmatch(r"([\w-]+)(.+)", each).groups() for each in packages):  # type: ignore[union-attr]
+        for package, bounds in (re.fullmatch(pattern, each).groups() for each in packages):  # type: ignore[union-attr]
             assert f"`{package}`" in rows[name]
             assert f"`{bounds}`" in rows[name]
 

@@ -54,7 +54,7 @@ NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
 # Words in the messages of tools, and the words that replace them on the command line.
 _WORDS_HERE = {TELLING_IDS: "stats and search", "wrong: true": "--wrong"}
 # Settings in the help of every command. A list of all settings would be too long.
-SETTINGS_SHOWN = ("user_id", "data_storage_path")
+SETTINGS_SHOWN = ("user_id", "data_storage_path", "database_url")
 
 
 class Choice(click.Choice[str]):

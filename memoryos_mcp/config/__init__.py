@@ -267,6 +267,23 @@ class Settings(HttpSettings):
         return (init_settings,)
 
     @property
+    def memories_place(self) -> str:
+        """The folder or the database in which memories are stored, without credentials, for messages."""
+        if self.database_url is None:
+            return path_text(self.data_storage_path)
+        return without_credentials(self.database_url.get_secret_value()) or ""
+
+    @property
+    def memories_setting(self) -> str:
+        """The name of the setting that determines `memories_place`."""
+        return "data_storage_path" if self.database_url is None else "database_url"
+
+    @property
+    def needs_data_folder(self) -> bool:
+        """Whether files are written to `data_storage_path`."""
+        return self.database_url is None or self.llm_log
+
+    @property
     def zone(self) -> tzinfo | None:
         """The time zone for times without a zone; None means the zone of this machine."""
         return zoneinfo.ZoneInfo(self.timezone) if self.timezone else None

@@ -251,6 +251,18 @@ def database_url(url: SecretStr | None) -> SecretStr | None:
     if not text:
         return None
     if not text.startswith(("postgresql://", "postgres://")):
-        msg = "must begin with postgresql://"
+        msg = "must begin with postgresql://, like postgresql://USER:PASSWORD@HOST/DATABASE"
+        raise ValueError(msg)
+    try:
+        parts = urlsplit(text)
+        is_valid = parts.netloc.count("@") <= 1 and "@" not in parts.path + parts.query + parts.fragment
+    except ValueError:
+        is_valid = False
+    if not is_valid or CONTROL.search(text):
+        # Parts of such a password would be taken for the host or the database, which messages show.
+        msg = (
+            "is not a valid address; write it like postgresql://USER:PASSWORD@HOST/DATABASE, and in USER and PASSWORD "
+            "write @ as %40, / as %2F, ? as %3F, # as %23 and % as %25"
+        )
         raise ValueError(msg)
     return SecretStr(text)

@@ -82,7 +82,7 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 
 
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
-    """Create the data folder if it does not exist, and check that it is writable.
+    """Create the data folder if it does not exist, and check that it is writable. Do nothing if it is not needed.
 
     A new folder is accessible only to this account. With ``may_only_read``, a folder that is not writable is accepted
     in two cases: it contains memories, or the disk is full. A warning is then logged.
@@ -90,6 +90,8 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
     Raises:
         ConfigError: The folder cannot be created or written, and was not accepted with a warning.
     """
+    if not settings.needs_data_folder:
+        return
     folder = settings.data_storage_path
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

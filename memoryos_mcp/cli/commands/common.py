@@ -64,8 +64,8 @@ async def has_memory_or_note(settings: Settings) -> bool:
     """Return whether the configured user has a memory. If not, print a note to stderr."""
     if not (is_there := await has_memory(settings)):
         note(
-            f"there is no memory for user {one_line(settings.user_id)} in {settings.data_storage_path} yet; "
-            "to use another memory, set user_id or data_storage_path"
+            f"there is no memory for user {one_line(settings.user_id)} in {settings.memories_place} yet; "
+            f"to use another memory, set user_id or {settings.memories_setting}"
         )
     return is_there
 

@@ -30,17 +30,19 @@ _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-def takes_data_folder(command: Callable[..., None]) -> Callable[..., None]:
-    """Return ``command`` with the additional options ``--config`` and ``--data-storage-path``.
+def takes_place(command: Callable[..., None]) -> Callable[..., None]:
+    """Return ``command`` with the additional options ``--config``, ``--data-storage-path`` and ``--database-url``.
 
     The settings are loaded according to these options, and passed to ``command`` as its first argument.
     """
 
     @config_option
     @setting_option("data_storage_path")
+    @setting_option("database_url")
     @wraps(command)
-    def with_settings(config_file: Path | None, data_storage_path: str | None, **given: Any) -> None:
-        command(load_settings(config_file, {"data_storage_path": data_storage_path}), **given)
+    def with_settings(config_file: Path | None, **given: Any) -> None:
+        flags = {name: given.pop(name) for name in ("data_storage_path", "database_url")}
+        command(load_settings(config_file, flags), **given)
 
     return with_settings
 
@@ -72,7 +74,7 @@ def token() -> None:
     "Default: never.",
 )
 @json_option
-@takes_data_folder
+@takes_place
 def add(settings: Settings, user: str, scopes: Sequence[str], expires: str | None, as_json: bool) -> None:
     """Make a token for the memory of USER, and print it.
 
@@ -108,7 +110,7 @@ def add(settings: Settings, user: str, scopes: Sequence[str], expires: str | Non
 
 @token.command("list", short_help="List all tokens, including expired and revoked ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
-@takes_data_folder
+@takes_place
 def list_tokens(settings: Settings, as_json: bool) -> None:
     """List all tokens, including expired and revoked ones.
 
@@ -130,7 +132,7 @@ def list_tokens(settings: Settings, as_json: bool) -> None:
 @token.command("revoke", short_help="Revoke a token.")
 @click.argument("token_id", metavar="ID")
 @json_option
-@takes_data_folder
+@takes_place
 def revoke(settings: Settings, token_id: str, as_json: bool) -> None:
     """Revoke the token with this ID.
 

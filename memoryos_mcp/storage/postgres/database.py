@@ -47,6 +47,26 @@ class Deployment:
         self.tokenize = tokenize
         self.only_reads_because = only_reads_because
 
+    def retried(self, run: Callable[[Raw], T]) -> T:
+        """Call ``run`` with a connection. If the connection is lost, repeat the call once with another one.
+
+        ``run`` only reads, or may be repeated after it has stored its change.
+        """
+        with translated(self.where):
+            for is_last in (False, True):
+                with self.pool.connection() as raw:
+                    try:
+                        return run(raw)
+                    except psycopg.Error as error:
+                        if is_last or not is_lost(error, raw):
+                            raise
+                self.drop_lost()
+            raise AssertionError  # the loop returns or raises
+
+    def drop_lost(self) -> None:
+        """Remove lost connections from the pool. A server that restarts, or fails over, ends all of them at once."""
+        self.pool.check()
+
 
 class PostgresDatabase:
     """One user's rows in a PostgreSQL database. Implements `storage.sql.connection.Database`."""
@@ -83,7 +103,7 @@ class PostgresDatabase:
                 raw.execute("ROLLBACK")
                 return result
 
-        return await self._run(lambda: self._retried(run))
+        return await self._run(lambda: self._deployment.retried(run))
 
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Run one SQL statement in a thread, and return all rows of its result. It takes one round trip."""
@@ -94,7 +114,7 @@ class PostgresDatabase:
                 found = PostgresConnection(raw, self._deployment.tokenize).execute(sql, parameters)
             return found.fetchall()
 
-        return await self._run(lambda: self._retried(run))
+        return await self._run(lambda: self._deployment.retried(run))
 
     async def write(
         self, change: Callable[Concatenate[PostgresConnection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -178,18 +198,6 @@ class PostgresDatabase:
             if not self._running:
                 self._idle.set()
 
-    def _retried(self, run: Callable[[Raw], T]) -> T:
-        """Call ``run`` with a connection. If the connection is lost, repeat the call once with another one."""
-        with translated(self._deployment.where):
-            for is_last in (False, True):
-                with self._deployment.pool.connection() as raw:
-                    try:
-                        return run(raw)
-                    except psycopg.Error as error:
-                        if is_last or not is_lost(error, raw):
-                            raise
-            raise AssertionError  # the loop returns or raises
-
     def _write(self, change: Callable[[PostgresConnection], T]) -> T:
         """Run a change in a transaction. It is repeated once if the connection was lost and nothing was stored."""
         with translated(self._deployment.where):
@@ -207,6 +215,7 @@ class PostgresDatabase:
                     return result
                 if is_last:
                     raise lost
+                self._deployment.drop_lost()
             raise AssertionError  # the loop returns or raises
 
     def _was_committed(self, number: int) -> bool:

@@ -1,5 +1,6 @@
 """Error messages for PostgreSQL: what is wrong and what to do. They never contain the password."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -41,6 +42,22 @@ def newer(where: str, version: int, supported: int) -> NewerStoreError:
     )
 
 
+def older_replica(where: str) -> StorageError:
+    """Return the error for a read-only database whose schema is missing or older."""
+    return StorageError(
+        f"the database {where} is read-only, and its tables are missing or of an older version; run "
+        "`memoryos-mcp doctor` on the primary server once, or set database_url to the primary server"
+    )
+
+
+def bypasses_rows(where: str) -> StorageError:
+    """Return the error for an account that row-level security does not restrict, and that cannot change to another."""
+    return StorageError(
+        f"the account for the database {where} bypasses row-level security, which keeps users apart; set database_url "
+        "to an account without BYPASSRLS, as docs/scaling.md describes"
+    )
+
+
 def is_lost(error: psycopg.Error, connection: psycopg.Connection[object]) -> bool:
     """Return whether an error means that the connection was lost, so that the call can be repeated on another one."""
     return (
@@ -57,15 +74,17 @@ _REJECTED = "rejected the account or its password; correct database_url"
 _MISSING = "does not exist; create it with `createdb`, or correct database_url"
 _FULL_OF_CONNECTIONS = "accepts no more connections; raise its max_connections, or run fewer servers"
 _UNREACHABLE = "cannot be reached; check that it runs, and correct database_url if necessary"
+_NO_RIGHTS = (
+    "does not allow this account to create or use the tables; let the owner of the database run `memoryos-mcp doctor` "
+    "once, or grant the rights that docs/scaling.md lists"
+)
+_BAD_OPTION = "was given with an invalid option; correct the port in database_url, and the part after the ?"
+_NO_TLS = "does not accept TLS as sslmode in database_url demands; check the server's certificate, and sslrootcert"
 # The message for each kind of error, after the name of the database.
 _BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
     ((sqlstates.InvalidPassword, sqlstates.InvalidAuthorizationSpecification), _REJECTED),
     ((sqlstates.InvalidCatalogName,), _MISSING),
-    (
-        (sqlstates.InsufficientPrivilege,),
-        "does not allow this account to create or use the tables; let the owner of the database run "
-        "`memoryos-mcp doctor` once, or grant the rights that docs/scaling.md lists",
-    ),
+    ((sqlstates.InsufficientPrivilege,), _NO_RIGHTS),
     ((sqlstates.ReadOnlySqlTransaction,), "is a read-only replica; set database_url to the primary server"),
     (
         (sqlstates.DiskFull, sqlstates.OutOfMemory),
@@ -74,18 +93,28 @@ _BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
     ((sqlstates.TooManyConnections,), _FULL_OF_CONNECTIONS),
     ((sqlstates.QueryCanceled, sqlstates.LockNotAvailable), "took too long; nothing was stored. Try again"),
 )
-# The message for words in the text of an error that occurred before the connection was made.
+# The message for words in the text of an error that occurred before the connection was made. Names are left out of it.
 _BY_TEXT = (
+    ("invalid sslmode", _BAD_OPTION),
+    ("invalid integer", _BAD_OPTION),
+    ("invalid port", _BAD_OPTION),
     ("password", _REJECTED),
+    ("role", _REJECTED),
+    ("permission denied", _NO_RIGHTS),
     ("does not exist", _MISSING),
     ("too many", _FULL_OF_CONNECTIONS),
+    ("remaining connection slots", _FULL_OF_CONNECTIONS),
+    ("pg_hba.conf", "does not accept this account from this machine; allow it in the server's pg_hba.conf"),
+    ("certificate", _NO_TLS),
+    ("ssl", _NO_TLS),
 )
+_NAME = re.compile('"[^"]*"')
 
 
 def _message(error: psycopg.Error, where: str) -> str:
     said = next((said for kinds, said in _BY_STATE if isinstance(error, kinds)), None)
     if said is None and isinstance(error, psycopg.OperationalError):
-        text = str(error).lower()
+        text = _NAME.sub("", str(error).lower())
         said = next((said for word, said in _BY_TEXT if word in text), _UNREACHABLE)
     if said is None:
         said = f"reported an error ({type(error).__name__}, SQLSTATE {error.sqlstate}); nothing was stored"

@@ -287,7 +287,8 @@ def migrate(connection: psycopg.Connection[Any]) -> None:
         start = version(connection)
         if start >= CURRENT_VERSION:
             return
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        if connection.execute(f"SELECT to_regnamespace('{SCHEMA}')").fetchone() == (None,):
+            connection.execute(f"CREATE SCHEMA {SCHEMA}")
         connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
         if start == 0:
             connection.execute("CREATE TABLE schema_version (version integer NOT NULL)")

@@ -14,7 +14,7 @@ from memoryos_mcp.storage.capabilities import Footprint, MemorySummary
 from memoryos_mcp.storage.postgres import schema
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
 from memoryos_mcp.storage.postgres.database import SET_USER, Deployment, PostgresDatabase, Raw
-from memoryos_mcp.storage.postgres.errors import newer, place, translated
+from memoryos_mcp.storage.postgres.errors import bypasses_rows, newer, older_replica, place, translated
 from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.postgres.tokens import PostgresTokens
 from memoryos_mcp.storage.sql import checksums, retention
@@ -65,13 +65,15 @@ class PostgresStores:
         self._tokenize = tokenize
         self._lock = threading.Lock()
         self._opened: Deployment | None = None
+        self._is_closed = False
         self._version = 0
         self.tokens = PostgresTokens(self._deployment, clock)
 
     @property
     def engine(self) -> str:
         """The name and version of the database."""
-        self._deployment()
+        if not self._version:
+            self._deployment()
         return f"PostgreSQL {self._version // 10_000}.{self._version % 10_000}"
 
     async def open(self, user_id: str, options: StoreOptions, *, only_reads: bool = False) -> PostgresStore:
@@ -100,9 +102,8 @@ class PostgresStores:
             return [user_id for (user_id,) in raw.execute("SELECT user_id FROM users ORDER BY user_no")]
 
     def users_with_work(self, model: str | None) -> list[str]:
-        deployment = self._deployment()
-        found: list[str] = []
-        with translated(self._where), deployment.pool.connection() as raw:
+        def search(raw: Raw) -> list[str]:
+            found: list[str] = []
             users = raw.execute("SELECT user_no, user_id FROM users ORDER BY user_no").fetchall()
             for first in range(0, len(users), USERS_PER_READ):
                 part = users[first : first + USERS_PER_READ]
@@ -114,7 +115,9 @@ class PostgresStores:
                 found += [
                     user_id for (_, user_id), each in zip(part, answers, strict=True) if each.fetchone() == (True,)
                 ]
-        return found
+            return found
+
+        return self._deployment().retried(search)
 
     def footprint(self, user_id: str) -> Footprint | None:
         size = self._read(user_id, lambda connection: int(connection.native(_SIZES).get))
@@ -137,6 +140,7 @@ class PostgresStores:
     def close(self) -> None:
         self._threads.close()
         with self._lock:
+            self._is_closed = True
             if self._opened is not None:
                 self._opened.pool.close()
                 self._opened = None
@@ -146,29 +150,40 @@ class PostgresStores:
         user_no = self._user_no(user_id, creates=False)
         if user_no is None:
             return None
-        with translated(self._where), self._deployment().pool.connection() as raw, raw.transaction():
-            raw.execute(SET_USER, (str(user_no),))
-            return query(PostgresConnection(raw, self._tokenize))
+
+        def run(raw: Raw) -> T:
+            with raw.transaction():
+                raw.execute(SET_USER, (str(user_no),))
+                return query(PostgresConnection(raw, self._tokenize))
+
+        return self._deployment().retried(run)
 
     def _user_no(self, user_id: str, *, creates: bool) -> int | None:
         """Return the number of a user; None if there is no such user. With ``creates``, add a missing user."""
-        with translated(self._where), self._deployment().pool.connection() as raw, raw.transaction():
-            known = raw.execute("SELECT user_no FROM users WHERE user_id = $1", (user_id,)).fetchone()
-            if known is None and creates:
-                sql = "INSERT INTO users (user_id) VALUES ($1) ON CONFLICT DO NOTHING"
-                raw.execute(sql, (user_id,))
+
+        def find(raw: Raw) -> int | None:
+            with raw.transaction():
                 known = raw.execute("SELECT user_no FROM users WHERE user_id = $1", (user_id,)).fetchone()
-                assert known is not None  # noqa: S101 - just added
-                raw.execute(SET_USER, (str(known[0]),))
-                for table in ("counters", "lease"):
-                    raw.execute(f"INSERT INTO {table} DEFAULT VALUES ON CONFLICT DO NOTHING")  # noqa: S608 - a literal
-                sql = "INSERT INTO meta (key, value) VALUES ('user_id', $1) ON CONFLICT DO NOTHING"
-                raw.execute(sql, (user_id,))
-        return None if known is None else int(known[0])
+                if known is None and creates:
+                    sql = "INSERT INTO users (user_id) VALUES ($1) ON CONFLICT DO NOTHING"
+                    raw.execute(sql, (user_id,))
+                    known = raw.execute("SELECT user_no FROM users WHERE user_id = $1", (user_id,)).fetchone()
+                    assert known is not None  # noqa: S101 - just added
+                    raw.execute(SET_USER, (str(known[0]),))
+                    for table in ("counters", "lease"):
+                        raw.execute(f"INSERT INTO {table} DEFAULT VALUES ON CONFLICT DO NOTHING")  # noqa: S608 - a literal
+                    sql = "INSERT INTO meta (key, value) VALUES ('user_id', $1) ON CONFLICT DO NOTHING"
+                    raw.execute(sql, (user_id,))
+            return None if known is None else int(known[0])
+
+        return self._deployment().retried(find)
 
     def _deployment(self) -> Deployment:
         """Return the shared connections. The first call connects to the database, and migrates it if necessary."""
         with self._lock:
+            if self._is_closed:
+                msg = "the store is closed"
+                raise StorageError(msg)
             if self._opened is None:
                 self._opened = self._connect()
             return self._opened
@@ -186,10 +201,12 @@ class PostgresStores:
             found = schema.version(raw)
             if found > schema.CURRENT_VERSION:
                 raise newer(self._where, found, schema.CURRENT_VERSION)
-            if found < schema.CURRENT_VERSION and not is_replica:
+            if found < schema.CURRENT_VERSION:
+                if is_replica:
+                    raise older_replica(self._where)
                 schema.migrate(raw)
-            if is_unrestricted and not is_replica:
-                schema.grant_app_role(raw)
+            if is_unrestricted:
+                _restrict(raw, self._where, may_grant=not is_replica)
         role = schema.APP_ROLE if is_unrestricted else None
 
         def configure(raw: Raw) -> None:
@@ -210,3 +227,16 @@ class PostgresStores:
         )
         why = f"the database {self._where} is a read-only replica" if is_replica else None
         return Deployment(pool, self._where, self._threads, self._tokenize, why)
+
+
+def _restrict(raw: Raw, where: str, *, may_grant: bool) -> None:
+    """Check that an account which bypasses row-level security can use `APP_ROLE` instead.
+
+    With ``may_grant``, the role is created if it is missing, and gets its rights.
+    """
+    try:
+        if may_grant:
+            schema.grant_app_role(raw)
+        raw.execute(f"SET ROLE {schema.APP_ROLE}")
+    except psycopg.errors.InsufficientPrivilege:
+        raise bypasses_rows(where) from None

@@ -32,8 +32,7 @@ class PostgresTokens(SqlTokens):
     def _read(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         deployment = self._deployment()
         text, keys = translate(sql)
-        with translated(deployment.where), deployment.pool.connection() as raw:
-            return raw.execute(text, values(keys, parameters), binary=True).fetchall()
+        return deployment.retried(lambda raw: raw.execute(text, values(keys, parameters), binary=True).fetchall())
 
     def _write(self, sql: str, *parameters: Any) -> int:
         deployment = self._deployment()

@@ -30,7 +30,9 @@ def check_python() -> Check:
 
 
 async def check_folder(settings: Settings) -> Check:
-    """Check whether the data folder is writable."""
+    """Check whether the data folder is writable, if it is needed."""
+    if not settings.needs_data_folder:
+        return passed("data_folder", "not needed, because memories are stored in a database and llm_log is false")
     try:
         await anyio.to_thread.run_sync(check_data_folder, settings)
     except ConfigError as error:
