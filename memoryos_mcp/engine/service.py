@@ -271,7 +271,7 @@ class MemoryService:
         async with self._opening_slots:
             self._refuse_if_closed()
             with TemporaryDirectory(prefix="memoryos-") as folder:
-                settings = self.settings.model_copy(update={"data_storage_path": Path(folder)})
+                settings = self.settings.model_copy(update={"data_storage_path": Path(folder), "database_url": None})
                 stores = await anyio.to_thread.run_sync(make_stores, settings, self._clock)
                 try:
                     apart = replace(components, stores=stores)
