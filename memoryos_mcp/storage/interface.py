@@ -422,6 +422,11 @@ class Stores(Protocol):
         ...
 
     @property
+    def is_shared(self) -> bool:
+        """Whether servers on several machines can use these memories at the same time."""
+        ...
+
+    @property
     def tokens(self) -> Tokens:
         """The access tokens of HTTP clients."""
         ...

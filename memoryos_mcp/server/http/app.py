@@ -31,7 +31,7 @@ from memoryos_mcp.server.http.guard import BodyGuard, HostGuard, RateGuard, refu
 from memoryos_mcp.server.http.jwt_tokens import SCOPE_PREFIX
 from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.server.http.request_ids import RequestIds
-from memoryos_mcp.server.http.sessions import SessionGuard, UnreadReplies
+from memoryos_mcp.server.http.sessions import PostGuard, SessionGuard, UnreadReplies
 from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
 
 if TYPE_CHECKING:
@@ -47,8 +47,13 @@ def make_app(
     verifier: BearerVerifier,
     closing: Closing,
     tracer: "Tracer | None" = None,
+    *,
+    has_sessions: bool = True,
 ) -> Starlette:
-    """Return the ASGI application. When its lifespan ends, all sessions end, but ``service`` stays open."""
+    """Return the ASGI application. When its lifespan ends, all sessions end, but ``service`` stays open.
+
+    Without sessions, the requests of one client of Streamable HTTP may go to different servers.
+    """
     metrics = Metrics(service)
     server = make_server(service, _who)
     server.middleware += [closing, metrics]
@@ -60,6 +65,7 @@ def make_app(
     sessions = StreamableHTTPSessionManager(
         server,
         json_response=True,
+        stateless=not has_sessions,
         max_request_body_size=settings.max_body_bytes,
         max_sessions=settings.max_sessions,
         session_idle_timeout=settings.session_idle_s,
@@ -75,8 +81,13 @@ def make_app(
 
     routes: list[BaseRoute] = [Route(LIVE_PATH, _live), Route(READY_PATH, ready), Route(METRICS_PATH, show_metrics)]
     if settings.transport in {"http", "all"}:
-        app = SessionGuard(StreamableHTTPASGIApp(sessions), caller=_key, max_per_caller=settings.max_sessions_per_token)
-        routes.append(Route(MCP_PATH, app))
+        app = StreamableHTTPASGIApp(sessions)
+        guarded = (
+            SessionGuard(app, caller=_key, max_per_caller=settings.max_sessions_per_token)
+            if has_sessions
+            else PostGuard(app)
+        )
+        routes.append(Route(MCP_PATH, guarded))
     if settings.transport in {"sse", "all"}:
         routes += _sse_routes(server, settings.max_body_bytes)
     metadata_url = None

@@ -27,6 +27,8 @@ from memoryos_mcp.storage.stores import make_stores
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
+    from memoryos_mcp.storage.interface import Stores
+
 logger = logging.getLogger(__name__)
 
 # Maximum idle time of a connection between two requests. It is longer than the minute for which proxies reuse a
@@ -59,17 +61,17 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
         logging.getLogger(name).addFilter(seldom)
     listening = _listen(settings.host, settings.port)
     with listening, closing(make_stores(settings, utc_now)) as stores:
-        await _serve(settings, stores.tokens, listening, tracer)
+        await _serve(settings, stores, listening, tracer)
 
 
-async def _serve(settings: Settings, tokens: Tokens, listening: socket.socket, tracer: "Tracer | None") -> None:
+async def _serve(settings: Settings, stores: "Stores", listening: socket.socket, tracer: "Tracer | None") -> None:
     host, port = listening.getsockname()[:2]
-    verifier = BearerVerifier(tokens, _jwts(settings), resource=settings.resource_url)
-    _warn_of_tokens(settings, tokens)
+    verifier = BearerVerifier(stores.tokens, _jwts(settings), resource=settings.resource_url)
+    _warn_of_tokens(settings, stores.tokens)
     shutdown = Closing()
     async with MemoryService(settings, catches_up=True, tracer=tracer) as service:
         config = uvicorn.Config(
-            make_app(service, settings, verifier, shutdown, tracer),
+            make_app(service, settings, verifier, shutdown, tracer, has_sessions=not stores.is_shared),
             http=PatientProtocol,
             ws="none",
             lifespan="on",

@@ -218,6 +218,27 @@ class SessionGuard:
                 del self._in_use[key]
 
 
+class PostGuard:
+    """Accepts only POST requests, because a server without sessions has no other requests.
+
+    Clients of the older protocol versions also send GET, to open a stream, and DELETE, to end a session. Status 405
+    tells them that the server has neither.
+
+    Args:
+        app: The guarded application, which answers each request by itself.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on to the guarded application, or refuse it."""
+        if scope["type"] != "http" or scope["method"] == "POST" or _needs_no_session(scope):
+            await self._app(scope, receive, send)
+        else:
+            await refusal(405, "use POST; this server has no sessions", allow="POST")(scope, receive, send)
+
+
 class UnreadReplies:
     """Refuses calls over SSE while too many replies are unread.
 

