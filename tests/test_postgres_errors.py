@@ -15,6 +15,7 @@ import pytest
 from psycopg import sql
 from pydantic import SecretStr
 
+from benchmarks.postgres import APP, OWNER
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import NewerStoreError, StorageError
@@ -30,7 +31,7 @@ from memoryos_mcp.storage.values import PageQuery, StoreOptions
 from tests.commands import run_here
 from tests.fakes import START, Clock
 from tests.memories import NO_MODEL
-from tests.postgres import APP, OWNER, server
+from tests.postgres import server
 from tests.servers import clean_environment
 
 PASSWORD = "geheim-42"  # noqa: S105 - of the tests' own server
@@ -39,7 +40,7 @@ OPTIONS = StoreOptions(assistant_id="helper", short_term_capacity=2, session_gap
 
 def run_sql(database: str, statement: str, role: str = OWNER) -> list[tuple[Any, ...]]:
     with psycopg.connect(server().url(database, role), autocommit=True) as connection:
-        cursor = connection.execute(sql.SQL(statement))  # type: ignore[arg-type]
+        cursor = connection.execute(sql.SQL(statement))
         return cursor.fetchall() if cursor.description else []
 
 

@@ -148,7 +148,7 @@ class PostgresDatabase:
             return [row for cursor in found if (row := cursor.fetchone()) is not None]
 
         async with self._write_lock:
-            return await self._run(lambda: self._retried(run))
+            return await self._run(lambda: self._deployment.retried(run))
 
     def _refuse_if_unwritable(self) -> None:
         if self._only_reads or self.only_reads_because is not None:
