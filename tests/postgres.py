@@ -9,32 +9,22 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 import pytest
-from pydantic import SecretStr
 
-from memoryos_mcp.config import Settings
-from memoryos_mcp.storage import stores
 from memoryos_mcp.storage.postgres.database import SET_USER
 from memoryos_mcp.storage.postgres.dialect import translate
 from memoryos_mcp.storage.postgres.schema import SCHEMA
-
-if TYPE_CHECKING:
-    from memoryos_mcp.storage.interface import Stores
+from memoryos_mcp.storage.postgres.stores import PostgresStores
+from memoryos_mcp.storage.sqlite.words import tokenizer
 
 OWNER, APP = "owner", "app"
-# Modules that hold the function which chooses a store.
-CHOOSERS = (
-    "memoryos_mcp.engine.wiring",
-    "memoryos_mcp.engine.service",
-    "memoryos_mcp.cli.commands.common",
-    "tests.test_store_contract",
-)
 # PostgreSQL refuses to run as root.
 ORDINARY_USER = 65_534
 LIMIT_S = 60
@@ -142,18 +132,13 @@ def database_of(folder: Path) -> str:
 
 
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every store of this process, and of the servers that tests start, one on PostgreSQL."""
-    original: Callable[..., Stores] = stores.make_stores
+    """Keep the memories of every data folder in a database of their own; see `tests.servers.serve_environment`."""
 
-    def make_stores(settings: Settings, *args: object, **kwargs: object) -> "Stores":
-        if settings.database_url is None:
-            url = SecretStr(database_of(settings.data_storage_path))
-            settings = settings.model_copy(update={"database_url": url})
-        return original(settings, *args, **kwargs)
+    def stores_of(folder: Path, clock: Callable[[], datetime], *, threads: int = 1) -> PostgresStores:
+        return PostgresStores(database_of(folder), clock, threads=threads, tokenize=tokenizer())
 
-    monkeypatch.setenv("MEMORYOS_TEST_STORE", "postgres")
-    for module in CHOOSERS:
-        monkeypatch.setattr(f"{module}.make_stores", make_stores)
+    monkeypatch.setattr("tests.stores._engine", "postgres")
+    monkeypatch.setattr("memoryos_mcp.storage.sqlite.stores.SqliteStores", stores_of)
 
 
 def rows_of(folder: Path, sql: str, user_id: str) -> list[tuple[Any, ...]]:
