@@ -47,11 +47,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def store_engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """The name of the database that holds the memories of this test; see `pytest_generate_tests`."""
     name = str(getattr(request, "param", "sqlite"))
-    with pytest.MonkeyPatch.context() as patch:
-        if name == "postgres":
-            from tests.postgres import use_postgres
+    if name == "sqlite":
+        yield name
+        return
+    from tests.postgres import use_postgres
 
-            use_postgres(patch)
+    with use_postgres():
         yield name
 
 
