@@ -33,24 +33,27 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests that are marked with ``both_stores`` on SQLite and on PostgreSQL.
 
-    With ``both_stores(in_campaign=True)``, the tests on PostgreSQL belong to the campaign.
+    With ``both_stores(in_campaign=True)``, the tests on PostgreSQL belong to the campaign. Tests that are also marked
+    with ``sqlite_only`` run on SQLite alone.
     """
     marker = metafunc.definition.get_closest_marker("both_stores")
-    if marker is not None:
+    if marker is not None and metafunc.definition.get_closest_marker("sqlite_only") is None:
         marks = [pytest.mark.campaign] if marker.kwargs.get("in_campaign") else []
-        metafunc.fixturenames.append("store_engine")
         parameters = ["sqlite", pytest.param("postgres", marks=marks)]
         metafunc.parametrize("store_engine", parameters, indirect=True)
 
 
-@pytest.fixture
-def store_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(autouse=True)
+def store_engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """The name of the database that holds the memories of this test; see `pytest_generate_tests`."""
-    if request.param == "postgres":
-        from tests.postgres import use_postgres
+    name = str(getattr(request, "param", "sqlite"))
+    if name == "sqlite":
+        yield name
+        return
+    from tests.postgres import use_postgres
 
-        use_postgres(monkeypatch)
-    return str(request.param)
+    with use_postgres():
+        yield name
 
 
 @pytest.fixture

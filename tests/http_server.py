@@ -22,7 +22,7 @@ from mcp_types import CallToolResult, TextContent
 
 from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
-from tests.servers import Era, clean_environment, serve_command
+from tests.servers import Era, serve_command, serve_environment
 
 START_LIMIT_S = 30.0
 EXIT_LIMIT_S = 30.0
@@ -72,7 +72,7 @@ class HttpServer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=clean_environment(env),
+            env=serve_environment(folder, env),
         )
         self.stdout = b""
         self.port = 0

@@ -19,6 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.paths import database_file
+from tests.stores import is_postgres, rows, store_environment
 
 Era = Literal["auto", "legacy"]
 ERAS: tuple[Era, ...] = ("auto", "legacy")
@@ -45,6 +46,11 @@ def clean_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
     ours = ("MEMORYOS_", "OTEL_", "COLUMNS", "LINES")
     kept = {n: value for n, value in os.environ.items() if not n.upper().startswith(ours)}
     return kept | dict(added or {})
+
+
+def serve_environment(folder: Path, added: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a program that uses the memories of a data folder."""
+    return clean_environment(store_environment(folder) | dict(added or {}))
 
 
 def wait_until(is_true: Callable[[], bool], what: object, limit_s: float = REPLY_LIMIT_S) -> None:
@@ -86,7 +92,7 @@ class PipeServer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env=clean_environment(env),
+                env=serve_environment(folder, env),
                 cwd=cwd,
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -285,7 +291,9 @@ async def sdk_client(
 ) -> AsyncIterator[Client]:
     """Yield the SDK's client, connected to a new server process."""
     command = serve_command(folder, settings)
-    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(env or {}))
+    parameters = StdioServerParameters(
+        command=command[0], args=command[1:], env=store_environment(folder) | dict(env or {})
+    )
     with (folder.parent / f"{folder.name}.stderr.log").open("a", encoding="utf-8") as errlog:
         async with Client(stdio_client(parameters, errlog=errlog), mode=era) as client:
             yield client
@@ -311,10 +319,6 @@ def open_store(folder: Path, user_id: str = USER) -> SqliteConnection:
 
 def stored_pages(folder: Path, user_id: str = USER) -> list[StoredPage]:
     """Check the whole file of a user, and return its pages in order of arrival."""
-    connection = open_store(folder, user_id)
-    try:
-        assert connection.execute("PRAGMA integrity_check").get == "ok"
-        sql = "SELECT page_id, user_input, agent_response, tier, segment FROM pages ORDER BY seq"
-        return [StoredPage(*row) for row in connection.execute(sql)]
-    finally:
-        connection.close()
+    assert is_postgres() or rows(folder, "PRAGMA integrity_check", user_id) == [("ok",)]
+    sql = "SELECT page_id, user_input, agent_response, tier, segment FROM pages ORDER BY seq"
+    return [StoredPage(*row) for row in rows(folder, sql, user_id)]

@@ -11,16 +11,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import apsw
-
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.model.pages import Source, Tier, Turn, utc_now
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan, StoreOptions
 from tests.commands import run_here
-from tests.servers import USER, clean_environment, open_store
+from tests.servers import USER, serve_environment
+from tests.stores import broken_references, indexed_pages, is_postgres, open_one, rows, value
 
 COMMAND_LIMIT_S = 120
 PAGES_PER_FILING = 1_000
@@ -37,7 +34,8 @@ _PEAK_KB = re.compile(rb"VmHWM:\s+(\d+) kB")
 
 # Records that a memory collects over time, in addition to pages.
 _LIFE = """
-UPDATE segments SET n_visit = 3, l_interaction = 2, is_archived = segment % 2, is_due = segment = 1;
+UPDATE segments SET n_visit = 3, l_interaction = 2, is_archived = segment % 2,
+    is_due = CASE WHEN segment = 1 THEN 1 ELSE 0 END;
 UPDATE pages SET is_analysed = 1, learned_by = 'extractive', read_by = 'extractive', is_degraded = 1
 WHERE seq % 3 = 0 AND tier = 'mid_term';
 INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s,
@@ -49,12 +47,11 @@ UPDATE facts SET superseded_by = 2 WHERE fact = 1;
 INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (1, 1, 0), (1, 3, 1), (2, 2, 0);
 INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES
     ('Curiosity', 'High', 'asks "why"', 99, 'extractive');
-INSERT INTO trait_evidence VALUES ('Curiosity', 1), ('Curiosity', 2);
+INSERT INTO trait_evidence (dimension, seq) VALUES ('Curiosity', 1), ('Curiosity', 2);
 INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by) VALUES
     ('Curiosity', 'Low', 'asked nothing', 1, 99, NULL), ('Order', 'Low', 'lost the keys', 5, 6, 'user');
 UPDATE trait_history SET learned_by = 'a', evidence = '[1, 2]' WHERE ended_by = 'user';
-INSERT INTO refused VALUES (x'0badcafe', 2), (x'00ff', 0);
-INSERT INTO meta VALUES ('refused_salt', 'c0ffee');
+INSERT INTO meta (key, value) VALUES ('refused_salt', 'c0ffee')
 """
 
 
@@ -73,9 +70,9 @@ def turn(number: int) -> Turn:
 
 async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
     """Make a memory with a number of pages and every kind of record."""
-    threads = StoreThreads(1)
     options = StoreOptions("default_assistant_profile", 7, 1800, 100)
-    store = await SqliteStore.open(data, user, options, threads=threads, clock=utc_now)
+    one = await open_one(data, user, options, clock=utc_now)
+    store = one.store
     for first in range(0, pages, PAGES_PER_FILING):
         await store.add_pages([turn(number) for number in range(first, min(pages, first + PAGES_PER_FILING))])
         lease = await store.take_lease(60)
@@ -92,13 +89,11 @@ async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
         chains = [ChainPlan(None, tuple(seqs[at : at + 4]), f"Chain {at}") for at in starts]
         assert await store.commit(lease, Filing(chains=chains, segments=topics, organiser="extractive"))
         await store.release_lease(lease)
-    await store.close()
-    threads.close()
-    connection = open_store(data, user)
-    connection.execute("BEGIN")
-    connection.execute(_LIFE)
-    connection.execute("COMMIT")
-    connection.close()
+    await one.close()
+    for statement in _LIFE.split(";"):
+        rows(data, statement, user)
+    for refused in ((bytes.fromhex("0badcafe"), 2), (bytes.fromhex("00ff"), 0)):
+        rows(data, "INSERT INTO refused (digest, until_seq) VALUES (?1, ?2)", user, refused)
 
 
 def add(data: Path, *texts: str, idempotency_key: str | None = None) -> list[str]:
@@ -124,7 +119,7 @@ def run(
         python: Arguments of an interpreter that runs in its own process instead of the command line.
     """
     given = [*map(str, arguments), "--data-storage-path", str(data)]
-    done = _run_apart(given, limit, python or ("-m", "memoryos_mcp")) if limit or python else _run_here(given)
+    done = _run_apart(data, given, limit, python or ("-m", "memoryos_mcp")) if limit or python else _run_here(given)
     assert done.returncode == code, done.stderr.decode()
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     return done
@@ -135,13 +130,15 @@ def _run_here(given: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
     return subprocess.CompletedProcess(given, done.returncode, done.stdout.encode(), done.stderr.encode())
 
 
-def _run_apart(given: Sequence[str], limit: str, python: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+def _run_apart(
+    data: Path, given: Sequence[str], limit: str, python: Sequence[str]
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         ["sh", "-c", f'{limit or ":"}; exec "$@"', "sh", sys.executable, *python, *given],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=COMMAND_LIMIT_S,
-        env=clean_environment(),
+        env=serve_environment(data),
         check=False,
     )
 
@@ -164,11 +161,7 @@ def imported(data: Path, path: Path, *arguments: object) -> dict[str, object]:
 
 def count(data: Path, table: str = "pages", user: str = USER) -> int:
     """Return the number of rows of a table."""
-    connection = open_store(data, user)
-    try:
-        return int(connection.execute(f"SELECT count(*) FROM {table}").get)  # noqa: S608 - the names are from tests
-    finally:
-        connection.close()
+    return int(value(data, f"SELECT count(*) FROM {table}", user))  # noqa: S608 - the names are from tests
 
 
 def changed(lines: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
@@ -181,19 +174,14 @@ def changed(lines: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes
 
 def check_whole(data: Path, user: str = USER) -> None:
     """Check that the file is sound and that derived data fits the pages."""
-    connection: apsw.Connection = open_store(data, user)
-    try:
-        assert connection.execute("PRAGMA integrity_check").get == "ok"
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        pages = connection.execute("SELECT count(*) FROM pages").get
-        assert connection.execute("SELECT count(*) FROM page_words").get == pages
-        wrong = (
-            "SELECT count(*) FROM segments AS s "
-            "WHERE page_count <> (SELECT count(*) FROM pages WHERE pages.segment = s.segment)"
-        )
-        assert connection.execute(wrong).get == 0
-        for table in ("segment", "chain"):
-            empty = f"SELECT count(*) FROM {table}s WHERE {table} NOT IN (SELECT {table} FROM pages WHERE {table} > 0)"  # noqa: S608
-            assert connection.execute(empty).get == 0
-    finally:
-        connection.close()
+    assert is_postgres() or value(data, "PRAGMA integrity_check", user) == "ok"
+    assert broken_references(data, user) == []
+    assert indexed_pages(data, user) == count(data, user=user)
+    wrong = (
+        "SELECT count(*) FROM segments AS s "
+        "WHERE page_count <> (SELECT count(*) FROM pages WHERE pages.segment = s.segment)"
+    )
+    assert value(data, wrong, user) == 0
+    for table in ("segment", "chain"):
+        empty = f"SELECT count(*) FROM {table}s WHERE {table} NOT IN (SELECT {table} FROM pages WHERE {table} > 0)"  # noqa: S608
+        assert value(data, empty, user) == 0

@@ -19,6 +19,8 @@ from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import START, Clock
 from tests.stores import open_one
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 LIMIT_S = 10
 
 

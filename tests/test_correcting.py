@@ -34,6 +34,8 @@ from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.test_store import lease_of, opened
 from tests.test_store_redo import STAND_IN, fact, facts, file, filled, learn, topic
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 LIMIT_S = 60
 PARIS = "I live in Paris."
 LONDON = "The user lives in London"

@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,9 +21,10 @@ from benchmarks.llm_server import purpose_of, reply_to
 from memoryos_mcp.llm.chat import Purpose
 from tests.foreign_memories import claude_conversation, claude_message, write_json
 from tests.llm_server import Answer, Asked, LlmServer, completion, embeddings, llm_server
-from tests.servers import PipeServer, clean_environment, open_store, page_id_of, stored_pages, wait_until
+from tests.servers import USER, PipeServer, page_id_of, serve_environment, stored_pages, wait_until
+from tests.stores import broken_references, indexed_pages, rows, stored_bytes, value
 
-pytestmark = pytest.mark.campaign
+pytestmark = [pytest.mark.campaign, pytest.mark.both_stores]
 
 KILLS = int(os.environ.get("MEMORYOS_KILLS", "60"))
 # Every page is filed, read and embedded at once, so that kills hit all of this work.
@@ -131,7 +131,10 @@ class Killing:
         is_new = not known or self._dice.random() < 0.3
         file = self._new_chats() if is_new else self._dice.choice(known)
         with subprocess.Popen(
-            self._import_command(file), env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            self._import_command(file),
+            env=serve_environment(self.data),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         ) as process:
             try:
                 process.wait(self._dice.uniform(0.4, 1.2))
@@ -149,7 +152,9 @@ class Killing:
     def ends(self) -> None:
         """Finish every import, and let a last server finish the background work."""
         for file in self.ledger.imported:
-            subprocess.run(self._import_command(file), env=clean_environment(), check=True, capture_output=True)
+            subprocess.run(
+                self._import_command(file), env=serve_environment(self.data), check=True, capture_output=True
+            )
         self._model = BUNDLED
         self.end_lease()
         with PipeServer(self.data, self.settings) as server:
@@ -168,11 +173,7 @@ class Killing:
 
     def end_lease(self) -> None:
         """End the lease of a killed server, which would last for another half minute."""
-        connection = open_store(self.data)
-        try:
-            connection.execute("UPDATE lease SET expires_us = 0")
-        finally:
-            connection.close()
+        rows(self.data, "UPDATE lease SET expires_us = 0", USER)
 
     def _kill_soon(self, server: PipeServer, longest_delay_s: float = LONGEST_DELAY_S) -> None:
         kill_at = time.monotonic() + self._dice.uniform(0, longest_delay_s)
@@ -248,29 +249,25 @@ def check_pages(data: Path, ledger: Ledger) -> None:
     assert there <= ledger.sent | imported
     gone = (ledger.sent | ledger.forgotten) - there
     assert not ledger.forgotten & there, "a forgotten page is back"
-    files = b"".join(path.read_bytes() for path in sorted(data.rglob("*")) if path.is_file())
-    back = [word for word in gone if word.encode() in files]
-    assert not back, f"the files still hold {len(back)} forgotten pages"
+    stored = stored_bytes(data, USER)
+    back = [word for word in gone if word.encode() in stored]
+    assert not back, f"{len(back)} forgotten pages are still stored"
 
 
 def assert_derived_rows_agree(data: Path) -> None:
     """Check derived rows against the pages: no vector, word or count is missing or duplicated."""
-    connection = open_store(data)
-    try:
-        pages = connection.execute("SELECT count(*) FROM pages").get
-        assert connection.execute("SELECT count(DISTINCT seq) FROM page_vectors").get == pages
-        assert connection.execute("SELECT count(*) FROM page_words").get == pages
-        counted = connection.execute("SELECT coalesce(sum(page_count), 0) FROM segments").get
-        assert counted == connection.execute("SELECT count(*) FROM pages WHERE segment IS NOT NULL").get
-        for place in ("segment", "chain", "organised_by"):
-            wrong = f"SELECT count(*) FROM pages WHERE (tier = 'mid_term') <> ({place} IS NOT NULL)"  # noqa: S608
-            assert connection.execute(wrong).get == 0
-        for table in ("segment", "chain"):
-            empty = f"SELECT count(*) FROM {table}s WHERE {table} NOT IN (SELECT {table} FROM pages WHERE {table} > 0)"  # noqa: S608
-            assert connection.execute(empty).get == 0
-        assert connection.execute("SELECT count(*) FROM pages WHERE is_degraded OR attempts").get == 0
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        facts: list[Any] = connection.execute("SELECT folded FROM facts WHERE valid_until_us IS NULL").fetchall()
-        assert len(facts) == len(set(facts))
-    finally:
-        connection.close()
+    pages = value(data, "SELECT count(*) FROM pages", USER)
+    assert value(data, "SELECT count(DISTINCT seq) FROM page_vectors", USER) == pages
+    assert indexed_pages(data, USER) == pages
+    counted = value(data, "SELECT coalesce(sum(page_count), 0) FROM segments", USER)
+    assert counted == value(data, "SELECT count(*) FROM pages WHERE segment IS NOT NULL", USER)
+    for place in ("segment", "chain", "organised_by"):
+        wrong = f"SELECT count(*) FROM pages WHERE (tier = 'mid_term') <> ({place} IS NOT NULL)"  # noqa: S608
+        assert value(data, wrong, USER) == 0
+    for table in ("segment", "chain"):
+        empty = f"SELECT count(*) FROM {table}s WHERE {table} NOT IN (SELECT {table} FROM pages WHERE {table} > 0)"  # noqa: S608
+        assert value(data, empty, USER) == 0
+    assert value(data, "SELECT count(*) FROM pages WHERE is_degraded = 1 OR attempts > 0", USER) == 0
+    assert broken_references(data, USER) == []
+    facts = rows(data, "SELECT folded FROM facts WHERE valid_until_us IS NULL", USER)
+    assert len(facts) == len(set(facts))

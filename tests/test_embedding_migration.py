@@ -27,6 +27,8 @@ from memoryos_mcp.storage.values import PageVectors, WordSearch
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import stored_pages
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 LIMIT_S = 60
 POLL_S = 0.01
 PAGES = 40

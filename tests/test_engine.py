@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from memoryos_mcp.config import Settings
@@ -20,8 +19,10 @@ from memoryos_mcp.llm.analysis import Organised, Surroundings
 from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.stats import Stats
-from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
+from tests.stores import rows
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 LIMIT_S = 30
 
@@ -472,11 +473,9 @@ async def test_a_closed_memory_releases_its_lease(tmp_path: Path) -> None:
             await add_all(engine, f"{POTTERY[0]} {number}")
             for _ in range(number):
                 await asyncio.sleep(0.001)
-        connection = apsw.Connection(str(database_file(tmp_path, "ada")))
-        holder = connection.execute("SELECT holder FROM lease").get
-        connection.execute("UPDATE lease SET holder = ''")
-        connection.close()
-        assert holder == ""
+        holder = rows(tmp_path, "SELECT holder FROM lease")
+        rows(tmp_path, "UPDATE lease SET holder = ''")
+        assert holder == [("",)]
 
 
 async def test_pages_of_a_time_named_in_the_query_come_first(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from memoryos_mcp.transfer.importing import PAGES_PER_WRITE, Import, Prepare
 from memoryos_mcp.transfer.interface import ImportedFact, Item, Progress, Skipped
 from memoryos_mcp.transfer.tally import Tally
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 NOW = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 
 

@@ -15,9 +15,11 @@ import apsw
 import pytest
 
 from memoryos_mcp.model.records import FORMAT_VERSION
-from memoryos_mcp.storage.sqlite.paths import database_file
-from tests.servers import USER, PipeServer, clean_environment, wait_until
+from tests.servers import USER, PipeServer, serve_environment, wait_until
+from tests.stores import is_postgres, is_stored
 from tests.taking_along import add, changed, check_whole, count, exported, imported, make_memory, peak_mb, run
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 PAGES = 60
 MANY_PAGES = 20_000
@@ -37,6 +39,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def memory(made: Path, tmp_path: Path) -> Path:
     """The data folder of the memory."""
+    if is_postgres():
+        imported(tmp_path / "memory", made / "memory.jsonl")
+        return tmp_path / "memory"
     return shutil.copytree(made / "memory", tmp_path / "memory")
 
 
@@ -121,6 +126,7 @@ def test_an_export_that_cannot_be_written_leaves_no_file(memory: Path, tmp_path:
     assert not list(tmp_path.glob(".*.part"))
 
 
+@pytest.mark.sqlite_only
 @linux_only
 def test_without_disk_space_the_previous_export_stays(tmp_path: Path) -> None:
     asyncio.run(make_memory(tmp_path / "memory", 500))
@@ -137,7 +143,7 @@ def test_without_disk_space_the_previous_export_stays(tmp_path: Path) -> None:
 
 def test_exporting_a_missing_memory_fails(data: Path) -> None:
     assert "no memory" in run(data, "export", code=1).stderr.decode()
-    assert not (data / "users").exists()
+    assert not is_stored(data, USER)
 
 
 # Repeated ------------------------------------------------------------------------------------------------------------
@@ -154,7 +160,7 @@ def test_a_dry_run_says_what_is_new_and_changes_nothing(file: Path, data: Path) 
     report = imported(data, file, "--dry-run")
     assert (report["is_dry_run"], report["new"]) == (True, {"page": PAGES})
     assert run(data, "import", file, "--dry-run").stderr == b""
-    assert not (data / "users").exists()
+    assert not is_stored(data, USER)
     imported(data, file)
     before = exported(data)
     assert imported(data, file, "--dry-run")["new"] == {"page": 0}
@@ -213,7 +219,7 @@ def test_a_running_server_sees_an_import(file: Path, data: Path) -> None:
 
 def stored(data: Path) -> int:
     """Return the number of pages on disk, or 0 before their table exists."""
-    if not database_file(data, USER).exists():
+    if not is_stored(data, USER):
         return 0
     try:
         return count(data)
@@ -230,7 +236,7 @@ def test_a_killed_import_continues_and_gives_the_same_result(tmp_path: Path, dat
     command = [sys.executable, "-m", "memoryos_mcp", "import", str(file), "--data-storage-path", str(data)]
     for number in (signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
         before = stored(data)
-        with subprocess.Popen(command, env=clean_environment(), stderr=subprocess.PIPE) as process:
+        with subprocess.Popen(command, env=serve_environment(data), stderr=subprocess.PIPE) as process:
             try:
                 wait_until(lambda: stored(data) > before, "the import has stored something", 60)  # noqa: B023
             finally:
@@ -246,6 +252,7 @@ def test_a_killed_import_continues_and_gives_the_same_result(tmp_path: Path, dat
     check_whole(data)
 
 
+@pytest.mark.sqlite_only
 @linux_only
 async def test_an_import_continues_after_a_full_disk(tmp_path: Path, data: Path) -> None:
     await make_memory(tmp_path / "memory", 3_000)
@@ -380,7 +387,7 @@ def test_a_bad_file_is_refused_before_anything_is_stored(
     assert word in told
     assert "Köln" not in told
     assert "Oslo" not in told
-    assert not (data / "users").exists() or count(data) == 0
+    assert not is_stored(data, USER) or count(data) == 0
 
 
 def test_a_suspicious_compression_ratio_is_refused(file: Path, data: Path) -> None:
@@ -430,7 +437,7 @@ def test_an_invalid_page_id_is_refused(kind: str, evil: bytes, file: Path, data:
     told = run(data, "import", file, code=1).stderr.decode()
     assert "contains an invalid id" in told
     assert not re.search("\x1b|passwd|deadbeef|0000", told)
-    assert not (data / "users").exists()
+    assert not is_stored(data, USER)
 
 
 def test_characters_that_cannot_be_stored_are_replaced(file: Path, data: Path) -> None:

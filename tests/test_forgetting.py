@@ -36,7 +36,10 @@ from tests.servers import (
     stored_pages,
     wait_until,
 )
+from tests.stores import indexed_words, is_postgres, rows
 from tests.test_engine import CHESS, POTTERY, add_all, memory, settled, until
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 # Words that occur in no other text; the stemmer shortens them in the index.
 SECRETS = ("Zanzibarquux", "vermilionfrog", "Okonkwoblat")
@@ -58,11 +61,7 @@ def left_in_files(folder: Path) -> dict[str, list[str]]:
 
 
 def left_in_vocabulary(folder: Path) -> list[str]:
-    connection = open_store(folder)
-    try:
-        terms = [row[0] for row in connection.execute("SELECT term FROM page_vocabulary")]
-    finally:
-        connection.close()
+    terms = indexed_words(folder, USER)
     return [term for term in terms if any(word.lower().startswith(term) for word in SECRETS) and len(term) > 5]
 
 
@@ -89,14 +88,11 @@ def everything_shown(server: PipeServer) -> str:
 
 def kept_rows(folder: Path) -> list[tuple[Any, ...]]:
     """Return the pages that are not about a secret, with their vectors, but without chain and segment."""
-    connection = open_store(folder)
-    try:
-        return connection.execute(
-            "SELECT p.seq, page_id, user_input, agent_response, occurred_us, meta_data, part, vector FROM pages AS p "
-            "JOIN page_vectors USING (seq) WHERE user_input NOT LIKE '%frog%' ORDER BY p.seq, part"
-        ).fetchall()
-    finally:
-        connection.close()
+    sql = (
+        "SELECT p.seq, page_id, user_input, agent_response, occurred_us, meta_data, part, vector FROM pages AS p "
+        "JOIN page_vectors USING (seq) WHERE user_input NOT LIKE '%frog%' ORDER BY p.seq, part"
+    )
+    return rows(folder, sql, USER)
 
 
 def test_nothing_is_left_while_a_second_process_reads(data: Path) -> None:
@@ -115,7 +111,8 @@ def test_nothing_is_left_while_a_second_process_reads(data: Path) -> None:
             server.wait_until_settled(limit_s=LIMIT_S)
             server.wait_until_semantic()
         wait_until(lambda: SECRETS[0] in json.dumps(other.call("get_user_profile")), "the facts are learned", 60)
-        assert set(left_in_files(data)["memory.db"] + left_in_files(data).get("memory.db-wal", [])) == set(SECRETS)
+        left = left_in_files(data)
+        assert is_postgres() or {*left["memory.db"], *left.get("memory.db-wal", [])} == {*SECRETS}
         before = kept_rows(data)
         ended = threading.Event()
 
@@ -215,6 +212,7 @@ def test_a_kill_while_forgetting_forgets_all_or_nothing(data: Path) -> None:
     assert left_in_vocabulary(data) == []
 
 
+@pytest.mark.sqlite_only
 def test_purging_waits_for_a_reader_and_the_receipt_says_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vacuum, "PURGE_BUSY_TIMEOUT_MS", 10)
     monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)

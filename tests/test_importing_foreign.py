@@ -25,9 +25,12 @@ from tests.foreign_memories import (
     write_reference,
 )
 from tests.memories import NO_MODEL
-from tests.servers import USER, PipeServer, open_store, wait_until
+from tests.servers import USER, PipeServer, wait_until
+from tests.stores import is_stored, rows, value
 from tests.taking_along import check_whole, count
 from tests.taking_along import imported as imported_by_a_process
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 
 def imported(data: Path, path: Path, *arguments: object) -> dict[str, Any]:
@@ -37,11 +40,7 @@ def imported(data: Path, path: Path, *arguments: object) -> dict[str, Any]:
 
 
 def stored(data: Path) -> list[tuple[Any, ...]]:
-    connection = open_store(data, USER)
-    try:
-        return connection.execute("SELECT user_input, agent_response FROM pages ORDER BY seq").fetchall()
-    finally:
-        connection.close()
+    return rows(data, "SELECT user_input, agent_response FROM pages ORDER BY seq", USER)
 
 
 def test_a_reference_folder_is_imported_completely_and_once(tmp_path: Path, data: Path) -> None:
@@ -63,9 +62,7 @@ def test_a_time_without_a_zone_is_in_the_users_zone(tmp_path: Path, data: Path) 
     memory = make_reference(pages=6)
     write_reference(tmp_path, memory)
     run_on(data, "import", tmp_path, "--timezone", "Asia/Kolkata")
-    connection = open_store(data, USER)
-    at = connection.execute("SELECT min(occurred_us) FROM pages").get
-    connection.close()
+    at = value(data, "SELECT min(occurred_us) FROM pages", USER)
     assert at == datetime.fromisoformat(f"{memory.turns[0][2]}+05:30").timestamp() * 1_000_000
 
 
@@ -96,7 +93,7 @@ def test_a_folder_of_several_users_is_not_imported(tmp_path: Path, data: Path) -
         write_reference(tmp_path, make_reference(pages=6), user=user)
     done = run_on(data, "import", tmp_path, code=1)
     assert "import one folder in users/" in done.stderr
-    assert not (data / "users").exists()
+    assert not is_stored(data, USER)
 
 
 def test_redacted_secrets_are_counted(tmp_path: Path, data: Path) -> None:

@@ -33,6 +33,8 @@ from tests.test_correcting import correct_fact
 from tests.test_store import lease_of, opened, turn
 from tests.test_store_redo import fact, file, filled, learn, topic
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 LIMIT_S = 60
 
 

@@ -10,10 +10,11 @@ import pytest
 from benchmarks.llm_server import purpose_of, reply_to
 from memoryos_mcp.llm.chat import Purpose
 from tests.llm_server import Answer, Asked, completion, llm_server
-from tests.servers import PipeServer, open_store, stored_pages
+from tests.servers import USER, PipeServer, stored_pages
+from tests.stores import rows
 from tests.test_crashes import assert_derived_rows_agree
 
-pytestmark = pytest.mark.campaign
+pytestmark = [pytest.mark.campaign, pytest.mark.both_stores]
 
 KILLS = 30
 PAGES_PER_ROUND = 3
@@ -32,11 +33,7 @@ SETTINGS = {
 
 def end_lease(data: Path) -> None:
     """End the lease of the killed server now, instead of waiting half a minute."""
-    connection = open_store(data)
-    try:
-        connection.execute("UPDATE lease SET expires_us = 0")
-    finally:
-        connection.close()
+    rows(data, "UPDATE lease SET expires_us = 0", USER)
 
 
 async def test_each_page_is_organised_once_although_servers_are_killed(
@@ -73,9 +70,5 @@ async def test_each_page_is_organised_once_although_servers_are_killed(
     assert_derived_rows_agree(data)
     organised = sum(purpose_of(asked.body["messages"]) is Purpose.ORGANISE for asked in llm.asked)
     assert organised > len(pages) / PAGES_PER_ROUND, "no kill fell between call and commit"
-    connection = open_store(data)
-    try:
-        facts = [row[0] for row in connection.execute("SELECT folded FROM facts WHERE valid_until_us IS NULL")]
-    finally:
-        connection.close()
+    facts = rows(data, "SELECT folded FROM facts WHERE valid_until_us IS NULL", USER)
     assert len(facts) == len(set(facts))

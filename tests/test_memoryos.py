@@ -19,11 +19,12 @@ from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.sync import _MemoryThread
 from tests.llm_server import Asked, api_error, completion, llm_server
 from tests.memories import NO_MODEL
-from tests.servers import clean_environment
+from tests.servers import serve_environment
+from tests.stores import is_stored
 
 LIMIT_S = 60
 
-pytestmark = pytest.mark.usefixtures("bare_environment")
+pytestmark = [pytest.mark.usefixtures("bare_environment"), pytest.mark.both_stores(in_campaign=True)]
 
 
 def opened(folder: Path, **settings: Any) -> Memoryos:
@@ -55,7 +56,7 @@ def test_key_and_folder_are_optional(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("MEMORYOS_DATA_STORAGE_PATH", str(tmp_path))
     with Memoryos("ada", embedding_model_name="none") as memo:
         memo.add_memory("I repair radios.", "Lovely.")
-    assert database_file(tmp_path, "ada").exists()
+    assert is_stored(tmp_path, "ada")
 
 
 def test_it_works_in_the_thread_of_a_running_loop(tmp_path: Path) -> None:
@@ -150,6 +151,7 @@ def test_an_invalid_setting_is_named(tmp_path: Path, settings: dict[str, Any], t
     assert not threads()
 
 
+@pytest.mark.sqlite_only
 def test_a_memory_that_cannot_be_opened_leaves_no_thread(tmp_path: Path) -> None:
     file = database_file(tmp_path, "ada")
     file.parent.mkdir(parents=True)
@@ -202,7 +204,7 @@ def test_a_call_in_a_forked_child_is_refused(tmp_path: Path) -> None:
         "    memo.close()\n    os._exit(0)\n"
         "os.wait(); memo.add_memory('Hi', ''); print(memo.get_memory_stats()['total_pages'])\n"
     )
-    done = run(script)
+    done = run(script, tmp_path)
     assert done.stdout.splitlines()[0].startswith("this memory was opened before the process forked")
     assert done.stdout.splitlines()[1] == "1"
 
@@ -211,17 +213,18 @@ def test_the_end_of_the_interpreter_closes_open_memories(tmp_path: Path) -> None
     folder = str(tmp_path)
     done = run(
         "from memoryos_mcp import Memoryos\n"
-        f"memo = Memoryos('ada', '', {folder!r}, embedding_model_name='none')\nmemo.add_memory('Hi', '')\n"
+        f"memo = Memoryos('ada', '', {folder!r}, embedding_model_name='none')\nmemo.add_memory('Hi', '')\n",
+        tmp_path,
     )
     assert (done.stdout, done.stderr) == ("", "")
     assert not [file.name for file in tmp_path.rglob("*-wal")]
 
 
-def run(script: str) -> "subprocess.CompletedProcess[str]":
+def run(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     # Python warns about a fork in a process with threads, which is what this test does.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
     return subprocess.run(
-        command, capture_output=True, check=True, encoding="utf-8", timeout=LIMIT_S, env=clean_environment()
+        command, capture_output=True, check=True, encoding="utf-8", timeout=LIMIT_S, env=serve_environment(folder)
     )
 
 

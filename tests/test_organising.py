@@ -34,6 +34,8 @@ from tests.stores import rows
 from tests.test_store import lease_of, opened
 from tests.test_store_redo import assert_counts_agree
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 LIMIT_S = 60
 BATCH = 4
 ONE_TO_FOUR, FIVE_TO_EIGHT, NINE_TO_TWELVE = [1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]
@@ -482,14 +484,14 @@ async def test_a_recovered_analyst_redoes_the_fallbacks_work(tmp_path: Path) -> 
 async def test_a_redo_probes_the_analyst_with_one_batch(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         await at.have_fallback_file()
-        before = rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages")
+        before = rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages ORDER BY seq")
         at.llm.organised.clear()
         at.llm.failure = DOWN
         for _ in range(ATTEMPTS_BEFORE_FALLBACK + 1):
             with pytest.raises(ModelError):
                 await at.organising.redo(at.lease)
         assert len(at.llm.organised) == ATTEMPTS_BEFORE_FALLBACK + 1
-        assert rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages") == before
+        assert rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages ORDER BY seq") == before
 
 
 async def test_a_redo_files_answered_batches_and_retries_the_others(tmp_path: Path) -> None:
@@ -639,13 +641,13 @@ async def test_pages_only_read_by_the_fallback_are_not_filed_again(tmp_path: Pat
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         await at.have_fallback_read()
-        before = rows(tmp_path, "SELECT seq, chain, segment FROM pages")
+        before = rows(tmp_path, "SELECT seq, chain, segment FROM pages ORDER BY seq")
         at.llm.failure = None
         asked = len(at.llm.organised)
         await at.redo_all()
         assert not await at.promotion.has_work()
         assert len(at.llm.organised) == asked
-        assert rows(tmp_path, "SELECT seq, chain, segment FROM pages") == before
+        assert rows(tmp_path, "SELECT seq, chain, segment FROM pages ORDER BY seq") == before
         assert set(await at.facts()) == told(1, 5)
 
 
@@ -667,7 +669,7 @@ async def test_the_fallbacks_facts_stay_until_the_analyst_is_back(tmp_path: Path
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         await at.have_fallback_read()
-        state = "SELECT seq, segment, is_analysed, learned_by, is_degraded, attempts FROM pages"
+        state = "SELECT seq, segment, is_analysed, learned_by, is_degraded, attempts FROM pages ORDER BY seq"
         before, known = rows(tmp_path, state), await at.facts()
         at.llm.failure = failure
         at.llm.learned.clear()
@@ -1022,11 +1024,11 @@ async def test_without_an_llm_no_work_is_redone(tmp_path: Path) -> None:
             return stats.counts.backlog == 0 and stats.is_settled and stats.counts.unembedded == 0
 
         await until(is_settled, clock)
-        before = rows(tmp_path, "SELECT seq, chain, segment, learned_by FROM pages")
+        before = rows(tmp_path, "SELECT seq, chain, segment, learned_by FROM pages ORDER BY seq")
         assert await engine.reconsolidate() == 4
         for _ in range(20):
             await asyncio.sleep(0.01)
-        assert rows(tmp_path, "SELECT seq, chain, segment, learned_by FROM pages") == before
+        assert rows(tmp_path, "SELECT seq, chain, segment, learned_by FROM pages ORDER BY seq") == before
         assert (await engine.stats()).health["redo"].failed_attempts == 0
         assert (await engine.stats()).counts.degraded == 4  # for an LLM that is configured later
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 from memoryos_mcp.storage.sqlite.paths import database_file
-from memoryos_mcp.storage.sqlite.pending import users_with_work
+from memoryos_mcp.storage.stores import make_stores
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 LIMIT_S = 60
 POLL_S = 0.02
@@ -83,15 +85,20 @@ async def written_and_closed_at_once(folder: Path, clock: Clock, pages: int = BA
             await add(memory, user_id, pages)
 
 
+def users_with_work(folder: Path) -> list[str]:
+    with closing(make_stores(Settings(data_storage_path=folder), Clock())) as stores:
+        return [*stores.users_with_work(MODEL)]
+
+
 async def until_nobody_waits(folder: Path, but: str = "") -> None:
-    while {*users_with_work(folder, MODEL)} - {but}:  # noqa: ASYNC110 - files tell nobody
+    while {*users_with_work(folder)} - {but}:  # noqa: ASYNC110 - files tell nobody
         await asyncio.sleep(POLL_S)
 
 
 async def test_users_with_unfinished_work_are_opened_at_the_start(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
-    assert [*users_with_work(tmp_path, MODEL)] == USERS
+    assert [*users_with_work(tmp_path)] == USERS
     embedder = WatchedEmbedder()
     async with service(tmp_path, clock, embedder, max_open_users=2):
         await until_nobody_waits(tmp_path)
@@ -105,7 +112,7 @@ async def test_without_recovery_no_other_user_is_opened(tmp_path: Path) -> None:
         await add(memory, "ada", 1)
         await asyncio.sleep(1)
         assert memory.open_users == 1
-    assert set(users_with_work(tmp_path, MODEL)) >= set(USERS)
+    assert set(users_with_work(tmp_path)) >= set(USERS)
 
 
 async def test_a_user_closed_for_room_is_reopened_when_work_is_due(tmp_path: Path) -> None:
@@ -114,7 +121,7 @@ async def test_a_user_closed_for_room_is_reopened_when_work_is_due(tmp_path: Pat
         for user_id in USERS:
             await add(memory, user_id, 3)
         await asyncio.sleep(1)
-        assert set(users_with_work(tmp_path, MODEL)) == set(USERS)  # too few pages for a batch, and no silence yet
+        assert set(users_with_work(tmp_path)) == set(USERS)  # too few pages for a batch, and no silence yet
         clock.now += timedelta(minutes=10)
         await until_nobody_waits(tmp_path, but=USERS[-1])  # this user is still open and polls the clock
 
@@ -130,6 +137,7 @@ async def test_recovery_does_not_close_users_of_callers(tmp_path: Path) -> None:
             assert after is before
 
 
+@pytest.mark.sqlite_only
 async def test_an_unreadable_file_does_not_block_other_users(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
@@ -142,10 +150,11 @@ async def test_an_unreadable_file_does_not_block_other_users(tmp_path: Path) -> 
         await add(memory, "ada", 1)
 
 
+@pytest.mark.sqlite_only
 async def test_the_search_for_unfinished_work_changes_no_file(tmp_path: Path) -> None:
     await written_and_closed_at_once(tmp_path, Clock())
     before = contents(tmp_path)
-    assert [*users_with_work(tmp_path, MODEL)] == USERS
+    assert [*users_with_work(tmp_path)] == USERS
     assert contents(tmp_path) == before
 
 
@@ -160,4 +169,4 @@ async def test_close_ends_a_recovery_in_progress(tmp_path: Path) -> None:
         while not memory.open_users:  # noqa: ASYNC110 - nobody is told
             await asyncio.sleep(POLL_S)
     assert memory.open_users == 0
-    assert [*users_with_work(tmp_path, MODEL)] == USERS
+    assert [*users_with_work(tmp_path)] == USERS

@@ -46,6 +46,8 @@ from tests.test_store import lease_of, opened
 from tests.test_store_forgetting import forget, tables
 from tests.test_store_redo import fact, facts, file, filled, learn, topic
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 ANTS = "The user keeps ants"
 # Tables that count changes, and the salt of digests.
 UNLIKE = {"changes", "meta", "lease"}

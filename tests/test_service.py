@@ -23,7 +23,10 @@ from memoryos_mcp.model.pages import Window
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.storage.sqlite.paths import beginning_mark, database_file
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
-from tests.servers import clean_environment, stored_pages
+from tests.servers import serve_environment, stored_pages
+from tests.stores import is_postgres, is_stored
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 LIMIT_S = 60
 POLL_S = 0.01
@@ -61,7 +64,13 @@ async def service(folder: Path, embedder: WordEmbedder | None = None, **settings
 
 @contextmanager
 def locked(folder: Path, user_id: str) -> Iterator[None]:
-    """Lock a new user's file, as another process that creates it would, so that opening it waits."""
+    """Lock a new user's memory, as another process that creates it would, so that opening it waits."""
+    if is_postgres():
+        from tests.postgres import new_user_locked
+
+        with new_user_locked(folder, user_id):
+            yield
+        return
     path = database_file(folder, user_id)
     path.parent.mkdir(parents=True)
     beginning_mark(path).touch()
@@ -89,7 +98,10 @@ async def borrowed(service: MemoryService, user_id: str) -> MemoryEngine:
 
 
 def open_users() -> set[str]:
-    """Return the folders of the users whose files this process has open."""
+    """Return the users whose memories this process has open."""
+    if is_postgres():
+        engines = [each for each in gc.get_objects() if type(each) is MemoryEngine]
+        return {engine.user_id for engine in engines if not engine._store._database._is_closed}
     files = (Path(file.path) for file in psutil.Process().open_files())
     return {file.parent.name for file in files if file.name == "memory.db"}
 
@@ -118,6 +130,7 @@ async def test_concurrent_callers_of_a_user_share_one_engine(tmp_path: Path) -> 
         assert len(set(map(id, engines))) == 1
 
 
+@pytest.mark.sqlite_only
 async def test_a_failed_opening_is_reported_and_tried_again(tmp_path: Path) -> None:
     path = database_file(tmp_path, "ada")
     path.parent.mkdir(parents=True)
@@ -298,8 +311,8 @@ async def test_many_users_lose_and_double_no_page(tmp_path: Path, seed: int) -> 
     assert not open_users()
     assert any(told.values())
     for user_id in begun:
-        path = database_file(tmp_path, user_id)
-        stored = [page.user_input for page in stored_pages(tmp_path, user_id)] if path.exists() else []
+        pages = stored_pages(tmp_path, user_id) if is_stored(tmp_path, user_id) else []
+        stored = [page.user_input for page in pages]
         assert len(stored) == len(set(stored))
         assert told[user_id] <= set(stored) <= begun[user_id]
 
@@ -324,6 +337,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX limits")
 @pytest.mark.parametrize(("soft", "hard", "raised", "fitting"), [(300, 600, 600, 8), (300, 4000, 3280, None)])
 def test_the_limit_of_open_files_limits_open_users(
@@ -335,7 +349,7 @@ def test_the_limit_of_open_files_limits_open_users(
         check=True,
         encoding="utf-8",
         timeout=LIMIT_S,
-        env=clean_environment(),
+        env=serve_environment(tmp_path),
     )
     assert done.stdout.strip() == str(raised)
     lowered = [line for line in done.stderr.splitlines() if line.startswith("memoryos_mcp.config.descriptors: ")]

@@ -12,10 +12,10 @@ from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import PageQuery, StoreOptions, Vectors
 from tests.fakes import Clock
-from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages
-from tests.stores import open_one
+from tests.servers import BUSY_BACKGROUND, USER, PipeServer, page_id_of, stored_pages
+from tests.stores import open_one, value
 
-pytestmark = pytest.mark.campaign
+pytestmark = [pytest.mark.campaign, pytest.mark.both_stores]
 
 LIMIT_S = 30
 PROCESSES = 4
@@ -59,16 +59,12 @@ def test_four_servers_write_600_pages_without_loss(data: Path) -> None:
     pages = stored_pages(data)
     assert {page.page_id: page.user_input for page in pages} == told
     assert len(pages) == PAGES
-    connection = open_store(data)
-    try:
-        # These counts would be doubled if two processes had done the same work.
-        filed = sum(page.segment is not None for page in pages)
-        assert filed == PAGES - BUSY_BACKGROUND["short_term_capacity"]
-        assert connection.execute("SELECT sum(page_count) FROM segments").get == filed
-        assert connection.execute("SELECT count(*) FROM page_vectors").get == PAGES
-        assert connection.execute("SELECT holder FROM lease").get == ""
-    finally:
-        connection.close()
+    # These counts would be doubled if two processes had done the same work.
+    filed = sum(page.segment is not None for page in pages)
+    assert filed == PAGES - BUSY_BACKGROUND["short_term_capacity"]
+    assert value(data, "SELECT sum(page_count) FROM segments", USER) == filed
+    assert value(data, "SELECT count(*) FROM page_vectors", USER) == PAGES
+    assert value(data, "SELECT holder FROM lease", USER) == ""
 
 
 def test_pages_of_one_process_are_found_by_other_processes(data: Path) -> None:

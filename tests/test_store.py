@@ -1,4 +1,4 @@
-"""The SQLite store: durable pages, short-term capacity, leases, transactions and integrity checks."""
+"""The stores: durable pages, short-term capacity, leases, transactions and integrity checks."""
 
 import asyncio
 import os
@@ -21,6 +21,7 @@ from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.postgres.words import PostingWords
 from memoryos_mcp.storage.sql import lexical, term_stats, vector_spaces
 from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.sqlite import checks as checks_module
@@ -48,7 +49,9 @@ from memoryos_mcp.storage.values import (
     WordHit,
 )
 from tests.fakes import START, Clock
-from tests.stores import open_one
+from tests.stores import is_postgres, open_one, rows
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 SPACE = "test:3:1"
 
@@ -460,6 +463,7 @@ async def test_another_process_reads_the_change_sequence(tmp_path: Path) -> None
         assert (await reader.changes(changes.position, 100)).pages == ()
 
 
+@pytest.mark.sqlite_only
 async def test_opening_during_a_restore_gives_the_restored_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -499,6 +503,7 @@ async def test_opening_during_a_restore_gives_the_restored_memory(
     assert check_copy(kept).pages == 2
 
 
+@pytest.mark.sqlite_only
 async def test_after_closing_the_file_is_complete_without_a_journal(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
@@ -508,6 +513,7 @@ async def test_after_closing_the_file_is_complete_without_a_journal(tmp_path: Pa
     connection.close()
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.parametrize(
     "sql",
     [
@@ -600,9 +606,8 @@ async def test_an_unused_space_is_deleted_in_steps(tmp_path: Path, monkeypatch: 
             pass
         assert [space.identity for space in await new.spaces()] == ["new:3:1"]
         assert len((await new.token_vectors([1], 1_000)).seqs) == 1
-    with closing(apsw.Connection(str(database_file(tmp_path, "ada")))) as connection:
-        left = "SELECT (SELECT count(*) FROM page_vectors), (SELECT count(*) FROM page_tokens)"
-        assert connection.execute(left).fetchone() == (1, 1)
+    left = "SELECT (SELECT count(*) FROM page_vectors), (SELECT count(*) FROM page_tokens)"
+    assert rows(tmp_path, left) == [(1, 1)]
 
 
 async def test_a_closed_store_refuses_calls(tmp_path: Path) -> None:
@@ -646,6 +651,7 @@ async def test_checking_an_intact_file_in_use_finds_no_damage(tmp_path: Path, mo
         assert (await store.counts()).pages == 300
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.skipif(os.name == "nt", reason="Windows has access lists instead")
 async def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     folder = tmp_path / "data"
@@ -688,13 +694,14 @@ async def test_a_word_that_is_rarely_used_as_a_name_is_not_a_name(tmp_path: Path
 async def test_the_count_of_a_common_word_is_only_updated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(term_stats, "REMEMBERED_FROM", 3)
     counted: list[str] = []
-    limits = FtsWords.limits
+    index = PostingWords if is_postgres() else FtsWords
+    limits = index.limits
 
-    def counting(index: FtsWords, words: Sequence[str]) -> list[int]:
+    def counting(index: Any, words: Sequence[str]) -> list[int]:
         counted.extend(words)
         return limits(index, words)
 
-    monkeypatch.setattr(FtsWords, "limits", counting)
+    monkeypatch.setattr(index, "limits", counting)
     async with opened(tmp_path) as store, opened(tmp_path) as other:
         for number in range(6):
             await (store if number % 2 else other).add_pages([Turn(f"tea {number}", "teas", START)])
@@ -760,9 +767,11 @@ async def test_one_and_several_connections_read_the_same_pages(
             assert [getattr(outlines, name)[0], getattr(outlines, name)[-1]] == [
                 getattr(each, name)[0] for each in one_by_one
             ]
-        rows = await store.token_vectors(asked, 4 * pages)
-        assert rows.seqs.tolist() == [*range(pages, 0, -1)]
-        assert [tuple(each) for each in rows.codes.tolist()] == [tuple(codes_of(seq)[0]) for seq in rows.seqs.tolist()]
+        found = await store.token_vectors(asked, 4 * pages)
+        assert found.seqs.tolist() == [*range(pages, 0, -1)]
+        assert [tuple(each) for each in found.codes.tolist()] == [
+            tuple(codes_of(seq)[0]) for seq in found.seqs.tolist()
+        ]
         few = await store.token_vectors(asked, 4 * 120 + 3)
         assert few.seqs.tolist() == [*range(pages, pages - 120, -1)]
 
@@ -771,6 +780,7 @@ def codes_of(seq: int) -> Any:
     return np.array([[seq % 256, seq // 256, 1, 2]], dtype=np.uint8)
 
 
+@pytest.mark.sqlite_only
 async def test_an_outline_is_read_from_the_index_alone(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
@@ -779,6 +789,7 @@ async def test_an_outline_is_read_from_the_index_alone(tmp_path: Path) -> None:
     assert any(step.startswith("SEARCH pages USING COVERING INDEX") for step in plan), plan
 
 
+@pytest.mark.sqlite_only
 async def test_a_cancelled_check_ends_during_its_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks_module, "CHECK_VALID_S", 0.0)
     monkeypatch.setattr(integrity, "STEPS_BETWEEN_RESTS", 1)
@@ -794,6 +805,7 @@ async def test_a_cancelled_check_ends_during_its_pause(tmp_path: Path, monkeypat
         await store.verify()
 
 
+@pytest.mark.sqlite_only
 async def test_a_small_file_is_not_checked_again_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[apsw.Connection] = []
     check = integrity.integrity_check
@@ -823,9 +835,12 @@ async def test_a_memory_opened_by_many_at_once_is_created_once(tmp_path: Path) -
     for number in range(10):
         folder = tmp_path / str(number)
         await asyncio.gather(*(hold(folder) for _ in range(8)))
-        assert [path.name for path in database_file(folder, "ada").parent.iterdir()] == ["memory.db"]
+        assert rows(folder, "SELECT value FROM meta WHERE key = 'user_id'") == [("ada",)]
+        if not is_postgres():
+            assert [path.name for path in database_file(folder, "ada").parent.iterdir()] == ["memory.db"]
 
 
+@pytest.mark.sqlite_only
 async def test_a_write_without_space_is_reported_until_one_succeeds(tmp_path: Path) -> None:
     large = [turn(number) for number in range(500)]
     async with opened(tmp_path) as store:

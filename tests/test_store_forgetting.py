@@ -17,10 +17,10 @@ from memoryos_mcp.model.knowledge import About, ConfirmFact
 from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sql.connection import Database
 from memoryos_mcp.storage.sql.forgetting import REASON_LOST
 from memoryos_mcp.storage.sql.page_table import add_pages
 from memoryos_mcp.storage.sql.store import SqlStore
-from memoryos_mcp.storage.sqlite.database import SqliteDatabase
 from memoryos_mcp.storage.values import (
     ChainPlan,
     FactQuery,
@@ -32,9 +32,11 @@ from memoryos_mcp.storage.values import (
     Vectors,
 )
 from tests.fakes import START
-from tests.stores import rows
+from tests.stores import broken_references, indexed_words, rows, table_names
 from tests.test_store import lease_of, opened, vector
 from tests.test_store_redo import assert_counts_agree, fact, facts, file, learn, topic
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 OPTIONS = StoreOptions(assistant_id="helper", short_term_capacity=3, session_gap_s=1800, knowledge_capacity=100)
 LATER = START + timedelta(minutes=15)
@@ -68,19 +70,10 @@ def pages(*seqs: int) -> ForgetPlan:
     return ForgetPlan(runs=runs(seqs))
 
 
-def vocabulary(folder: Path) -> set[str]:
-    return {row[0] for row in rows(folder, "SELECT term FROM page_vocabulary")}
-
-
 def tables(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return the content of every table, except those of forgetting."""
-    names = [row[0] for row in rows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
-    beside = ("page_words", "page_vocabulary", "forget_plans", "sqlite_sequence")
-    return {
-        name: rows(folder, f"SELECT * FROM {name} ORDER BY 1, 2")  # noqa: S608
-        for name in names
-        if not name.startswith("page_words_") and name not in beside
-    }
+    names = [name for name in table_names(folder) if name != "forget_plans"]
+    return {name: rows(folder, f"SELECT * FROM {name} ORDER BY 1, 2") for name in names}  # noqa: S608
 
 
 async def test_a_dry_run_changes_nothing_and_stores_no_text(tmp_path: Path) -> None:
@@ -89,12 +82,12 @@ async def test_a_dry_run_changes_nothing_and_stores_no_text(tmp_path: Path) -> N
         assert await file(store, lease, topic(1, 2), topic(3, 4))
         await learn(store, lease, [1], fact("I live in Oslo.", 1))
         before = tables(tmp_path)
-        words = vocabulary(tmp_path)
+        words = indexed_words(tmp_path)
         counts, samples = await store.user_data.plan_forgetting(pages(1, 2), "f_1", LATER)
         assert counts == ForgetCounts(pages=2, facts=1, segments=1)
         assert [sample.text.split()[0] for sample in samples] == ["question1", "question2"]
         assert tables(tmp_path) == before
-        assert vocabulary(tmp_path) == words
+        assert indexed_words(tmp_path) == words
         ((plan,),) = rows(tmp_path, "SELECT plan FROM forget_plans")
         assert "question" not in plan
         assert "Oslo" not in plan
@@ -109,7 +102,7 @@ async def test_a_page_is_deleted_with_its_index_vectors_and_key(tmp_path: Path) 
         await forget(store, pages(2))
         assert [page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=9))] == [1]
         assert rows(tmp_path, "SELECT seq FROM page_vectors") == [(1,)]
-        assert {"bruno", "kept", "answer2"}.isdisjoint(vocabulary(tmp_path))
+        assert {"bruno", "kept", "answer2"}.isdisjoint(indexed_words(tmp_path))
         assert rows(tmp_path, "SELECT name FROM names") == [("qbx",)]
         assert (await store.add_pages([Turn("new", "", START, idempotency_key="k")]))[0].is_new
         assert (await store.changes(0, 99)).pages == (1, 2)
@@ -122,7 +115,7 @@ async def test_a_fact_is_deleted_with_the_last_page_that_states_it(tmp_path: Pat
         await learn(store, lease, [1, 2], fact("I live in Oslo.", 1), fact("I have a dog.", 1, 2))
         await learn(store, lease, [3], ConfirmFact(1, (3,)))
         await learn(store, lease, [4], fact("I LIVE in Oslo", 4))
-        assert rows(tmp_path, "SELECT fact, seq, is_confirming FROM fact_evidence") == [
+        assert rows(tmp_path, "SELECT fact, seq, is_confirming FROM fact_evidence ORDER BY fact, seq") == [
             (1, 1, 0), (1, 3, 1), (1, 4, 1), (2, 1, 0), (2, 2, 0),
         ]  # fmt: skip
         receipt = await forget(store, pages(1))
@@ -144,7 +137,7 @@ async def test_forgetting_a_page_restores_superseded_facts(tmp_path: Path) -> No
             await learn(store, lease, [2], fact("I live in Rome.", 2, slot="lives", supersedes=(1,)))
             await forget(store, plan)
             assert await facts(store) == (["I live in Oslo."] if name == "page" else [])
-            assert rows(tmp_path / name, "PRAGMA foreign_key_check") == []
+            assert broken_references(tmp_path / name) == []
 
 
 async def test_a_forgotten_fact_is_only_learned_from_newer_pages(tmp_path: Path) -> None:
@@ -213,7 +206,7 @@ async def test_empty_segments_go_and_others_get_new_summaries(
         assert await store.user_data.set_summaries(
             await store.user_data.missing_summaries(SummaryCursor(), 10), digests, "test"
         )
-        assert rows(tmp_path, "SELECT summary FROM segments UNION SELECT summary FROM chains") == [
+        assert rows(tmp_path, "SELECT summary FROM segments UNION SELECT summary FROM chains ORDER BY 1") == [
             ("chain",),
             ("segment",),
         ]
@@ -245,6 +238,7 @@ async def test_other_scripts_do_not_change_the_words_of_a_text(tmp_path: Path) -
         assert await facts(store) == []
 
 
+@pytest.mark.sqlite_only
 async def test_deleting_a_row_never_scans_a_table_for_references(tmp_path: Path) -> None:
     async with opened(tmp_path):
         pass
@@ -274,17 +268,18 @@ async def test_purging_ends_while_pages_are_added(tmp_path: Path, monkeypatch: p
     async with opened(tmp_path) as store:
         await filled(store, 3)
         await forget(store, pages(1))
-        write, later = SqliteDatabase.write, iter(range(10, 500))
+        kind = type(store._database)
+        write, later = kind.write, iter(range(10, 500))
 
-        async def written(database: SqliteDatabase, change: Callable[..., object], *args: object) -> object:
+        async def written(database: Database, change: Callable[..., object], *args: object) -> object:
             result = await write(database, change, *args)
             await write(database, lambda connection: add_pages(connection, [said(next(later))], 0, OPTIONS, None))
             return result
 
-        monkeypatch.setattr(SqliteDatabase, "write", written)
+        monkeypatch.setattr(kind, "write", written)
         assert await store.user_data.purge()
         assert 0 < len(await store.pages(PageQuery(tier=Tier.SHORT_TERM))) < 20
-        assert not vocabulary(tmp_path) & {"question1", "answer1"}
+        assert not indexed_words(tmp_path) & {"question1", "answer1"}
 
 
 async def test_a_handle_is_valid_once_and_until_it_expires(tmp_path: Path) -> None:
@@ -356,7 +351,7 @@ def test_forgetting_leaves_the_file_as_without_the_pages(seed: int, gone: Sequen
                 assert sorted(known.text for known in await store.facts(FactQuery(About.USER))) == kept
                 names = {name_of(seq).lower() for seq in left}
                 expected = {f"{word}{seq}" for seq in left for word in ("question", "answer")} | names
-                assert vocabulary(folder) - {"hello", "common"} == expected
+                assert indexed_words(folder) - {"hello", "common"} == expected
                 assert {row[0] for row in rows(folder, "SELECT name FROM names")} == names
 
     with tempfile.TemporaryDirectory() as folder:

@@ -40,8 +40,10 @@ from memoryos_mcp.storage.values import (
 )
 from memoryos_mcp.text.terms import query_words
 from tests.fakes import START, Clock
-from tests.stores import rows
+from tests.stores import broken_references, rows
 from tests.test_store import SPACE, lease_of, opened, turn, vector
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 LLM, STAND_IN = "llm", "extractive"
 
@@ -120,7 +122,7 @@ def assert_counts_agree(folder: Path) -> None:
     )
     told = "SELECT segment, page_count, unanalysed_count FROM segments ORDER BY segment"
     assert rows(folder, told) == rows(folder, counted)
-    assert rows(folder, "PRAGMA foreign_key_check") == []
+    assert broken_references(folder) == []
 
 
 async def test_a_fact_is_cached_by_its_row_and_found_by_its_slot(tmp_path: Path) -> None:
@@ -259,7 +261,7 @@ async def test_a_redo_under_a_lost_lease_changes_nothing(tmp_path: Path) -> None
         with pytest.raises(LeaseLostError):
             await store.count_attempt(lease, pages=[1])
         assert where_pages_are(tmp_path) == before
-        assert rows(tmp_path, "SELECT is_degraded, attempts FROM pages") == [(1, 0), (1, 0)]
+        assert rows(tmp_path, "SELECT is_degraded, attempts FROM pages ORDER BY seq") == [(1, 0), (1, 0)]
 
 
 @settings(deadline=None, max_examples=15)
@@ -298,7 +300,7 @@ def test_each_page_is_in_one_segment_after_any_redo(seed: int) -> None:
                 segments, chains = await plans(store, [page.seq for page in waiting])
                 assert await file(store, lease, *segments, chains=chains, by=LLM, is_redo=True)
                 assert_counts_agree(folder)
-            unread = rows(folder, "SELECT DISTINCT segment FROM pages WHERE is_analysed = 0 AND learned_by NOT NULL")
+            unread = rows(folder, "SELECT DISTINCT segment FROM pages WHERE is_analysed = 0 AND learned_by IS NOT NULL")
             assert {segment for (segment,) in unread} <= set(await store.due_segments())
             assert (await store.counts()).pages == 12
         assert_counts_agree(folder)
@@ -440,7 +442,9 @@ async def test_a_fallback_trait_becomes_history(tmp_path: Path) -> None:
         await learn(store, lease, [2], by=LLM)
         (trait,) = await store.traits()
         assert (trait.dimension, trait.level, trait.reason) == ("Music", Level.HIGH, "plays daily")
-        history = rows(tmp_path, "SELECT dimension, level, reason, held_from_us, held_until_us FROM trait_history")
+        history = rows(
+            tmp_path, "SELECT dimension, level, reason, held_from_us, held_until_us FROM trait_history ORDER BY rowid"
+        )
         start = to_us(START)
         hour = 3_600_000_000
         assert history == [
@@ -674,7 +678,7 @@ async def test_all_work_of_a_worker_can_be_marked_for_redo(tmp_path: Path) -> No
         assert (await store.counts()).degraded == 0
         assert await store.mark_degraded("nobody") == 0
         assert await store.mark_degraded(STAND_IN) == 3
-        assert rows(tmp_path, "SELECT seq FROM pages WHERE is_degraded = 1") == [(1,), (2,), (3,)]
+        assert rows(tmp_path, "SELECT seq FROM pages WHERE is_degraded = 1 ORDER BY seq") == [(1,), (2,), (3,)]
         assert await store.mark_degraded(STAND_IN) == 3
 
 
@@ -683,13 +687,13 @@ async def test_failed_attempts_are_counted_until_the_work_is_done(tmp_path: Path
         lease = await filled(store, 3)
         assert await store.count_attempt(lease, pages=[1, 2]) == 1
         assert await store.count_attempt(lease, pages=[2, 3]) == 2
-        assert rows(tmp_path, "SELECT attempts FROM pages") == [(1,), (2,), (1,)]
+        assert rows(tmp_path, "SELECT attempts FROM pages ORDER BY seq") == [(1,), (2,), (1,)]
         await store.release_lease(lease)
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await lease_of(store)
         assert await store.count_attempt(lease, pages=[2]) == 3
         assert await file(store, lease, topic(1, 2))
-        assert rows(tmp_path, "SELECT attempts FROM pages") == [(0,), (0,), (1,)]
+        assert rows(tmp_path, "SELECT attempts FROM pages ORDER BY seq") == [(0,), (0,), (1,)]
         assert [await store.count_attempt(lease, segment=1) for _ in range(3)] == [1, 2, 3]
         await learn(store, lease, [1])
         assert await store.count_attempt(lease, segment=1) == 1
@@ -761,6 +765,7 @@ def make_first_version(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.sqlite_only
 async def test_a_file_of_the_first_version_is_migrated_completely(tmp_path: Path) -> None:
     make_first_version(tmp_path)
     async with opened(tmp_path) as store:
@@ -782,6 +787,7 @@ async def test_a_file_of_the_first_version_is_migrated_completely(tmp_path: Path
         assert_counts_agree(tmp_path)
 
 
+@pytest.mark.sqlite_only
 async def test_migrated_pages_are_found_by_stems_of_their_language(tmp_path: Path) -> None:
     said = ["Der Garten gehört zu unserem Haus.", "Наша квартира у озера", "أين السيارة", "我们的房子", "The red house"]
     path = make_first_version(tmp_path)
@@ -803,6 +809,7 @@ async def test_migrated_pages_are_found_by_stems_of_their_language(tmp_path: Pat
             assert [hit.seq for hit in found.hits] == [seq]
 
 
+@pytest.mark.sqlite_only
 async def test_a_later_llm_can_redo_the_first_versions_work(tmp_path: Path) -> None:
     make_first_version(tmp_path)
     async with opened(tmp_path) as store:
@@ -818,6 +825,7 @@ async def test_a_later_llm_can_redo_the_first_versions_work(tmp_path: Path) -> N
         assert_counts_agree(tmp_path)
 
 
+@pytest.mark.sqlite_only
 async def test_token_vectors_of_an_earlier_version_are_migrated(tmp_path: Path) -> None:
     path = make_first_version(tmp_path)
     with closing(SqliteConnection(str(path))) as connection, connection:

@@ -75,7 +75,7 @@ async def test_both_word_indexes_find_the_same(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("memoryos_mcp.storage.sql.term_stats.REMEMBERED_FROM", 5)
     async with AsyncExitStack() as stack:
         files = await filled(tmp_path / "files", stack)
-        use_postgres(monkeypatch)
+        stack.enter_context(use_postgres())
         database = await filled(tmp_path / "database", stack)
         for query in QUERIES:
             assert await found(files, query) == await found(database, query)
