@@ -21,6 +21,7 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.model.pages import Window
 from memoryos_mcp.retrieval.page_index import PageIndex
+from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.sqlite.paths import beginning_mark, database_file
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import serve_environment, stored_pages
@@ -101,7 +102,12 @@ def open_users() -> set[str]:
     """Return the users whose memories this process has open."""
     if is_postgres():
         engines = [each for each in gc.get_objects() if type(each) is MemoryEngine]
-        return {engine.user_id for engine in engines if not engine._store._database._is_closed}
+        stores = [(engine.user_id, engine._store) for engine in engines]
+        return {
+            user_id
+            for user_id, store in stores
+            if isinstance(store, PostgresStore) and not store._database._is_closed  # type: ignore[attr-defined]
+        }
     files = (Path(file.path) for file in psutil.Process().open_files())
     return {file.parent.name for file in files if file.name == "memory.db"}
 

@@ -32,7 +32,7 @@ class RecordingChat:
 
     Args:
         chat: The other chat model.
-        path: The log file, whose folder must exist. Several processes may append to it.
+        path: The log file. A missing folder is created. Several processes may append to it.
         clock: Returns the current time.
         memory: The memory that requests quote; None if nothing in it can be forgotten.
     """
@@ -106,6 +106,8 @@ class RecordingChat:
             "error": None if isinstance(outcome, ChatReply) else _error(outcome),
         }
         try:
+            for folder in (self._path.parent.parent, self._path.parent):  # a store in a database makes no folders
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             append_line(self._path, line)
         except OSError as error:
             if not self._has_warned:
