@@ -31,6 +31,10 @@ class SqliteConnection(apsw.Connection):
         """The word index of the file."""
         return FtsWords(self)
 
+    def clock_offset_us(self) -> int:
+        """Return 0: the database uses this machine's clock."""
+        return 0
+
 
 def require_version() -> None:
     """Raise `StorageError` if the SQLite library is older than `SQLITE_AT_LEAST`."""
