@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memoryos_mcp.consolidation.worker import LEASE_TTL_S
+from memoryos_mcp.consolidation.loops import LEASE_TTL_S
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.storage.sql.store import SqlStore

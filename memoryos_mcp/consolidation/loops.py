@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
+LEASE_TTL_S = 30.0
 FIRST_BACKOFF_S = 1.0
 LONGEST_BACKOFF_S = 300.0
 

@@ -17,7 +17,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.embedding import Remaining
 from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
 from memoryos_mcp.consolidation.forgetting import Forgetting
-from memoryos_mcp.consolidation.loops import BackgroundLoop, BackgroundTasks, LeaseKeeper
+from memoryos_mcp.consolidation.loops import LEASE_TTL_S, BackgroundLoop, BackgroundTasks, LeaseKeeper
 from memoryos_mcp.consolidation.organising import BATCHES_AT_ONCE, BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading
@@ -31,7 +31,6 @@ from memoryos_mcp.storage.values import Failure, Lease, PageQuery
 
 logger = logging.getLogger(__name__)
 
-LEASE_TTL_S = 30.0
 # How often a process checks for unfinished work of other processes.
 POLL_S = 5.0
 # Delay during which new pages are collected, so that they are embedded in one batch.

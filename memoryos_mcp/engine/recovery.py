@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
+import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from memoryos_mcp.consolidation.loops import BackgroundLoop
+from memoryos_mcp.consolidation.loops import LEASE_TTL_S, BackgroundLoop
 from memoryos_mcp.errors import StorageError
 
 if TYPE_CHECKING:
@@ -26,6 +27,13 @@ PAUSE_PER_WORK = 4.0
 # Time limit for one user, and the delay after a failure, for example if a model is unreachable.
 USER_LIMIT_S = 60.0
 RETRY_AFTER = timedelta(minutes=5)
+# After another server has ended, its work is looked for until its leases have expired. The pause between two searches
+# is at least LOOK_EVERY, and PAUSE_PER_LOOK times as long as a search.
+LOOK_FOR = timedelta(seconds=LEASE_TTL_S + 5)
+LOOK_EVERY = timedelta(seconds=2)
+PAUSE_PER_LOOK = 10.0
+# How long a call that waits for the end of another server takes at most.
+WATCH_S = 60.0
 
 
 class Recovery:
@@ -34,7 +42,9 @@ class Recovery:
     Each memory stays open until no work is due or the time limit is reached.
 
     Args:
-        find: Returns the users with unfinished work. It is called once, at the start, in a thread.
+        find: Returns the users with unfinished work. It is called in a thread, at the start and after ``wait`` has
+            returned True.
+        wait: Waits until another server may have left unfinished work; see `Stores.wait_for_work`.
         borrow: Opens a user's memory. If too many memories are open, this one is closed before all others.
         is_busy: Returns whether any caller is being served.
         clock: Returns the current time.
@@ -43,24 +53,30 @@ class Recovery:
     def __init__(
         self,
         find: Callable[[], Sequence[str]],
+        wait: Callable[[float], Awaitable[bool]],
         borrow: "Callable[[str], AbstractAsyncContextManager[MemoryEngine]]",
         is_busy: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
         self._find = find
+        self._wait = wait
         self._borrow = borrow
         self._is_busy = is_busy
         self._clock = clock
         self._due: dict[str, datetime] = {}
-        self._has_looked = False
+        self._look_at: datetime | None = clock()
+        self._look_until = clock()
         self._loop = BackgroundLoop("catching up", self._step, poll_s=POLL_S, clock=clock)
+        self._watching = BackgroundLoop("watching", self._watch, poll_s=POLL_S, clock=clock)
 
     def start(self) -> None:
-        """Start the loop. It first searches for all users with unfinished work."""
+        """Start the loops. The first step searches for all users with unfinished work."""
         self._loop.start()
+        self._watching.start()
 
     async def close(self) -> None:
-        """Stop the loop. The next start will find all work that is still unfinished."""
+        """Stop the loops. The next start will find all work that is still unfinished."""
+        await self._watching.close()
         await self._loop.close()
 
     def note(self, user_id: str, at: datetime) -> None:
@@ -74,13 +90,30 @@ class Recovery:
         """
         self._due.pop(user_id, None)
 
+    async def _watch(self) -> bool:
+        if await self._wait(WATCH_S):
+            logger.info("another server has ended; its unfinished work is looked for")
+            self._look_at = self._clock()
+            self._look_until = self._look_at + LOOK_FOR
+        return True
+
+    async def _look(self) -> None:
+        """Search for users with unfinished work, and set the time of the next search."""
+        began = time.monotonic()
+        found = list(await anyio.to_thread.run_sync(self._find))
+        random.shuffle(found)  # several servers begin with different users
+        for user_id in found:
+            self._due.setdefault(user_id, self._clock())
+        if found:
+            logger.info("%d users have pages that are not organised yet, or have no vectors yet", len(found))
+        pause = max(LOOK_EVERY, timedelta(seconds=PAUSE_PER_LOOK * (time.monotonic() - began)))
+        self._look_at = self._clock() + pause
+        if self._look_at > self._look_until:
+            self._look_at = None
+
     async def _step(self) -> bool:
-        if not self._has_looked:
-            for user_id in await anyio.to_thread.run_sync(self._find):
-                self._due.setdefault(user_id, self._clock())
-            self._has_looked = True
-            if self._due:
-                logger.info("%d users have pages that are not organised yet, or have no vectors yet", len(self._due))
+        if self._look_at is not None and self._look_at <= self._clock():
+            await self._look()
         now = self._clock()
         due = [user_id for user_id, at in self._due.items() if at <= now][:AT_ONCE]
         began = time.monotonic()

@@ -7,6 +7,7 @@ import asyncio
 import importlib
 import logging
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.llm.analysis import Analyst
     from memoryos_mcp.llm.chat import ChatModel, Purpose
     from memoryos_mcp.llm.user_chat import Spent
+    from memoryos_mcp.storage.interface import Stores
     from memoryos_mcp.storage.values import Pending
 
 logger = logging.getLogger(__name__)
@@ -217,7 +219,9 @@ class MemoryService:
         self._tasks = BackgroundTasks()
         self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
         self._ending = asyncio.Lock()
-        self._recovery = Recovery(self._users_with_work, self._guest, self._is_busy, clock) if catches_up else None
+        self._recovery = self._make_recovery() if catches_up else None
+        self._watched: Stores | None = None
+        self._watched_lock = threading.Lock()
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -342,6 +346,8 @@ class MemoryService:
             await self._tasks.wait()
             if self._components is not None:
                 await self._components.aclose()
+            if self._watched is not None:  # other servers are told only when no memory is open
+                await anyio.to_thread.run_sync(self._watched.close)
 
     async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
         """Read the pending work of each user in ``users``, and add it to ``survey``.
@@ -445,15 +451,24 @@ class MemoryService:
         if self._recovery is not None and (at := await engine.next_work_at()) is not None:
             self._recovery.note(user_id, at)
 
+    def _make_recovery(self) -> Recovery:
+        async def wait(timeout_s: float) -> bool:
+            return await (await anyio.to_thread.run_sync(self._watched_stores)).wait_for_work(timeout_s)
+
+        return Recovery(self._users_with_work, wait, self._guest, self._is_busy, self._clock)
+
+    def _watched_stores(self) -> "Stores":
+        """Return stores that can be used before the libraries of the engine are imported. Blocks."""
+        with self._watched_lock:
+            if self._watched is None:
+                self._watched = make_stores(self.settings, self._clock)
+            return self._watched
+
     def _users_with_work(self) -> list[str]:
         from memoryos_mcp.engine.wiring import configured_model
 
         model = self._embedder.model if self._embedder else configured_model(self.settings)
-        stores = make_stores(self.settings, self._clock)
-        try:
-            return stores.users_with_work(model.to_json() if model else None)
-        finally:
-            stores.close()
+        return self._watched_stores().users_with_work(model.to_json() if model else None)
 
     def _is_busy(self) -> bool:
         return any(user.uses for user in self._users.values())

@@ -474,8 +474,20 @@ class Stores(Protocol):
     def users_with_work(self, model: str | None) -> list[str]:
         """Return the ids of users who have pages that are not yet organised or embedded. Blocks.
 
+        Users whose work another process is doing at this moment may be left out.
+
         Args:
             model: The settings of the embedding model as JSON, or None if no model is configured.
+        """
+        ...
+
+    async def wait_for_work(self, timeout_s: float) -> bool:
+        """Wait until other servers may have left unfinished work, but at most ``timeout_s`` seconds.
+
+        Returns:
+            True if another server of a shared store has ended or was lost since the last call, or may have ended
+            without notice. `users_with_work` then returns the users whose work it was doing, at the latest when its
+            leases have expired.
         """
         ...
 

@@ -1,5 +1,6 @@
 """A connection to PostgreSQL on which the SQL of `storage.sql` runs."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -29,6 +30,11 @@ class PostgresConnection:
     def words(self) -> PostingWords:
         """The word index of the user's memory."""
         return PostingWords(self, self._tokenize)
+
+    def clock_offset_us(self) -> int:
+        """Return how far the clock of the database is ahead of this machine's clock, in microseconds."""
+        database_us = self.native("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)").get
+        return int(database_us) - time.time_ns() // 1000
 
     def execute(self, statements: str, bindings: Any = None, /) -> "PostgresRows":
         """Send a statement with its parameters."""

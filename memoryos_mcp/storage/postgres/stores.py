@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
+import anyio.to_thread
 import psycopg
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool
@@ -17,6 +18,7 @@ from memoryos_mcp.storage.postgres.database import SET_USER, Deployment, Postgre
 from memoryos_mcp.storage.postgres.errors import bypasses_rows, newer, older_replica, place, translated
 from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.postgres.tokens import PostgresTokens
+from memoryos_mcp.storage.postgres.watch import Watch
 from memoryos_mcp.storage.sql import checksums, retention
 from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.threads import StoreThreads
@@ -29,9 +31,12 @@ CONNECT_TIMEOUT_S = 10
 # A call waits at most this long for a connection of the pool.
 POOL_TIMEOUT_S = 30.0
 USERS_PER_READ = 200
+# Whether a user has work that no process is doing.
 _WORK = (
-    "SELECT EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog') OR CAST($1 AS text) IS NOT NULL AND EXISTS (SELECT 1 "
-    "FROM pages WHERE seq >= coalesce((SELECT max(next_seq) FROM spaces WHERE model = CAST($1 AS text)), 1))"
+    "SELECT NOT EXISTS (SELECT 1 FROM lease WHERE holder <> '' "
+    "AND expires_us > extract(epoch FROM clock_timestamp()) * 1000000) AND "
+    "(EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog') OR CAST($1 AS text) IS NOT NULL AND EXISTS (SELECT 1 "
+    "FROM pages WHERE seq >= coalesce((SELECT max(next_seq) FROM spaces WHERE model = CAST($1 AS text)), 1)))"
 )
 # The tables that hold most of a memory, with the columns that are measured.
 _SIZES = (
@@ -68,6 +73,7 @@ class PostgresStores:
         self._opened: Deployment | None = None
         self._is_closed = False
         self._version = 0
+        self._watch = Watch(url, self._where)
         self.tokens = PostgresTokens(self._deployment, clock)
 
     @property
@@ -120,6 +126,9 @@ class PostgresStores:
 
         return self._deployment().retried(search)
 
+    async def wait_for_work(self, timeout_s: float) -> bool:
+        return await anyio.to_thread.run_sync(self._watch.wait, timeout_s, abandon_on_cancel=True)
+
     def footprint(self, user_id: str) -> Footprint | None:
         size = self._read(user_id, lambda connection: int(connection.native(_SIZES).get))
         return None if size is None else Footprint(self._where, size)
@@ -139,6 +148,7 @@ class PostgresStores:
         return self._read(user_id, summary)
 
     def close(self) -> None:
+        self._watch.close()
         self._threads.close()
         with self._lock:
             self._is_closed = True

@@ -101,6 +101,10 @@ class Connection(Protocol):
         """The word index of the memory."""
         ...
 
+    def clock_offset_us(self) -> int:
+        """Return how far the clock of the database is ahead of this machine's clock, in microseconds."""
+        ...
+
     def execute(self, statements: str, bindings: Any = None, /) -> Rows:
         """Run a statement with its parameters."""
         ...

@@ -1,4 +1,7 @@
-"""The lease on a user's background work: taking, checking and releasing it."""
+"""The lease on a user's background work: taking, checking and releasing it.
+
+Leases expire by the clock of the database, because the clocks of several machines differ.
+"""
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.storage.sql.connection import Connection
@@ -12,6 +15,7 @@ LONGEST_LEASE_US = 300_000_000
 
 def take_lease(connection: Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
     """Take or renew the lease for ``holder``; return None if another holder has a lease that has not expired."""
+    now_us += connection.clock_offset_us()
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
     # An expiry later than that of the longest possible lease was set by a wrong clock and is ignored.
     if current not in {"", holder} and now_us < expires_us <= now_us + LONGEST_LEASE_US:
@@ -32,6 +36,7 @@ def check_lease(connection: Connection, holder: str, lease: Lease, now_us: int) 
     if (current, epoch) != (holder, lease.epoch):
         msg = "another process is now doing this user's background work; the result of this process was discarded"
         raise LeaseLostError(msg)
+    now_us += connection.clock_offset_us()
     connection.execute("UPDATE lease SET expires_us = ?", (max(expires_us, now_us + LEASE_EXTENSION_US),))
 
 

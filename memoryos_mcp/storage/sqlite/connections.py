@@ -51,6 +51,10 @@ class SqliteConnection(apsw.Connection):
             self.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
             self.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, numbers[kind]))
 
+    def clock_offset_us(self) -> int:
+        """Return 0: the database uses this machine's clock."""
+        return 0
+
 
 def require_version() -> None:
     """Raise `StorageError` if the SQLite library is older than `SQLITE_AT_LEAST`."""

@@ -3,6 +3,7 @@
 Modules that are slow to import are imported where they are used, because the commands for tokens do not need them.
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -66,6 +67,10 @@ class SqliteStores:
         from memoryos_mcp.storage.sqlite.pending import users_with_work
 
         return list(users_with_work(self._data_folder, model))
+
+    async def wait_for_work(self, timeout_s: float) -> bool:
+        await asyncio.sleep(timeout_s)
+        return False
 
     def footprint(self, user_id: str) -> "Footprint | None":
         from memoryos_mcp.storage.capabilities import Footprint

@@ -1,0 +1,119 @@
+"""Finds out that another server of the same database has ended or was lost, so that this one can go on with its work.
+
+Each server has a connection on which it holds a shared advisory lock. The list of these locks is the list of servers.
+A server that ends also sends a notification, so that the others need not wait until they read the list again.
+"""
+
+import logging
+import threading
+import time
+from contextlib import suppress
+
+import psycopg
+
+logger = logging.getLogger(__name__)
+
+# The key of the lock, and the name of the channel of notifications.
+LOCK_KEY = 0x6D6F7332
+CHANNEL = "memoryos"
+# How often the list of servers is read.
+LIST_EVERY_S = 2.0
+# Programs that do not watch, such as commands and servers over stdio, may leave work too. It is looked for this often.
+LOOK_EVERY_S = 600.0
+# How long a thread waits at a time. A server that is stopped waits for this thread.
+SLICE_S = 0.2
+CONNECT_TIMEOUT_S = 10
+# The database detects within 20 s that the machine of a server was lost.
+_KEEPALIVE = "-c tcp_keepalives_idle=8 -c tcp_keepalives_interval=4 -c tcp_keepalives_count=3"
+_SERVERS = (
+    "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND objsubid = 1 "  # noqa: S608
+    f"AND objid = {LOCK_KEY} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+class Watch:
+    """The connection on which a server shows that it runs, and learns which other servers run.
+
+    Args:
+        url: The address of the database.
+        where: The host and the name of the database, for messages.
+    """
+
+    def __init__(self, url: str, where: str) -> None:
+        self._url = url
+        self._where = where
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[tuple[int]] | None = None
+        self._servers: set[int] = set()
+        self._was_lost = False
+        self._look_at = time.monotonic() + LOOK_EVERY_S
+        self._closing = threading.Event()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until another server has ended or was lost since the last call, but at most ``timeout_s`` seconds.
+
+        Return whether this is so, or whether this method has not returned True for `LOOK_EVERY_S`. If the database
+        cannot be reached, return False after that time. The next call that reaches it returns True, because servers may
+        have ended meanwhile.
+        """
+        give_up_at = time.monotonic() + timeout_s
+        with self._lock:
+            try:
+                while not self._closing.is_set():
+                    if self._has_one_ended() or time.monotonic() >= self._look_at:
+                        self._look_at = time.monotonic() + LOOK_EVERY_S
+                        return True
+                    if time.monotonic() >= give_up_at:
+                        break
+            except psycopg.Error as error:
+                self._disconnect()
+                self._was_lost = True
+                logger.warning(
+                    "the database %s does not answer, so the end of other servers goes unnoticed: %s",
+                    self._where,
+                    type(error).__name__,
+                )
+                self._closing.wait(max(0.0, give_up_at - time.monotonic()))
+        return False
+
+    def close(self) -> None:
+        """Tell the other servers that this one has ended, and close the connection."""
+        self._closing.set()
+        with self._lock:
+            if self._connection is not None:
+                with suppress(psycopg.Error):  # the others then notice it when they read the list
+                    self._connection.execute(f"NOTIFY {CHANNEL}")
+            self._disconnect()
+
+    def _has_one_ended(self) -> bool:
+        """Wait for up to `LIST_EVERY_S`, then read the list of servers. Return whether a server is missing from it."""
+        if self._connection is None:
+            self._connection = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S, options=_KEEPALIVE
+            )
+            self._connection.execute(f"SELECT pg_advisory_lock_shared({LOCK_KEY})")
+            self._connection.execute(f"LISTEN {CHANNEL}")
+            self._servers = self._listed(self._connection)
+            was_lost, self._was_lost = self._was_lost, False
+            return was_lost
+        is_told = self._is_told(self._connection)
+        before, self._servers = self._servers, self._listed(self._connection)
+        return is_told or bool(before - self._servers)
+
+    def _is_told(self, connection: "psycopg.Connection[tuple[int]]") -> bool:
+        """Wait for a notification of another server, for up to `LIST_EVERY_S`. Return whether there was one."""
+        until = time.monotonic() + LIST_EVERY_S
+        while time.monotonic() < until and not self._closing.is_set():
+            for told in connection.notifies(timeout=SLICE_S, stop_after=1):
+                if told.pid != connection.info.backend_pid:
+                    return True
+        return False
+
+    @staticmethod
+    def _listed(connection: "psycopg.Connection[tuple[int]]") -> set[int]:
+        return {pid for (pid,) in connection.execute(_SERVERS)}
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

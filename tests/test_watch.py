@@ -1,0 +1,112 @@
+"""A server that ends, or whose machine is lost, is noticed by the other servers of its database."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+from benchmarks.postgres import OWNER
+from memoryos_mcp.config import Settings
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.storage.postgres import watch
+from memoryos_mcp.storage.postgres.watch import LOCK_KEY, Watch
+from memoryos_mcp.storage.stores import make_stores
+from tests.fakes import ScriptedAnalyst, WordEmbedder
+from tests.postgres import database_of, server
+from tests.test_recovery import DeadEmbedder
+
+LIMIT_S = 60
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Watch, Watch]]:
+    """The watches of two servers, both connected."""
+    url = database_of(tmp_path)
+    one, other = Watch(url, "here"), Watch(url, "here")
+    assert not one.wait(0.0)
+    assert not other.wait(0.0)
+    yield one, other
+    one.close()
+    other.close()
+
+
+def until_noticed(by: Watch) -> float:
+    """Return after how many seconds a watch returns."""
+    began = time.monotonic()
+    assert by.wait(LIMIT_S)
+    return time.monotonic() - began
+
+
+def test_the_end_of_a_server_is_noticed_at_once(pair: tuple[Watch, Watch]) -> None:
+    one, other = pair
+    timer = threading.Timer(0.2, one.close)
+    timer.start()
+    assert until_noticed(other) < watch.LIST_EVERY_S
+    timer.join()
+    assert not other.wait(0.0)
+
+
+def test_the_loss_of_a_server_is_noticed_by_its_lock(pair: tuple[Watch, Watch], tmp_path: Path) -> None:
+    _, other = pair
+    name = database_of(tmp_path).rpartition("/")[2]
+    with psycopg.connect(server().url(name, OWNER), autocommit=True) as connection:
+        sql = "SELECT pid FROM pg_locks WHERE objid = %s AND locktype = 'advisory' ORDER BY pid"
+        first = connection.execute(sql, (LOCK_KEY,)).fetchone()
+        assert first is not None
+        connection.execute("SELECT pg_terminate_backend(%s)", first)
+    assert until_noticed(other) < 3 * watch.LIST_EVERY_S
+    assert not other.wait(0.0)
+
+
+def test_a_lost_connection_counts_as_the_loss_of_servers(
+    pair: tuple[Watch, Watch], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, _ = pair
+    name = database_of(tmp_path).rpartition("/")[2]
+    with psycopg.connect(server().url(name, OWNER), autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE objid = %s", (LOCK_KEY,))
+    assert not one.wait(0.0)
+    assert "does not answer" in caplog.text
+    assert one.wait(LIMIT_S)
+
+
+def test_work_is_looked_for_although_no_server_has_ended(
+    pair: tuple[Watch, Watch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_EVERY_S", 0.0)
+    one, _ = pair
+    one._look_at = time.monotonic()
+    assert one.wait(0.0)
+
+
+async def test_a_server_finishes_the_work_of_one_that_ended(tmp_path: Path) -> None:
+    url = SecretStr(database_of(tmp_path))
+    settings = Settings(
+        data_storage_path=tmp_path, database_url=url, short_term_capacity=0, consolidation_batch_pages=4
+    )
+    stores, model = make_stores(settings, utc_now), WordEmbedder().model.to_json()
+
+    async def with_work() -> list[str]:
+        return await asyncio.to_thread(stores.users_with_work, model)
+
+    def service(embedder: WordEmbedder) -> MemoryService:
+        return MemoryService(settings, embedder=embedder, analyst=ScriptedAnalyst(), catches_up=True)
+
+    async with asyncio.timeout(LIMIT_S), service(WordEmbedder()) as running:
+        async with service(DeadEmbedder()) as ending, ending.user("ada") as engine:
+            for number in range(3):  # less than a batch, and without vectors
+                await engine.add(f"ada waters plant {number}", "")
+            assert running.open_users == 0
+        assert await with_work() == ["ada"]
+        while not running.open_users:  # noqa: ASYNC110 - another service's work
+            await asyncio.sleep(0.05)
+        async with running.user("ada") as engine:
+            while (await engine.stats()).counts.unembedded:  # noqa: ASYNC110 - another task's work
+                await asyncio.sleep(0.05)
+    stores.close()
