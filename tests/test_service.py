@@ -104,9 +104,7 @@ def open_users() -> set[str]:
         engines = [each for each in gc.get_objects() if type(each) is MemoryEngine]
         stores = [(engine.user_id, engine._store) for engine in engines]
         return {
-            user_id
-            for user_id, store in stores
-            if isinstance(store, PostgresStore) and not store._database._is_closed  # type: ignore[attr-defined]
+            user_id for user_id, store in stores if isinstance(store, PostgresStore) and not store._database._is_closed
         }
     files = (Path(file.path) for file in psutil.Process().open_files())
     return {file.parent.name for file in files if file.name == "memory.db"}

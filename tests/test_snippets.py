@@ -231,7 +231,7 @@ def served(prepared: Place) -> Iterator[Place]:
 
 
 def test_every_snippet_has_a_kind_that_is_run() -> None:
-    kinds = {"sh", "json", "jsonc", "toml", "python", *SHOWN, *OF_THE_SITE}
+    kinds = {"sh", "sql", "json", "jsonc", "toml", "python", *SHOWN, *OF_THE_SITE}
     assert [f"{block}: {block.kind!r}" for block in ALL if block.kind not in kinds] == []
 
 

@@ -17,6 +17,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Raw = psycopg.Connection[tuple[Any, ...]]
 
+# The tables that contain text or vectors, and whether this account may vacuum them.
+OWN_TABLES_SQL = (
+    "SELECT format('%I.%I', schemaname, tablename), pg_has_role(tableowner, 'USAGE') FROM pg_tables "
+    "WHERE schemaname = 'memoryos' AND tablename <> 'schema_version'"
+)
 SET_USER = "SELECT set_config('memoryos.user_no', $1, true)"
 # A transaction whose end is unknown is asked about this often, for this time in total.
 OUTCOME_EVERY_S, OUTCOME_LIMIT_S = 0.1, 10.0
@@ -155,16 +160,19 @@ class PostgresDatabase:
             raise StorageError(self.only_reads_because or "this memory was opened for reading only; nothing was stored")
 
     async def purge(self) -> bool:
-        """Free the space of deleted rows, so that the server overwrites it with new rows."""
+        """Free the space of deleted rows, so that the server overwrites it with new rows.
+
+        Return False if only another account may do this: the owner of the tables.
+        """
 
         def run() -> bool:
             with translated(self._deployment.where), self._deployment.pool.connection() as raw:
                 raw.execute("RESET ROLE")
                 try:
-                    raw.execute(
-                        "VACUUM pages, postings, names, page_vectors, page_tokens, facts, traits, "
-                        "trait_history, segments, chains, fact_evidence, trait_evidence"
-                    )
+                    tables = raw.execute(OWN_TABLES_SQL).fetchall()
+                    if not all(is_own for _, is_own in tables):
+                        return False
+                    raw.execute(f"VACUUM {', '.join(name for name, _ in tables)}")
                 finally:
                     raw.close()  # the pool replaces it with one that has the role again
             return True
