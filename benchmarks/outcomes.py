@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from benchmarks.ablation import Reranked
+from benchmarks.asking import Answer
 from benchmarks.datasets import SET_APART, Dataset
 from benchmarks.metrics import (
     CUTS,
@@ -88,6 +89,11 @@ class Run:
     rankings: dict[str, str] = field(default_factory=dict)
     stored_bytes: int = 0
     pages: int = 0
+
+    def note_same(self, system: str, answers: Sequence[Answer], others: Sequence[Answer]) -> None:
+        """Count the questions for which another server returned the same pages in the same order."""
+        same = sum(one.pages == other.pages for one, other in zip(answers, others, strict=True))
+        self.same_pages[system] = self.same_pages.get(system, 0) + same
 
     @property
     def compared(self) -> tuple[str, ...]:

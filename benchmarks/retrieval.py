@@ -8,6 +8,8 @@ questions, and with ``--embedding NAME`` one with that model too.
 
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -32,6 +34,8 @@ from benchmarks.two_stages import TwoStages
 from memoryos_mcp.embedding import Embedder
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 
+# Visits are counted in the background, so that their effect on the heat of segments depends on the timing.
+NO_VISITS = ("--heat-alpha", "0", "--heat-gamma", "0")
 # The last, incomplete batch waits for a silence, which can be short here.
 SERVER_FLAGS = ("--consolidation-idle-s", "1")
 KEY_VARIABLE = "MEMORYOS_EMBEDDING_API_KEY"
@@ -66,9 +70,7 @@ class OtherServer:
         return cls(system, (*flags, "--embedding-base-url", address), env)
 
 
-def on_database(url: str) -> OtherServer:
-    """Return the server whose memories are in a PostgreSQL database."""
-    return OtherServer("on PostgreSQL", ("--database-url", url))
+ON_POSTGRESQL = "after a move to PostgreSQL"
 
 
 WITHOUT_MODEL = OtherServer(WORDS_ALONE, ("--embedding-model-name", "none"))
@@ -80,11 +82,13 @@ class _Bench:
 
     Attributes:
         measured: Receives the other measurements.
+        database_url: A PostgreSQL database to which the memory is moved, to compare the answers; None for none.
     """
 
     conversation: Conversation
     measured: Run
     progress: Progress
+    database_url: str | None = None
 
     async def server(self) -> tuple[list[Answer], list[Reranked]]:
         """Return the answer to each question, and the places of its gold pages without each signal."""
@@ -101,11 +105,24 @@ class _Bench:
                         reranked.append(rerank(question.gold, explained.pages, explained.short_term))
                         self.progress.advance(bar)
             measured.stored_bytes += _size(Path(folder))
+            if self.database_url is not None:
+                measured.note_same(ON_POSTGRESQL, *await self._moved(Path(folder), fed, self.database_url))
         for answer in answers:
             measured.timings.query_s.append(answer.took_s)
             measured.modes[answer.search_mode] = measured.modes.get(answer.search_mode, 0) + 1
             measured.rankings[SERVER] = answer.ranking
         return answers, reranked
+
+    async def _moved(self, folder: Path, fed: FedServer, database_url: str) -> tuple[list[Answer], list[Answer]]:
+        """Move the memory to a database. Return the answers from the files, and those from the database."""
+        user = self.conversation.id
+        command = (sys.executable, "-m", "memoryos_mcp", "move", "--to", database_url, "--user-id", user)
+        await anyio.run_process([*command, "--data-storage-path", str(folder)], stdin=subprocess.DEVNULL)
+        answers = []
+        for flags, title in (((), "files"), (("--database-url", database_url), "PostgreSQL")):
+            async with running_server(folder, user, *SERVER_FLAGS, *NO_VISITS, *flags) as server:
+                answers.append(await self._answers(replace(fed, server=server), f"{user}, {title}"))
+        return answers[0], answers[1]
 
     async def other_server(self, other: OtherServer) -> list[Answer]:
         """Return the answer of another server to each question."""
@@ -139,18 +156,23 @@ class _Bench:
         return answers
 
 
-async def run(dataset: Dataset, embedder: Embedder, others: Sequence[OtherServer], progress: Progress) -> Run:
-    """Return the results of a run over the data set."""
+async def run(
+    dataset: Dataset,
+    embedder: Embedder,
+    others: Sequence[OtherServer],
+    progress: Progress,
+    database_url: str | None = None,
+) -> Run:
+    """Return the results of a run over the data set. With ``database_url``, also compare files with that database."""
     measured = Run(dataset, [other.system for other in others])
     for conversation in dataset.conversations:
-        bench = _Bench(conversation, measured, progress)
+        bench = _Bench(conversation, measured, progress, database_url)
         by_server, reranked = await bench.server()
         found = {SERVER: _places(conversation.questions, by_server)}
         for other in (*others, WITHOUT_MODEL):
             answers = await bench.other_server(other)
             found[other.system] = _places(conversation.questions, answers)
-            same = sum(one.pages == two.pages for one, two in zip(by_server, answers, strict=True))
-            measured.same_pages[other.system] = measured.same_pages.get(other.system, 0) + same
+            measured.note_same(other.system, by_server, answers)
         for name, baseline in (await _baselines(conversation, embedder)).items():
             found[name] = await bench.baseline(baseline)
         measured.outcomes += [
@@ -206,14 +228,13 @@ def _chosen(dataset: Dataset, limit: int | None, categories: Sequence[str]) -> D
     return replace(dataset, conversations=tuple(conversations))
 
 
-def other_servers(embeddings: Sequence[str], database_url: str | None = None) -> list[OtherServer]:
-    """Return a server for each argument of ``--embedding``, and one for ``--database-url``.
+def other_servers(embeddings: Sequence[str]) -> list[OtherServer]:
+    """Return a server for each argument of ``--embedding``.
 
     Raises:
         click.BadParameter: Two servers have the same name.
     """
     others = [OtherServer.of(embedding) for embedding in embeddings]
-    others += [] if database_url is None else [on_database(database_url)]
     systems = [other.system for other in others]
     if doubled := {system for system in systems if systems.count(system) > 1}:
         message = f"the tables could not tell them apart: {', '.join(sorted(doubled))}"
@@ -221,14 +242,16 @@ def other_servers(embeddings: Sequence[str], database_url: str | None = None) ->
     return others
 
 
-async def _run_all(datasets: Sequence[Dataset], others: Sequence[OtherServer], output: Console) -> list[Run]:
+async def _run_all(
+    datasets: Sequence[Dataset], others: Sequence[OtherServer], output: Console, database_url: str | None
+) -> list[Run]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     embedder = BundledEmbedder()
     runs = []
     try:
         for dataset in datasets:
             with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-                runs.append(await run(dataset, embedder, others, progress))
+                runs.append(await run(dataset, embedder, others, progress, database_url))
             print_report(output, runs[-1])
     finally:
         await embedder.aclose()
@@ -259,7 +282,7 @@ async def _run_all(datasets: Sequence[Dataset], others: Sequence[OtherServer], o
 @click.option(
     "--database-url",
     metavar="URL",
-    help="Compare with a server whose memories are in this PostgreSQL database, which must be empty.",
+    help="Also move each memory to this PostgreSQL database, and compare the answers from there with those from files.",
 )
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
 @click.option(
@@ -278,12 +301,12 @@ def main(
     questions_file: Path | None,
 ) -> None:
     """Measure retrieval quality and the effect of each signal, compared with other ways to search the same pages."""
-    others = other_servers(embeddings, database_url)
+    others = other_servers(embeddings)
     output, width = Console(), LEAST_WIDTH + max((len(other.system) for other in others), default=0)
     output = output if output.width >= width else Console(width=width)
     try:
         datasets = [_chosen(load(file), limit, categories) for file in files]
-        runs = anyio.run(_run_all, datasets, others, output)
+        runs = anyio.run(_run_all, datasets, others, output, database_url)
     except (DatasetError, ServerError) as error:
         raise click.ClickException(str(error)) from error
     if json_file:
