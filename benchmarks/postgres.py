@@ -53,7 +53,7 @@ class PostgresServer:
             "-c max_connections=200 -c shared_buffers=64MB"
         )
         self._run("pg_ctl", "-D", self.data, "-o", options, "-l", str(self.folder / "log"), "-w", "start")
-        self.pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        self.pid = int((self.folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
 
     def kill(self) -> None:
         """End the server at once, as a crash would."""
@@ -97,7 +97,7 @@ class PostgresServer:
                 extra_groups=None if self._user is None else [],
             )
         if check and done.returncode:
-            message = f"{program} failed: {log.read_text()}"
+            message = f"{program} failed: {log.read_text(encoding="utf-8")}"
             raise RuntimeError(message)
 
 
