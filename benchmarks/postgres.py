@@ -97,7 +97,7 @@ class PostgresServer:
                 extra_groups=None if self._user is None else [],
             )
         if check and done.returncode:
-            message = f"{program} failed: {log.read_text(encoding="utf-8")}"
+            message = f"{program} failed: {log.read_text(encoding='utf-8')}"
             raise RuntimeError(message)
 
 
