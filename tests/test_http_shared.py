@@ -19,6 +19,8 @@ from tests.http_server import INITIALIZE, MCP_HEADERS, Asker, HttpServer, bearer
 from tests.postgres import database_of
 from tests.servers import ERAS, Era
 
+pytestmark = pytest.mark.campaign
+
 LIMIT_S = 60
 SETTINGS = {"embedding_model_name": "none"}
 

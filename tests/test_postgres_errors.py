@@ -256,6 +256,7 @@ def end_connections(database: str) -> None:
     )
 
 
+@pytest.mark.campaign
 async def test_calls_go_on_after_all_connections_were_lost(caplog: pytest.LogCaptureFixture) -> None:
     url = server().make("errors_restart")
     with stores_at(url, threads=4) as stores:
