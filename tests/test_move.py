@@ -142,7 +142,7 @@ async def retrieved(settings: Settings, embedder: LentEmbedder | None) -> list[l
     async with MemoryService(settings, embedder=embedder, only_looks=True) as service:
         for query in ("the beagle from the shelter", "who lives in Lisbon?", "walnuts allergy", "name of my dog"):
             answer = await retrieve_memory(service, "ada", RetrieveMemoryArguments(query=query))
-            found.append([page.user_input for page in answer.result.retrieved_pages])
+            found.append([page["user_input"] for page in answer.result.model_dump()["retrieved_pages"]])
     return found
 
 
