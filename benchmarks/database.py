@@ -31,6 +31,8 @@ ADDS, QUESTIONS, OPENINGS = 300, 150, 20
 SMALL_PAGES, PAGES = 500, 1_000
 PAGES_PER_WRITE = 200
 POLL_S = 0.1
+# The last, incomplete batch waits for this silence.
+IDLE_S = 1.0
 ADD_AT_MOST, OPEN_AT_MOST = 2.0, 3.0
 # A question may take this many times as long as with files, and the time of three round trips in addition.
 QUESTION_RATIO, ROUND_TRIPS = 1.5, 3
@@ -93,8 +95,10 @@ async def fill(service: MemoryService, pages: int) -> None:
 
 async def question_row(folder: Path, url: str, pages: int) -> Figure:
     """Compare questions to a memory in the database with questions to the same memory in files."""
-    files = MemoryService(Settings(data_storage_path=folder))
-    database = MemoryService(Settings(data_storage_path=folder, database_url=SecretStr(url)))
+    files = MemoryService(Settings(data_storage_path=folder, consolidation_idle_s=IDLE_S))
+    database = MemoryService(
+        Settings(data_storage_path=folder, database_url=SecretStr(url), consolidation_idle_s=IDLE_S)
+    )
     took: tuple[list[float], list[float]] = ([], [])
     trips: list[float] = []
     async with files, database:
@@ -126,7 +130,10 @@ async def open_row(folder: Path, url: str) -> Figure:
     """Compare opening a memory in the database, and its first question, with the same in files."""
     took: tuple[list[float], list[float]] = ([], [])
     for number, settings in enumerate(
-        (Settings(data_storage_path=folder), Settings(data_storage_path=folder, database_url=SecretStr(url)))
+        (
+            Settings(data_storage_path=folder, consolidation_idle_s=IDLE_S),
+            Settings(data_storage_path=folder, database_url=SecretStr(url), consolidation_idle_s=IDLE_S),
+        )
     ):
         async with MemoryService(settings) as service:
             await fill(service, SMALL_PAGES)
