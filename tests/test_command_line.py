@@ -440,7 +440,7 @@ def test_a_mistyped_destructive_command_is_suggested(typed: str, meant: str) -> 
 def test_a_command_names_its_own_options_in_errors(tmp_path: Path) -> None:
     data = ("--data-storage-path", str(tmp_path / "data"))
     missing = run_here("forget", "--query", "tea", *data)
-    assert (missing.returncode, "there is no memory" in missing.stderr) == (1, True)
+    assert (missing.returncode, "has no memory" in missing.stderr) == (1, True)
     with Memoryos("default_user", data_storage_path=tmp_path / "data", **NO_MODEL) as memory:
         memory.add_memory("I like tea.", "Noted.")
     for arguments, option in (

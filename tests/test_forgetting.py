@@ -529,7 +529,7 @@ def test_the_command_asks_forgets_and_reports_the_purge(data: Path) -> None:
     def run_forget(*arguments: str, code: int = 0) -> "subprocess.CompletedProcess[str]":
         return run_on(data, "forget", *arguments, code=code)
 
-    assert "there is no memory for user default_user" in run_forget("--everything", "--yes", code=1).stderr
+    assert "user default_user has no memory" in run_forget("--everything", "--yes", code=1).stderr
     with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
         memory.add_memory(f"I like {SECRETS[0]}.", "")
         kept = memory.add_memory("I like tea.", "")

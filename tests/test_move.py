@@ -222,7 +222,7 @@ def test_only_the_chosen_users_are_moved(files: Path, url: str) -> None:
         assert stores.users() == ["Grace Hopper"]
     missing = move("--to", url, "--data-storage-path", files, "--user-id", "nobody", "--user-id", USER, code=1)
     assert [each["state"] for each in missing["users"]] == ["failed", "moved"]
-    assert "no memory of this user" in missing["users"][0]["problem"]
+    assert "this user has no memory" in missing["users"][0]["problem"]
 
 
 # Interruptions --------------------------------------------------------------------------------------------------------

@@ -208,8 +208,7 @@ async def test_a_missing_memory_is_reported_once_and_not_created(arguments: tupl
         assert server.asked == []
     assert (status["pages"], len(status["spaces"])) == (0, 1)
     assert told.stderr == (
-        f"memoryos-mcp: there is no memory for user ada in {data} yet; to use another memory, set user_id or "
-        "data_storage_path\n"
+        f"memoryos-mcp: user ada has no memory in {data} yet; to use another memory, set user_id or data_storage_path\n"
     )
     assert not database_file(data, USER).parent.exists()
 

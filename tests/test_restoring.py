@@ -469,4 +469,4 @@ def test_the_command_line_corrects_and_restores(data: Path) -> None:
     assert "--text: either 'text' or 'wrong' is required" in told(code=2)
     assert "--level: " in told("--level", "high", code=2)
     missing = run_on(data / "none", "correct", lives, "--wrong", code=1)
-    assert "there is no memory" in missing.stderr
+    assert "has no memory" in missing.stderr

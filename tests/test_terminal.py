@@ -277,7 +277,7 @@ def test_read_only_commands_create_no_memory(tmp_path: Path) -> None:
     for args in LOOKS:
         done = run(tmp_path / "none", *args)
         assert (done.returncode, done.stdout) == (1, "")
-        assert f"there is no memory for user {USER}" in done.stderr
+        assert f"user {USER} has no memory" in done.stderr
     assert [*tmp_path.iterdir()] == []
 
 

@@ -129,7 +129,7 @@ class Settings(HttpSettings):
         description="Time after which the recency of a segment's last visit has fallen from 1 to 0.37, in seconds.",
     )
     openai_api_key: SecretStr | None = Field(
-        default=None, description="API key for the LLM. An empty string or a placeholder means that there is no key."
+        default=None, description="API key for the LLM. An empty string or a placeholder means that no key is set."
     )
     openai_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
@@ -196,7 +196,7 @@ class Settings(HttpSettings):
     embedding_api_key: SecretStr | None = Field(
         default=None,
         description="API key for the embedding model. The LLM's API key is not used for it. An empty string or "
-        "a placeholder means that there is no key.",
+        "a placeholder means that no key is set.",
     )
     embedding_timeout_s: StrictFloat = Field(
         default=60.0,

@@ -105,7 +105,7 @@ class RestorePlan:
         file: The path of the backup.
         backup: Summary of the backup.
         replaced: Summary of the memory that will be replaced; None if it does not exist or cannot be read.
-        kept: The path at which the replaced memory will be saved; None if there is no memory to replace.
+        kept: The path at which the replaced memory will be saved; None if no memory is replaced.
     """
 
     file: Path

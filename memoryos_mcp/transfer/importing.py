@@ -42,7 +42,7 @@ class Import:
 
     Args:
         opening: Opens the memory. It is called after the file was checked, so that an unusable file creates no memory.
-            In a dry run it yields None if there is no memory. All items then count as new.
+            In a dry run it yields None if the memory does not exist. All items then count as new.
         path: The file or folder.
         prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn may not be stored.
         show: Shows the progress. It receives the name of the current step and the number of bytes processed in it.

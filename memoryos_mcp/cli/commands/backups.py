@@ -40,7 +40,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
                     continue
                 if copy is None:
                     whose = name if is_of_all else settings.user_id
-                    problems.append(f"there is no memory for user {whose} in {settings.memories_place}")
+                    problems.append(f"user {whose} has no memory in {settings.memories_place}; check the user id")
                     continue
                 copies.append(copy)
                 if copy.damaged:

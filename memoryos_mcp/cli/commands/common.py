@@ -43,7 +43,7 @@ Show = Callable[[str, int, int], None]
 
 
 async def footprint(settings: Settings) -> "Footprint | None":
-    """Return the location and the size of the configured user's memory, or None if there is no memory."""
+    """Return the location and the size of the configured user's memory, or None if the memory does not exist."""
 
     def look() -> "Footprint | None":
         stores = make_stores(settings, utc_now)
@@ -64,7 +64,7 @@ async def has_memory_or_note(settings: Settings) -> bool:
     """Return whether the configured user has a memory. If not, print a note to stderr."""
     if not (is_there := await has_memory(settings)):
         note(
-            f"there is no memory for user {one_line(settings.user_id)} in {settings.memories_place} yet; "
+            f"user {one_line(settings.user_id)} has no memory in {settings.memories_place} yet; "
             f"to use another memory, set user_id or {settings.memories_setting}"
         )
     return is_there
@@ -76,8 +76,8 @@ async def open_memory(
 ) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
     """Open the configured user's memory, and yield the service and the user's engine.
 
-    If there is no memory, a note is printed to stderr and `click.Abort` is raised. With ``only_reads``, the memory is
-    not changed and background work does not run. ``embedder`` replaces the configured embedder.
+    If the memory does not exist, a note is printed to stderr and `click.Abort` is raised. With ``only_reads``, the
+    memory is not changed and background work does not run. ``embedder`` replaces the configured embedder.
     """
     from memoryos_mcp.engine.service import MemoryService  # imported late because some commands need only a store
 

@@ -47,7 +47,7 @@ def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]
     """Return the last lines of a log, or only the line with a given number. Each item is a line number and a line.
 
     If ``number`` is None, return up to ``last`` lines, or an empty list if the log does not exist. Otherwise, return
-    only the line ``number``, and raise `click.BadParameter` if there is no such line.
+    only the line ``number``, and raise `click.BadParameter` if this line does not exist.
     """
     lines: list[tuple[int, bytes]] = []
     try:

@@ -27,7 +27,7 @@ DATABASES = ("postgresql://", "postgres://")
 THREADS = 3
 _OCCUPIED = "the target contains another memory of this user; choose another target, or delete that memory first"
 _CHANGING = "other processes keep changing this memory; stop the servers, then run the command again"
-_MISSING = "there is no memory of this user; check the user id"
+_MISSING = "this user has no memory; check the user id"
 _Check = Callable[[], None]
 
 

@@ -152,7 +152,7 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
 class _Blockage:
     """Finds out why the work cannot continue: the day's tokens are spent, or a background loop fails repeatedly.
 
-    If ``daily_token_limit`` is None, there is no token limit.
+    If ``daily_token_limit`` is None, tokens are not limited.
     """
 
     def __init__(self, daily_token_limit: int | None) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import psycopg
@@ -11,6 +12,7 @@ from psycopg_pool import ConnectionPool
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
 from memoryos_mcp.storage.postgres.errors import is_lost, translated
+from memoryos_mcp.storage.sql import checksums
 from memoryos_mcp.storage.threads import StoreThreads
 
 P = ParamSpec("P")
@@ -27,6 +29,7 @@ SET_USER = "SELECT set_config('memoryos.user_no', $1, true)"
 OUTCOME_EVERY_S, OUTCOME_LIMIT_S = 0.1, 10.0
 
 
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """What all stores of one database share.
 
@@ -38,19 +41,11 @@ class Deployment:
         only_reads_because: Why the database cannot be written; None if it can.
     """
 
-    def __init__(
-        self,
-        pool: "ConnectionPool[Raw]",
-        where: str,
-        threads: StoreThreads,
-        tokenize: Callable[[str], list[str]],
-        only_reads_because: str | None,
-    ) -> None:
-        self.pool = pool
-        self.where = where
-        self.threads = threads
-        self.tokenize = tokenize
-        self.only_reads_because = only_reads_because
+    pool: "ConnectionPool[Raw]"
+    where: str
+    threads: StoreThreads
+    tokenize: Callable[[str], list[str]]
+    only_reads_because: str | None
 
     def retried(self, run: Callable[[Raw], T]) -> T:
         """Call ``run`` with a connection. If the connection is lost, repeat the call once with another one.
@@ -181,8 +176,6 @@ class PostgresDatabase:
 
     async def verify(self) -> tuple[str, ...]:
         """See `Store.verify`. The database itself detects damage of its files."""
-        from memoryos_mcp.storage.sql import checksums
-
         return await self.read(checksums.damaged_pages)
 
     async def keep_lost(self) -> None:

@@ -16,9 +16,9 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
         r"SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(\1 AS json))",
     ),
     (re.compile(r"json_each\(([^()]+)\)"), r"json_array_elements_text(CAST(\1 AS json))"),
-    (re.compile(r"json_group_array\((\w+)\)"), r"coalesce(CAST(json_agg(\1) AS text), @)"),
+    (re.compile(r"json_group_array\((\w+)\)"), r"coalesce(CAST(json_agg(\1) AS text), '[]')"),
     (re.compile(r"json_array\(([^()]+)\)"), r"CAST(json_build_array(\1) AS text)"),
-    (re.compile(r"CAST\((\w+) AS BLOB\)"), r"convert_to(\1, $UTF8)"),
+    (re.compile(r"CAST\((\w+) AS BLOB\)"), r"convert_to(\1, 'UTF8')"),
     (re.compile(r"\binstr\("), "strpos("),
     (re.compile(r" INDEXED BY \w+"), ""),
     # The type of a parameter that is only compared with NULL is unknown.
@@ -45,7 +45,6 @@ def translate(sql: str) -> tuple[str, tuple[int | str, ...]]:
     text = _CONSTANT.sub(hide, sql)
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
-    text = text.replace("@", "'[]'").replace("$UTF8", "'UTF8'")
     keys: list[int | str] = []
     numbered = 0
 

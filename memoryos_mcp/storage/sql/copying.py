@@ -90,10 +90,7 @@ TABLES = (
 # Not copied: leases and plans of dry runs are short-lived, and the word index is built from the pages.
 NOT_COPIED = frozenset({"lease", "forget_plans", "going", "page_words", "page_vocabulary", "postings", "counters"})
 # A memory without rows in these tables is empty: a server that merely opens a memory writes to the others.
-_CONTENT = (
-    "pages", "chains", "segments", "facts", "traits", "trait_history", "refused", "forget_receipts", "llm_usage",
-    "imports",
-)  # fmt: skip
+_CONTENT = tuple("pages chains segments facts traits trait_history refused forget_receipts llm_usage imports".split())
 _PAGES = next(table for table in TABLES if table.name == "pages")
 _SEQ, _USER_INPUT, _AGENT_RESPONSE = map(_PAGES.columns.index, ("seq", "user_input", "agent_response"))
 

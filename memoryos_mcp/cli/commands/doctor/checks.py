@@ -43,7 +43,7 @@ def warned(name: str, found: str, fix: str | None = None) -> Check:
 
 
 def failed(name: str, found: str, fix: str | None = None) -> Check:
-    """Return the result of a check that failed. ``fix`` says what to change; None if there is no advice."""
+    """Return the result of a check that failed. ``fix`` is the advice on what to change, if any."""
     return Check(name=name, verdict=Verdict.FAIL, found=found, fix=fix)
 
 
