@@ -47,7 +47,7 @@ class KeptIndex(FaissIndex):
     async def set_mark(self, mark: str) -> None:
         self.kept_mark = mark
 
-    async def cosines(self, query: Vector, pages: object) -> None:
+    async def cosines(self, query: Vector, pages: object) -> None:  # type: ignore[override]
         return None
 
 
@@ -73,7 +73,7 @@ async def test_an_index_that_outlives_keeps_the_rules(rule: Rule, kept: type[Kep
 class LazyIndex(FaissIndex):
     """An index that forgets to remove windows."""
 
-    async def replace(self, pages: object, vectors: PageVectors) -> None:  # type: ignore[override]
+    async def replace(self, pages: object, vectors: PageVectors) -> None:
         await super().replace(vectors.seqs.tolist(), vectors)
 
 
