@@ -204,6 +204,11 @@ class Settings(HttpSettings):
         le=3600,
         description="Maximum time to wait for one reply of the embedding model's API, in seconds.",
     )
+    vector_index: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(checks.name_text)] = Field(
+        default="faiss",
+        description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM; "
+        "large memories in PostgreSQL are searched there. An installed package may provide others.",
+    )
     session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."
     )

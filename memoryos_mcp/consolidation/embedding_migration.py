@@ -23,6 +23,7 @@ from memoryos_mcp.embedding.revision import known_identity
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.stats import Move
 from memoryos_mcp.retrieval.cache import MemoryCache
+from memoryos_mcp.retrieval.index.interface import VectorIndex
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.priority import QueryPriority
 from memoryos_mcp.retrieval.retrieving import Retrieving
@@ -62,6 +63,8 @@ class VectorSpaces:
         store: The user's memory. This object sets the vector space that the store reads.
         embedders: The embedders of the configured model and of the models of existing spaces.
         retrieving: Creates a `Retrieving` from a store, the store's cache, and an embedder or None.
+        make_index: Creates the vector index of a space from a store that uses the space, the identity of the space,
+            and the length of its vectors.
         clock: Returns the current time.
     """
 
@@ -70,15 +73,17 @@ class VectorSpaces:
         store: Store,
         embedders: Embedders,
         retrieving: Callable[[Store, MemoryCache, Embedder | None], Retrieving],
+        make_index: Callable[[Store, str, int], VectorIndex],
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._embedders = embedders
         self._make_retrieving = retrieving
+        self._make_index = make_index
         self._clock = clock
         self._target: _OpenSpace | None = None
         self._previous: _OpenSpace | None = None
-        self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, 1)), None)
+        self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, None)), None)
         self.query_priority = QueryPriority()
         self.filing = asyncio.Lock()
 
@@ -200,6 +205,7 @@ class VectorSpaces:
             await self._use(target)
             self._previous = None
             logger.info("all pages have been embedded with the new embedding model; search uses it from now on")
+        await self.retrieving.cache.load_index(self.query_priority.pauses())  # if the index has failed
         await self.retrieving.cache.index.settle()
 
     async def tidy(self, lease: Lease) -> bool:
@@ -256,8 +262,9 @@ class VectorSpaces:
         return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
 
     async def _use(self, filled: _OpenSpace) -> None:
-        """Load the vectors of a space into RAM, then use the space for queries."""
-        cache = MemoryCache(filled.store, PageIndex(filled.store, filled.embedder.dimension))
+        """Fill the vector index of a space, then use the space for queries."""
+        index = self._make_index(filled.store, filled.identity, filled.embedder.dimension)
+        cache = MemoryCache(filled.store, PageIndex(filled.store, index))
         await cache.load_index(self.query_priority.pauses())
         # Without an embedder, pages are filed by keywords, so filing does not depend on the space.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():

@@ -37,6 +37,7 @@ from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
 from memoryos_mcp.model.views import MemoryView
 from memoryos_mcp.retrieval.fitting import Limits
+from memoryos_mcp.retrieval.index.interface import IndexRequest, VectorIndex
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.storage.interface import Store
@@ -74,7 +75,11 @@ class MemoryEngine:
         )
         # This function does not reference the engine: a cycle would delay the release of a closed memory.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
-        self._spaces = VectorSpaces(store, components.embedders, make_retrieving, components.clock)
+
+        def make_index(store: Store, space: str, dimension: int) -> VectorIndex:
+            return components.make_index(IndexRequest(settings, user_id, space, dimension, store))
+
+        self._spaces = VectorSpaces(store, components.embedders, make_retrieving, make_index, components.clock)
         self._worker = Worker(
             settings,
             store,

@@ -25,7 +25,8 @@ from memoryos_mcp.llm.providers import Endpoint
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
 from memoryos_mcp.llm.replaying import ReplayChat
 from memoryos_mcp.llm.user_chat import Account, Tally, UserChat
-from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
+from memoryos_mcp.retrieval.index.choice import choose_index
+from memoryos_mcp.retrieval.index.interface import MakeIndex
 from memoryos_mcp.storage.interface import Stores
 from memoryos_mcp.storage.stores import make_stores
 
@@ -62,6 +63,7 @@ class Components:
         make_analyst: Returns the analyst for an LLM client. If the client is None, returns the fallback.
         chat: The LLM client that all users share; None if no LLM is configured.
         tally: Total LLM usage since the process started.
+        make_index: Creates the vector index of a memory.
         stores: Opens the users' stores.
         clock: Returns the current time, with a time zone.
     """
@@ -72,6 +74,7 @@ class Components:
     make_analyst: Callable[[ChatModel | None], Analyst]
     chat: ChatModel | None
     tally: Tally
+    make_index: MakeIndex
     stores: Stores
     clock: Callable[[], datetime]
 
@@ -93,7 +96,7 @@ def make_components(
     embedder = overrides.embedder
     if embedder is None and (model := configured_model(settings)) is not None:
         embedder = make_embedder(model, settings)
-    AdaptiveIndex(1)  # imports faiss in this thread, not later in the event loop
+    make_index = choose_index(settings)
     fallback = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
     chat = overrides.chat or configured_chat(settings, endpoint)
     tally = Tally()
@@ -125,6 +128,7 @@ def make_components(
         make_analyst=make_analyst,
         chat=chat,
         tally=tally,
+        make_index=make_index,
         stores=make_stores(settings, clock, threads=STORE_THREADS),
         clock=clock,
     )

@@ -35,14 +35,14 @@ class MemoryCache:
         self._lock = asyncio.Lock()
 
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
-        """Load all page vectors from the store, unless they are loaded already.
+        """Fill the vector index from the store, unless it is filled already.
 
-        Queries work during the load, without vectors. ``give_way`` is awaited before each block of vectors is read.
+        Queries work during this, without vectors. ``give_way`` is awaited before each block of vectors is read.
         """
         if self.index.is_loaded:
             return
         before = (await self._store.snapshot()).position
-        await self.index.load(give_way)
+        before = await self.index.load(before, give_way)
         async with self._lock:
             if self._position is None:
                 await self._load_midterm()
@@ -61,7 +61,7 @@ class MemoryCache:
             is_complete = False
             while not is_complete:
                 changes = await self._store.changes(self._position, CHANGES_AT_ONCE)
-                await self.index.apply(changes.pages)
+                await self.index.apply(changes.pages, changes.position)
                 if changes.is_midterm:
                     await self._load_midterm()
                 if changes.is_longterm:

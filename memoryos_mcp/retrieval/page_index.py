@@ -1,21 +1,24 @@
-"""The page index: the vectors of one user's pages, in RAM."""
+"""The page index: keeps a vector index in step with the store, and searches it."""
 
+import logging
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-import anyio.to_thread
 import numpy as np
-from numpy.typing import NDArray
 
+from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.segments import Vector
-from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
+from memoryos_mcp.retrieval.index.interface import VectorIndex, no_hits, parts_of
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import PageVectors
+from memoryos_mcp.storage.values import WindowHits
+
+logger = logging.getLogger(__name__)
 
 # Number of windows that are read at once. It is small enough not to delay a query noticeably.
 LOAD_WINDOWS = 2_000
-# A window's number in the index consists of its page's ``seq`` and, in the low bits, its position in the page.
-PART_BITS = 16
+# The mark of an index: the position in the change sequence up to which it is filled, and its number of windows then.
+_MARK = re.compile(r"(\d+)/(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,14 @@ class PageIndex:
 
     Args:
         store: The store from which the vectors are read.
-        dimension: Length of every vector.
+        index: The index to fill; None if there is no vector space.
     """
 
-    def __init__(self, store: Store, dimension: int) -> None:
+    def __init__(self, store: Store, index: VectorIndex | None) -> None:
         self._store = store
-        self._dimension = dimension
-        self._index: AdaptiveIndex | None = None
-        self._parts: dict[int, int] = {}
+        self._given = index
+        self._index: VectorIndex | None = None
+        self._has_failed = False
 
     @property
     def is_loaded(self) -> bool:
@@ -55,72 +58,106 @@ class PageIndex:
     @property
     def is_settled(self) -> bool:
         """Whether a call of `settle` would change nothing."""
-        return self._index is None or self._index.is_settled
+        return not self._has_failed and (self._index is None or self._index.is_settled)
 
-    async def load(self, give_way: Callable[[], Awaitable[None]]) -> None:
-        """Read all vectors from the store, in blocks.
+    async def load(self, position: int, give_way: Callable[[], Awaitable[None]]) -> int:
+        """Fill the index with all vectors of the store, in blocks, unless it already contains them.
 
-        Afterwards, the caller must pass the pages that changed in the meantime to `apply`. ``give_way`` is awaited
-        before each block is read, so that more urgent work can run first.
+        ``give_way`` is awaited before each block is read, so that more urgent work can run first.
+
+        Args:
+            position: The current position of the change sequence.
+            give_way: See above.
+
+        Returns:
+            A position. The caller must pass the pages that changed after it to `apply`.
         """
-        index = AdaptiveIndex(self._dimension)
-        after = 0
+        index = self._given
+        if index is None:
+            return position
         await give_way()
-        while len((block := await self._store.all_vectors(after, LOAD_WINDOWS)).seqs):
-            self._put(index, block)
-            after = int(block.seqs[-1])
-            await give_way()
-        self._index = index
+        known = await self._position_of(index, position)
+        if known is None:
+            await self._fill(index, give_way)
+            await index.set_mark(_mark(position, await index.size()))
+        self._index, self._has_failed = index, False
+        return position if known is None else known
 
-    async def apply(self, pages: Sequence[int]) -> None:
-        """Replace the vectors of the given pages with those in the store. Does nothing before `load` has finished."""
-        if self._index is not None and pages:
-            block = await self._store.page_vectors(pages)
-            known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
-            if known:
-                self._index.remove(np.concatenate(known))
-            self._put(self._index, block)
+    async def apply(self, pages: Sequence[int], position: int) -> None:
+        """Replace the vectors of the given pages with those in the store. Does nothing before `load` has finished.
+
+        If the index fails, it is not searched until `load` has succeeded again.
+
+        Args:
+            pages: The ``seq`` of each page.
+            position: The position of the last of these changes in the change sequence.
+        """
+        index = self._index
+        if index is None or not pages:
+            return
+        vectors = await self._store.page_vectors(pages)
+        try:
+            await index.replace(pages, vectors)
+            await index.set_mark(_mark(position, await index.size()))
+        except StorageError as error:
+            logger.warning("the vector index failed; until it works again, only keywords are searched: %s", error)
+            self._index, self._has_failed = None, True
 
     async def settle(self) -> None:
-        """Switch to approximate search if the index is too large for exact search. The work runs in a thread."""
+        """Do maintenance of the index that may take long."""
         if self._index is not None:
-            await anyio.to_thread.run_sync(self._index.settle)
+            await self._index.settle()
 
-    def nearest(self, query: Vector, k: int) -> NDArray[np.int64]:
-        """Return the pages of the ``k`` windows nearest to a query, as ``seq`` numbers, nearest window first.
+    async def nearest(self, query: Vector, k: int) -> list[int]:
+        """Return the pages of the ``k`` windows nearest to a query, as ``seq`` numbers, nearest page first.
 
-        A page with several such windows occurs several times. The result is empty until `load` has finished.
+        The result is empty until `load` has finished.
         """
         if self._index is None:
-            return np.empty(0, dtype=np.int64)
-        rows, _ = self._index.search(query, k)
-        return rows >> PART_BITS
+            return []
+        found = await self._index.search(query, k)
+        return list(dict.fromkeys(found.seqs.tolist()))
 
-    def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
+    async def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
         """Return the similarity of each page to a query, by the page's ``seq``. Pages without vectors are omitted."""
-        found = [(seq, parts) for seq in seqs if (parts := self._parts.get(seq))]
-        if self._index is None or not found:
+        if self._index is None or not seqs:
             return {}
-        cosines = self._index.cosines(query, np.concatenate([_rows(seq, parts) for seq, parts in found]))
+        hits = await self._index.cosines(query, seqs)
+        if hits is None:
+            hits = await self._compare(query, seqs)
+        if not len(hits.seqs):
+            return {}
+        pages, starts, counts = np.unique(hits.seqs, return_index=True, return_counts=True)
         matches: dict[int, WindowMatch] = {}
-        start = 0
-        for seq, parts in found:
-            own = cosines[start : start + parts]
-            start += parts
+        for seq, start, count in zip(pages.tolist(), starts.tolist(), counts.tolist(), strict=True):
+            own = hits.cosines[start : start + count]
             best = int(own.argmax())
-            if np.isfinite(own[best]):  # NaN if another task has just removed the page
-                matches[seq] = WindowMatch(float(own[0]), float(own[best]), best)
+            matches[seq] = WindowMatch(float(own[0]), float(own[best]), best)
         return matches
 
-    def _put(self, index: AdaptiveIndex, block: PageVectors) -> None:
-        """Add the windows of pages that are not in the index yet."""
+    async def _compare(self, query: Vector, seqs: Sequence[int]) -> WindowHits:
+        """Return the cosine of each window of pages, whose vectors are read from the store."""
+        block = await self._store.page_vectors(sorted(seqs))
         if not len(block.seqs):
-            return
-        pages, firsts, counts = np.unique(block.seqs, return_index=True, return_counts=True)
-        parts = np.arange(len(block.seqs), dtype=np.int64) - np.repeat(firsts, counts)
-        index.add((block.seqs << PART_BITS) | parts, block.vectors)
-        self._parts.update(zip(pages.tolist(), counts.tolist(), strict=True))
+            return no_hits()
+        return WindowHits(block.seqs, parts_of(block.seqs), np.einsum("nd,d->n", block.vectors, query))
+
+    async def _position_of(self, index: VectorIndex, now: int) -> int | None:
+        """Return the position up to which an index is filled; None if it must be filled again."""
+        mark = await index.mark()
+        parsed = None if mark is None else _MARK.fullmatch(mark)
+        if parsed is None or int(parsed[1]) > now or int(parsed[2]) != await index.size():
+            return None
+        return int(parsed[1])
+
+    async def _fill(self, index: VectorIndex, give_way: Callable[[], Awaitable[None]]) -> None:
+        await index.clear()
+        after = 0
+        while len((block := await self._store.all_vectors(after, LOAD_WINDOWS)).seqs):
+            await index.replace(np.unique(block.seqs).tolist(), block)
+            after = int(block.seqs[-1])
+            await give_way()
 
 
-def _rows(seq: int, parts: int) -> NDArray[np.int64]:
-    return (seq << PART_BITS) | np.arange(parts, dtype=np.int64)
+def _mark(position: int, windows: int) -> str:
+    return f"{position}/{windows}"

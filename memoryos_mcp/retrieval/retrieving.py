@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import EmbeddedQuery, Embedder
-from memoryos_mcp.errors import ModelError
+from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, speakers_of
 from memoryos_mcp.model.pages import Page, Tier
@@ -235,7 +235,7 @@ class Retrieving:
         found = _with_neighbours(list(words), NEIGHBOURS_OF // 2 if embedded else NEIGHBOURS_OF)
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
-            meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, found)
+            meaning = await self._nearest(embedded.vector, found)
         return parsed, await self._candidates(parsed, sorted({*found, *meaning}), words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
@@ -255,14 +255,18 @@ class Retrieving:
         self._query_cache.put(subject, embedded)
         return embedded
 
-    def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
+    async def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return the similarity of pages to a vector, by the page's ``seq``.
 
         The result contains the pages nearest to the vector, and the pages in ``also``. It also contains the two pages
         before and the two pages after each of the `NEIGHBOURS_OF` // 2 nearest pages.
         """
-        nearest = list(dict.fromkeys(self.cache.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
-        return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
+        try:
+            nearest = await self.cache.index.nearest(vector, CANDIDATES_BY_MEANING)
+            return await self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
+        except StorageError as error:
+            logger.warning("the vector index failed, so only keywords are searched: %s", error)
+            return {}
 
     async def _candidates(
         self, parsed: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]

@@ -289,6 +289,21 @@ class PageVectors:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowHits:
+    """The similarity of ``n`` windows to a query.
+
+    Attributes:
+        seqs: The ``seq`` of each window's page, shape ``(n,)``.
+        parts: The number of each window in its page, from 0, shape ``(n,)``.
+        cosines: Cosine of each window and the query, shape ``(n,)``, float32.
+    """
+
+    seqs: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """The changes after a position of the change sequence.
 

@@ -1,0 +1,40 @@
+"""Choice of the vector index by the setting ``vector_index``."""
+
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import ConfigError
+from memoryos_mcp.retrieval.index.faiss_index import FaissIndex
+from memoryos_mcp.retrieval.index.interface import ENTRY_POINTS, IndexRequest, MakeIndex, VectorIndex
+
+FAISS = "faiss"
+
+
+def choose_index(settings: Settings) -> MakeIndex:
+    """Return the function that makes the configured vector index. Blocks while libraries are imported.
+
+    Raises:
+        ConfigError: The index is unknown, or its library is not installed.
+    """
+    name = settings.vector_index
+    if name == FAISS:
+        FaissIndex(1)  # imports faiss in this thread, not later in the event loop
+        return _faiss
+    installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name not in installed:
+        known = sorted({FAISS, *installed})
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"use {', '.join(known)}, or install the package that has it"
+        msg = f"vector_index: there is no vector index {name!r}; {hint}"
+        raise ConfigError(msg)
+    try:
+        make: MakeIndex = installed[name].load()
+    except (ImportError, AttributeError) as error:
+        msg = f"vector_index: the vector index {name!r} cannot be loaded ({error}); install its package again"
+        raise ConfigError(msg) from error
+    return make
+
+
+def _faiss(request: IndexRequest) -> VectorIndex:
+    return FaissIndex(request.dimension)

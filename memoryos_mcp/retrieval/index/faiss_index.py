@@ -1,0 +1,78 @@
+"""The vector index ``faiss``: all vectors in RAM, read from the store when the memory is opened."""
+
+from collections.abc import Sequence
+
+import anyio.to_thread
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.model.segments import Vector
+from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
+from memoryos_mcp.retrieval.index.interface import parts_of
+from memoryos_mcp.storage.values import PageVectors, WindowHits
+
+# A row's number consists of the page's ``seq`` and, in the low bits, the window's number in the page.
+PART_BITS = 16
+PART_MASK = (1 << PART_BITS) - 1
+
+
+class FaissIndex:
+    """A vector index in RAM. Implements `VectorIndex`."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self._index = AdaptiveIndex(dimension)
+        # Number of windows of each page.
+        self._parts: dict[int, int] = {}
+
+    @property
+    def is_settled(self) -> bool:
+        """See `VectorIndex`."""
+        return self._index.is_settled
+
+    async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
+        """See `VectorIndex`."""
+        known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
+        if known:
+            self._index.remove(np.concatenate(known))
+        if len(vectors.seqs):
+            self._index.add((vectors.seqs << PART_BITS) | parts_of(vectors.seqs), vectors.vectors)
+            seqs, counts = np.unique(vectors.seqs, return_counts=True)
+            self._parts.update(zip(seqs.tolist(), counts.tolist(), strict=True))
+
+    async def clear(self) -> None:
+        """See `VectorIndex`."""
+        self._index, self._parts = AdaptiveIndex(self._dimension), {}
+
+    async def search(self, query: Vector, k: int) -> WindowHits:
+        """See `VectorIndex`."""
+        rows, cosines = await anyio.to_thread.run_sync(self._index.search, query, k)
+        return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines)
+
+    async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits:
+        """See `VectorIndex`."""
+        found = [_rows(seq, parts) for seq in sorted(pages) if (parts := self._parts.get(seq))]
+        rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+        cosines = await anyio.to_thread.run_sync(self._index.cosines, query, rows)
+        is_known = np.isfinite(cosines)  # NaN if another task has just removed the page
+        rows = rows[is_known]
+        return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines[is_known])
+
+    async def size(self) -> int:
+        """See `VectorIndex`."""
+        return len(self._index)
+
+    async def settle(self) -> None:
+        """See `VectorIndex`."""
+        await anyio.to_thread.run_sync(self._index.settle)
+
+    async def mark(self) -> str | None:
+        """See `VectorIndex`."""
+        return None
+
+    async def set_mark(self, mark: str) -> None:
+        """See `VectorIndex`. The index does not outlive the process."""
+
+
+def _rows(seq: int, parts: int) -> NDArray[np.int64]:
+    return (seq << PART_BITS) | np.arange(parts, dtype=np.int64)
