@@ -34,7 +34,7 @@ def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[Corr
 
 
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
-    """Return the lessons without facts that contradict a correction.
+    """Return lessons (facts and traits learned from pages) without the facts that contradict a correction.
 
     A fact contradicts a correction if it supersedes the user's replacement, if it has another value for the corrected
     attribute, or if it repeats the wrong fact in other words. A fact with evidence newer than the correction is kept.
@@ -57,8 +57,8 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
     """Return whether a new fact contradicts a correction by the user.
 
-    It does so if it supersedes the fact by which the user replaced the wrong one, or if it fills the same slot as the
-    wrong fact.
+    It does so if it supersedes the fact by which the user replaced the wrong one, or if it states the same attribute
+    (slot) as the wrong fact.
     """
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 

@@ -223,10 +223,10 @@ class Reading:
         return Speakers(user=stated.user or stats.user_called, agent=stated.agent or stats.agent_called)
 
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
-        """Return the facts in the memory that ``reader`` gets to know before it reads ``pages``.
+        """Return the stored facts that are shown to ``reader`` before it reads ``pages``.
 
-        The fallback gets all facts. Any other analyst does not get facts that the fallback extracted from ``pages`` or
-        later pages.
+        The fallback is shown all facts. Any other analyst is not shown the facts that the fallback extracted from
+        ``pages`` or later pages.
         """
         if reader is self._fallback:
             return await self._store.facts(FactQuery())

@@ -29,7 +29,9 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[l
 
 
 class MicroBatches(Generic[Q, A]):
-    """Answers questions in batches. Questions that arrive while all threads are busy share the next batch.
+    """Collects questions from several callers, and answers each batch of them with one call of ``run``.
+
+    Questions that arrive while all threads are busy share the next batch.
 
     Use an instance from one event loop only.
 

@@ -461,7 +461,7 @@ class MemoryEngine:
         return corrected
 
     async def stats(self) -> Stats:
-        """Return the main topics, the state of the background work, and how many pages, facts and so on there are."""
+        """Return counts of the memories, the main topics and the state of the background work."""
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
         # Read this after `is_settled`. If queries change to a new vector space meanwhile, that space must be reported.

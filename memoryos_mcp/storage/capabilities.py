@@ -57,12 +57,12 @@ class Tokens(Protocol):
         ...
 
     def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
-        """Copy tokens to another place, and return their number. They stay valid there, and these are not changed.
+        """Copy tokens to ``target``, and return the number of tokens. These tokens are not changed.
 
-        A token that is revoked here is revoked there too.
+        The copies are valid as long as the originals. A revoked token is also revoked in ``target``.
 
         Args:
-            target: The tokens of the other place.
+            target: The tokens in another folder or database.
             user_ids: The users whose tokens are copied; None for all tokens.
         """
         ...

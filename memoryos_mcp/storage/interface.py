@@ -162,7 +162,7 @@ class Index(Protocol):
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         """Return the encoded token vectors of as many pages as fit in ``max_bytes``, in the order of ``seqs``.
 
-        Pages without token vectors are left out. If a page is in the result, all of its token vectors are.
+        Pages without token vectors are left out. The result contains all token vectors of a page, or none.
         """
         ...
 
@@ -390,14 +390,15 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         ...
 
     async def copy_to(self, target: "Store", tell: Callable[[int, int], None]) -> Copy:
-        """Copy the whole memory to the same user's memory in another place, in one transaction there.
+        """Copy the whole memory to ``target``, in one transaction of ``target``.
 
         The copy has the same ids, vectors, history, corrections and receipts. It is read back before it is committed.
         This memory is not changed. If other processes change it during the copy, the copy is repeated a few times.
 
         Args:
             target: An open store of the same user. Its memory must be empty, or the same as this one.
-            tell: Called with the amounts of finished work and of all work; see `fingerprint`.
+            tell: Reports progress: it is called with the amount of finished work and the amount of all work. See
+                `fingerprint`.
 
         Raises:
             DamagedStoreError: This memory has damaged pages. Nothing was copied.
@@ -454,7 +455,7 @@ class Stores(Protocol):
         ...
 
     def is_made(self) -> bool:
-        """Return whether there is a place for memories: the data folder, or the tables of the database. Blocks.
+        """Return whether the data folder exists or, with a database, whether its tables exist. Blocks.
 
         Nothing is created.
 
@@ -485,9 +486,8 @@ class Stores(Protocol):
         """Wait until other servers may have left unfinished work, but at most ``timeout_s`` seconds.
 
         Returns:
-            True if another server of a shared store has ended or was lost since the last call, or may have ended
-            without notice. `users_with_work` then returns the users whose work it was doing, at the latest when its
-            leases have expired.
+            True if another server of a shared store has ended since the last call, or may have ended. `users_with_work`
+            returns the users whose work that server was doing, at the latest when the server's leases have expired.
         """
         ...
 

@@ -193,7 +193,7 @@ class FactQuery:
     Attributes:
         about: Only facts about the user, or only facts about the assistant; None means both.
         with_archived: Whether to include archived facts. With `is_past`, they are always included.
-        slots: Only facts in these slots; None means any fact, with or without a slot.
+        slots: Only facts about these properties (see `Fact.slot`); None means all facts.
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
         without: The name of an analyst and the ``seq`` of a page; None means no such filter. Only facts that would be
@@ -572,7 +572,7 @@ class MissingSummaries:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The content of a whole memory in short. Two memories with the same fingerprint are the same.
+    """A summary of the content of a whole memory. Two memories with the same fingerprint have the same content.
 
     Attributes:
         rows: The number of rows of each kind, such as ``pages``.
@@ -586,7 +586,7 @@ class Fingerprint:
 
 
 class CopyOutcome(StrEnum):
-    """What a copy of a memory to another store has done.
+    """The outcome of copying a memory to another store.
 
     ``COPIED``: the memory was copied. ``SAME``: the other store already contained the same memory. ``OCCUPIED``: the
     other store contains another memory of the user. ``CHANGING``: other processes changed the memory during the copy.
@@ -601,7 +601,7 @@ class CopyOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The result of copying a memory. ``fingerprint`` is that of the copied memory; None if there is no copy."""
+    """The result of copying a memory. ``fingerprint`` is that of both memories; None if they differ."""
 
     outcome: CopyOutcome
     fingerprint: Fingerprint | None = None

@@ -278,7 +278,7 @@ def _writing(target: str) -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         name = "stdout" if target == STDOUT else target
-        msg = f"{name} cannot be written ({reason}); free space or choose another file, and export again"
+        msg = f"{name} cannot be written ({reason}); free some space or choose another file, then export again"
         raise StorageError(msg) from error
 
 

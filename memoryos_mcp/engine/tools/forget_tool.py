@@ -51,7 +51,7 @@ class ForgetMemoryResult(BaseModel):
     facts: int
     traits: int
     changed_traits: int = Field(
-        description="Number of traits that stay without their reason, because it may quote forgotten text."
+        description="Number of traits whose reason was removed, because it may quote forgotten text."
     )
     affected_segments: int = Field(
         description="Number of topics that are removed, or summarised again from their remaining pages."

@@ -1,7 +1,7 @@
 """Blocklist of facts and traits that must not be learned again from existing pages.
 
 A fact or trait on the blocklist is called refused. Only its salted digest is stored, so its text is not
-revealed. Each file has its own salt. The caller must open the transaction.
+revealed. Each memory has its own salt. The caller must open the transaction.
 """
 
 import hashlib

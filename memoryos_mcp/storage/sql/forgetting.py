@@ -202,7 +202,7 @@ def _remaining_evidence(connection: Connection, facts: Sequence[int] | set[int])
 def _drop_pages(connection: Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
-    Return the words of the deleted pages. If no page remains, the words are not collected: return an empty set.
+    Return the words of the deleted pages. If no page remains, return an empty set, because the words are not needed.
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant

@@ -25,7 +25,7 @@ _ENTRY = "SELECT token_id, user_id, scopes, created_us, expires_us, revoked_us"
 
 
 class SqlTokens(ABC):
-    """The table of static tokens. Implements `Tokens`, together with the subclass for each database."""
+    """The table of static tokens. Implements the methods of `Tokens` that all SQL databases share."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock

@@ -61,7 +61,8 @@ class Pattern:
     """A pattern for the beginning of a statement or wish.
 
     Attributes:
-        slot: The slot that the statement fills; None if it fills none.
+        slot: The property that the statement is about, such as "lives"; None if such statements may be valid side by
+            side.
         text: The regular expression, which is compiled on first use.
         kind: Whether the pattern matches statements or wishes.
         is_event: Whether the statement may contain words such as "today".
@@ -164,7 +165,7 @@ def greeted_table() -> Table:
 
 @cache
 def names_of(table: Table) -> Table:
-    """Return a copy of a table with only the patterns for the slot "name"."""
+    """Return a copy of a table with only the patterns for statements of a person's name."""
     groups = (
         (
             group.needs,
