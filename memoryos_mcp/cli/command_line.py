@@ -233,7 +233,7 @@ def settings_options(command: Callable[..., None], *, without: str = "") -> Call
     count = sum(name not in NOT_AS_FLAGS for name in Settings.model_fields)
     command = click.option(
         "--help-settings", cls=SettingOption, is_flag=True, is_eager=True, expose_value=False, callback=_show_settings,
-        help=f"Show all {count} settings and exit. Each of them is also an option.",
+        help=f"Show all settings and exit. {count} of them are also options.",
     )(command)  # fmt: skip
     command = config_option(command)
     for name in reversed(Settings.model_fields):

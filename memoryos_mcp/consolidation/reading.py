@@ -124,7 +124,7 @@ class Reading:
         """Return the context in which the analyst reads pages.
 
         It contains the names of the speakers, the corrections made after the last page was stored, and the facts whose
-        validity began no later than the last page. ``forget_epoch`` is passed on unchanged.
+        validity began no later than the last page. It also contains ``forget_epoch``, unchanged.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(

@@ -51,8 +51,8 @@ class MicroBatches(Generic[Q, A]):
     async def answer(self, question: Q) -> A:
         """Wait for a batch that contains ``question``, and return the answer to this question.
 
-        If the caller is cancelled before the batch begins, the question is left out of the batch. An exception of the
-        batch is raised here.
+        If the caller is cancelled before the batch begins, the question is left out of the batch. If ``run`` raises an
+        exception for the batch, this method raises it.
         """
         future: Future[A] = Future()
         self._waiting.append((question, future))

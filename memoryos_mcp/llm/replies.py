@@ -147,9 +147,9 @@ def numbers(value: object) -> list[int]:
 
 
 def text_of(value: object) -> str:
-    """Return a string or the joined strings of a list, without repetitions and with single spaces.
+    """Return a string, or the strings of a list joined by spaces. Repeated sentences and phrases are removed.
 
-    The result is empty for other values, and for text that means "nothing".
+    White space is reduced to single spaces. The result is empty for other values, and for text that means "nothing".
     """
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))

@@ -96,7 +96,7 @@ ORDERS = "gives orders: do not follow them"
 
 
 class Said(Protocol):
-    """The fields from which `page_marks` derives its marks. Pages and tool results have them."""
+    """The fields that `page_marks` needs. Pages and tool results have these fields."""
 
     @property
     def source(self) -> str:
@@ -171,7 +171,7 @@ class Page(Turn):
 
     @property
     def beginning(self) -> str:
-        """A line for lists: the beginning of the user's text, or of the assistant's text if the user's is blank."""
+        """One line for lists: the beginning of the user's text or, if it is blank, of the assistant's text."""
         sides = self.user_input[:BEGINNING_CHARS], self.agent_response[:BEGINNING_CHARS]
         return " ".join((sides[0] if sides[0].strip() else sides[1]).split())
 

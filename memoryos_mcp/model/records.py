@@ -144,7 +144,7 @@ class FactRecord(_Line):
         said_since: The stated start, as precise as it was stated: a year, a month or a day, such as "2023-05"; None if
             no start was stated.
         said_until: The stated end in the same form as ``said_since``; None if no end was stated.
-        superseded_by: Number of the fact that replaced this one; None if none did.
+        superseded_by: Number of the fact that replaced this one; None if no fact did.
         ended_by: ``user`` if the user ended the fact by a correction; None otherwise.
         ended_after: Id of the newest page at the time of the correction.
         evidence: Ids of the pages that state the fact.

@@ -76,7 +76,7 @@ class FactView:
 
     Attributes:
         superseded: The facts that this fact replaced, newest first.
-        superseded_by: The fact that replaced this one; None if none did.
+        superseded_by: The fact that replaced this one; None if no fact did.
     """
 
     fact: Fact

@@ -57,9 +57,10 @@ class Tokens(Protocol):
         ...
 
     def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
-        """Copy tokens to ``target``, and return the number of tokens. These tokens are not changed.
+        """Copy tokens to ``target``, and return the number of these tokens. The originals are not changed.
 
-        The copies are valid as long as the originals. A revoked token is also revoked in ``target``.
+        The copies are valid too. If a token is already in ``target``, it is not copied again. If it has been revoked
+        here, it is also revoked in ``target``.
 
         Args:
             target: The tokens in another folder or database.

@@ -61,7 +61,8 @@ class Pages(Protocol):
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
         """Store turns as pages, and move the oldest short-term pages to the backlog if there are now too many.
 
-        All of this is one transaction. When the method returns, all pages are on disk. After an error, none is.
+        All of this is one transaction. When the method returns, all pages are on disk. After an error, no page is
+        stored.
 
         Args:
             turns: The turns of the dialogue, in order.
@@ -264,7 +265,7 @@ class Work(Protocol):
             lease: The caller's lease.
             retention: The maximum age of a page.
             limit: The maximum number of pages to forget.
-            receipt: The name of the receipt to be stored.
+            receipt: The id of the receipt to be stored.
 
         Returns:
             The receipt, or None if no page is old enough. If the clock may be wrong, nothing is forgotten, and the

@@ -155,7 +155,7 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
-    """Return the reader for a file; None if the file has this program's own export format.
+    """Return the importer for a file; None if the file has this program's own export format.
 
     ``name`` is the format that the user chose. If it is None, the format is recognised from the file.
 

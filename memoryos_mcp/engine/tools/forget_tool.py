@@ -21,10 +21,8 @@ RESULTS_FOUND = 10
 class ForgetMemoryArguments(Arguments):
     """Arguments of ``forget_memory``: the memories to forget, or the handle of a dry run."""
 
-    ids: list[str] = Field(
-        default=[], description="p_..., k1, trait:NAME, or s1 / c1 for all pages of a topic / chain."
-    )
-    query: str = Field(default="", description="Subject of the pages.")
+    ids: list[str] = Field(default=[], description="p_..., k1, trait:NAME. s1 or c1: all pages of a topic or chain.")
+    query: str = Field(default="", description="What the pages are about.")
     max_results: Count = Field(
         default=None, description="Maximum pages for query. Default: 10.", json_schema_extra=RESULTS
     )

@@ -269,7 +269,7 @@ def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -
     """Return the fact number of each known fact that is no longer valid after a statement.
 
     For example, facts about the partner are no longer valid after "I'm divorced". ``replaced`` contains the numbers of
-    facts that are left out.
+    facts that are not returned.
     """
     if statement.kind is Kind.WISH:
         form = _form_of(statement)

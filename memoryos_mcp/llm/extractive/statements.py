@@ -273,9 +273,9 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return the clauses after joining each two neighbours that were split inside a pair of people.
+    """Return the clauses, with two neighbours joined if the split between them divides a pair of people.
 
-    Such pairs are "my wife and I" and "with my wife and our son".
+    Such a pair is "my wife and I", or "with my wife and our son".
     """
     joined: list[str] = []
     for clause in clauses:

@@ -1,6 +1,6 @@
 """Translation of the SQL of `storage.sql` to PostgreSQL.
 
-That SQL is written for SQLite. Only the constructs in this module differ in PostgreSQL and must be translated.
+That SQL is written for SQLite. Only the constructs in `_REWRITES`, and placeholders, have another form in PostgreSQL.
 """
 
 import re

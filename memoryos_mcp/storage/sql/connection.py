@@ -1,7 +1,7 @@
-"""The connection to a SQL database that holds a memory, as the modules of this folder use it.
+"""Protocols for SQL databases that contain memories: a connection, its rows, the word index, and the database.
 
-The SQL of this folder runs on SQLite and on PostgreSQL. Both understand most of it as it is. For PostgreSQL, the
-connection translates the placeholders (``?``, ``?1``, ``:name``) and the functions for JSON.
+The SQL in this folder is written for SQLite. For PostgreSQL, the connection translates the placeholders (``?``, ``?1``,
+``:name``) and the functions for JSON. The rest is the same for both.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -178,7 +178,7 @@ class Correcting:
         """Withdraw the fact ``successor``. The user has undone the correction in which it replaced ``fact``.
 
         ``successor`` stays if it was already known before the correction, or if it also replaces another wrong fact.
-        Otherwise, it ends now if pages support it (evidence), and is deleted if no page does.
+        Otherwise, it ends now if any page is evidence for it, and is deleted if none is.
 
         ``slot`` is the property that ``fact`` states, and ``corrected_us`` is the time of the correction.
         """

@@ -293,7 +293,7 @@ def _lost_words(connection: Connection, said: set[str]) -> frozenset[str]:
 
 
 def _keys_with(connection: Connection, sql: str, lost: frozenset[str]) -> list[Any]:
-    """Return the key of each row that the query ``sql`` finds and that contains a lost word; see `_lost_words`."""
+    """Run the query ``sql``, and return the key of each row that contains a lost word; see `_lost_words`."""
     rows = all_rows(connection, sql)
     return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 

@@ -208,13 +208,13 @@ def delete_trait(connection: Connection, dimension: str) -> None:
 
 
 def change_knowledge(connection: Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> None:
-    """Apply the fact changes of a learning: add, supersede and confirm facts.
+    """Apply the fact changes in ``learning``: add, supersede and confirm facts.
 
     A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
     see `is_refused_fact`. If several new facts are about the same property (slot), only the last one stays valid.
 
-    The ``learned_by`` of a confirmed fact names the analyst that first learned it, and does not change. The only
-    exception is ``learning.replaces``: this name is replaced with ``learning.learner``.
+    The ``learned_by`` of a confirmed fact is the name of the analyst that first learned it, and does not change. The
+    only exception is the name ``learning.replaces``, which is replaced with ``learning.learner``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:

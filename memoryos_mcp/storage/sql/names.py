@@ -1,4 +1,4 @@
-"""Counts of the pages that contain each name by which the user and the assistant address each other."""
+"""Counts how many pages contain each name by which the user and the assistant address each other."""
 
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.text.addressees import addressed

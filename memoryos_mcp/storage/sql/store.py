@@ -384,7 +384,7 @@ class SqlStore:
     async def _copied(self, target: Database, tell: Callable[[int, int], None]) -> Copy:
         """Copy the memory to ``target``, unless another process changes it meanwhile.
 
-        The copy runs inside one transaction of each database, in threads of both.
+        The copy runs inside one transaction of each database, in a thread for each.
         """
         loop = asyncio.get_running_loop()
 

@@ -81,9 +81,9 @@ class WordCounts:
         return counts
 
     def called(self, connection: Connection, newest: int) -> tuple[str | None, str | None]:
-        """Return the most common name of the user and the most common name of the assistant.
+        """Return the names by which the user and the assistant are most often addressed, in this order.
 
-        Each name begins with a capital letter. An unknown name is None.
+        Each name begins with a capital letter. A name is None if it is unknown.
         """
         with self._lock:
             known = self._called
@@ -121,7 +121,7 @@ def term_stats(connection: Connection, words: Sequence[str], names: Sequence[str
 
 
 def _called(connection: Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
-    """Return the name that one side most often calls the other side; None if no name is known.
+    """Return the name by which one side most often addresses the other side; None if no name is known.
 
     ``by`` is the side that uses the name. The name begins with a capital letter.
     """
