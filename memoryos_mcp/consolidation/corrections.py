@@ -36,8 +36,8 @@ def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[Corr
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
     """Return lessons (facts and traits learned from pages) without the facts that contradict a correction.
 
-    A fact contradicts a correction if it supersedes the user's replacement, if it has another value for the corrected
-    attribute, or if it repeats the wrong fact in other words. A fact with evidence newer than the correction is kept.
+    There are three kinds of such facts. They supersede the user's replacement, state another value of the corrected
+    attribute, or repeat the wrong fact in other words. A fact with evidence newer than the correction is not removed.
     Facts are compared by their vectors, or by their words if ``embed`` is None or fails.
     """
     kept: list[KnowledgeChange] = []
@@ -57,8 +57,8 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
     """Return whether a new fact contradicts a correction by the user.
 
-    It does so if it supersedes the fact by which the user replaced the wrong one, or if it states the same attribute
-    (slot) as the wrong fact.
+    It does so in two cases: it supersedes the user's replacement, or it states the same attribute (slot) as the wrong
+    fact.
     """
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 

@@ -123,8 +123,8 @@ class Reading:
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
         """Return the context in which the analyst reads pages.
 
-        It contains the names of the speakers, the corrections made after the last page was stored, and the facts whose
-        validity began no later than the last page. It also contains ``forget_epoch``, unchanged.
+        It contains the names of the speakers, and the corrections made after the last page was stored. It also contains
+        the facts that became valid at the time of the last page or earlier, and ``forget_epoch``, unchanged.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(

@@ -142,9 +142,9 @@ class _Fitting:
         """Return the changes, with the slot removed from some added facts, so that they do not supersede each other.
 
         A slot is an attribute of a person, such as ``lives``. The last added fact for a slot keeps the slot. An earlier
-        fact for the same slot loses it in two cases: both facts were stated at the same time, or the slot is for a
-        relative (``family:brother``), because there may be several. Otherwise, the earlier fact keeps the slot, and is
-        superseded by the later fact.
+        fact for the same slot loses it in two cases: both facts were stated at the same time, or there may be several
+        such persons (``family:brother``). Otherwise, the earlier fact keeps the slot, and is superseded by the later
+        fact.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:

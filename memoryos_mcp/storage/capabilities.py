@@ -118,8 +118,8 @@ class RestorePlan:
 class Backups(Protocol):
     """Backups of users' memories as files.
 
-    A method with the argument ``tell`` reports its progress: it calls ``tell(done, total)``, where ``done`` is the
-    number of parts copied so far and ``total`` is the number of parts to copy.
+    A method with the argument ``tell`` reports its progress by calls of ``tell(done, total)``. ``done`` is the number
+    of parts copied so far, and ``total`` is the number of all parts.
     """
 
     def names(self) -> list[str]:

@@ -8,8 +8,8 @@ Every store guarantees:
 
 - The pages of one user are numbered from 1 by ``seq``, in the order in which they were committed. Only forgotten pages
   leave gaps.
-- The change sequence numbers the changes to a memory. A change becomes visible before any change with a higher number,
-  so a reader that continues after the last number it has read does not miss a change.
+- The change sequence numbers the changes to a memory. A change becomes visible before any change with a higher number.
+  So a reader that continues after the last number it has read misses no change.
 - The forget epoch is a number that increases by one in each transaction that forgets something. If it is the same
   before and after several reads, none of the returned data was forgotten in between.
 

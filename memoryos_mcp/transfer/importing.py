@@ -1,8 +1,8 @@
 """Imports a file that this program or another system exported, in transactions of a few hundred pages.
 
 The whole file is read and checked before anything is stored. If a transaction fails, the pages of previous transactions
-stay stored. A second import of the same file then continues from there, because a page whose id or key is already in
-the memory is not stored again.
+stay stored. A second import of the same file then continues from there. It skips each page whose id or key is already
+in the memory.
 """
 
 from collections.abc import Callable, Iterator

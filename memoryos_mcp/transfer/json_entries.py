@@ -72,8 +72,8 @@ class Outline:
 def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
     """Yield the entries of a document.
 
-    If the document is a list, its elements are the entries. If the document is an object, each of its values is an
-    entry, with one exception: if a value is a list or an object, each of its inner values is an entry.
+    If the document is a list, its elements are the entries. If the document is an object, its values are the entries.
+    But if such a value is a list or an object itself, the entries are its inner values.
 
     Args:
         stream: The document, in UTF-8.

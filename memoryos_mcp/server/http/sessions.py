@@ -49,9 +49,9 @@ class SessionGuard:
     """Limits the number of each caller's Streamable HTTP sessions, and refuses request ids that are in use.
 
     Only a successful `initialize` opens a session. If a caller exceeds the limit, the caller's least recently used
-    session is ended, so that abandoned sessions do not lock the caller out. If a running request of a session has the
-    same id as a new one, the new one is refused, because the SDK would answer only one of the two. A call is cancelled
-    when its client disconnects.
+    session is ended, so that abandoned sessions do not lock the caller out. A request is refused if another request of
+    its session is running with the same id. The SDK would answer only one of the two. A call is cancelled when its
+    client disconnects.
 
     Args:
         app: The guarded application. It opens a session for a request without a session id. It ends a session on

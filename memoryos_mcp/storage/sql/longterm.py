@@ -249,7 +249,7 @@ def import_facts(
 ) -> Counter[str]:
     """Add facts without evidence. Facts that exist or once existed are skipped; see `UserData.import_facts`.
 
-    Return two numbers: with the key ``fact``, how many facts were added, and with the key `ARCHIVED`, how many facts
+    Return two numbers. The key ``fact`` has the number of added facts. The key `ARCHIVED` has the number of facts that
     were archived because there are too many.
     """
     new = Counter[str]()
@@ -378,8 +378,8 @@ def archive_facts(connection: Connection, capacity: int, now_us: int) -> int:
 def drop_replaced_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Delete traits that the analyst ``learning.replaces`` learned, if other analysts have read their pages again.
 
-    A trait is deleted if at least one page of ``learning`` is evidence for it, and if other analysts have read all
-    pages that are evidence for it. The values of deleted traits are added to the history.
+    A trait is deleted under two conditions: at least one page of ``learning`` is evidence for it, and other analysts
+    have read all pages that are evidence for it. The values of deleted traits are added to the history.
     """
     if learning.replaces is None or not learning.segments:
         return
@@ -398,8 +398,8 @@ def drop_replaced_facts(connection: Connection, learning: Learning, owner: Calla
     """Delete facts that the analyst ``learning.replaces`` learned, and that the new lessons do not contain.
 
     A fact is deleted only if other analysts have read all pages that are evidence for it. It is kept if the new lessons
-    contain or confirm it. A wish, or a fact about a property that has one value at a time (slot), is also kept if the
-    lessons contain nothing from its pages, because the new analyst may have overlooked it. If a fact is deleted or the
+    contain or confirm it. The new analyst may have overlooked a wish, or a fact about a property that has one value at
+    a time (slot). Such a fact is also kept if the lessons contain nothing from its pages. If a fact is deleted or the
     lessons contain it, the facts that it superseded become valid again. Facts that the user marked as wrong are neither
     deleted nor made valid again.
 

@@ -165,8 +165,8 @@ def mark_read(connection: Connection, pages: Sequence[int], reader: str) -> None
 def mark_analysed(connection: Connection, learning: Learning) -> None:
     """Mark the pages of a `Learning` as analysed: traits were extracted from them.
 
-    If at least one of the pages was not analysed before, reset two counters of the `Learning`'s segments to 0: the
-    number of visits and the interaction length.
+    If any of the pages was not analysed before, two counters of the `Learning`'s segments are reset to 0: the number of
+    visits and the interaction length.
     """
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
