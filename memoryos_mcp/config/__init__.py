@@ -184,8 +184,8 @@ class Settings(HttpSettings):
         default=None,
         repr=False,
         description="Additional arguments for the embedding model, as a JSON object. The bundled model ignores them. "
-        "Other models in this process take those of `SentenceTransformer`, and `use_fp16`. An API takes `dimensions`, "
-        "`query_prompt` and `passage_prompt`.",
+        "Other models in this process accept those of `SentenceTransformer`, and `use_fp16`. An API accepts "
+        "`dimensions`, `query_prompt` and `passage_prompt`.",
     )
     embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,

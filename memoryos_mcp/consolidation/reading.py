@@ -48,7 +48,7 @@ class _Learned:
 
 @dataclass(frozen=True, slots=True)
 class _ReadPages:
-    """Pages that were read, with the lessons from them.
+    """Pages that were read, with the lessons (facts and traits) from them.
 
     Attributes:
         segments: The segments of the pages, or empty if only facts were extracted.
@@ -96,7 +96,7 @@ class Reading:
         return bool(pages)
 
     async def _extract_first(self, lease: Lease, pages: Sequence[Page]) -> _ReadPages:
-        """Return the fallback's lessons from the pages.
+        """Return the pages, with the lessons (facts and traits) that the fallback extracts from them.
 
         If the fallback fails, it gets only the first half of the pages, then the first half of these, and so on. The
         result contains only the pages of the last attempt. If the fallback fails on the first page alone, log the
@@ -171,7 +171,7 @@ class Reading:
         return _ReadPages(segments, pages, reader, is_reading, learned)
 
     async def _commit(self, lease: Lease, read: _ReadPages) -> None:
-        """Commit the lessons. The caller must hold the lock ``_committing``."""
+        """Commit the facts and traits of ``read``. The caller must hold the lock ``_committing``."""
         learned, reader = read.learned, read.reader
         for _ in range(COMMITS_TRIED):
             traits = await self._store.traits()

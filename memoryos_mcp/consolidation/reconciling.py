@@ -24,7 +24,7 @@ def reconcile(
     facts_now: Sequence[Fact],
     said: Mapping[int, datetime],
 ) -> Lessons | None:
-    """Return the lessons adapted to the current memory, or None if the pages must be read again.
+    """Return lessons (facts and traits) adapted to the current memory, or None if the pages must be read again.
 
     They must be read again if the level of a trait has changed meanwhile. In the result, facts are in the order in
     which they were said. A known fact is confirmed instead of added. A fact that is no longer current is neither

@@ -199,7 +199,7 @@ class Worker:
         self._loops["redo"].wake()
 
     async def analyse(self) -> None:
-        """Assign the whole backlog to chains and segments, and extract traits from all segments, whatever their heat.
+        """Assign the whole backlog to chains and segments, and extract traits from all segments, regardless of heat.
 
         Raises:
             ModelError: The LLM gave no usable answer.

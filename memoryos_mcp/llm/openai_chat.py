@@ -157,7 +157,7 @@ class _TrackedListener:
 
 
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
-    """Return the dialect in which to send a refused request again.
+    """Return the dialect (set of request parameters) with which to send a refused request again.
 
     The result is the dialect ``simpler``, with one exception. If the request does not ask for a reply in JSON (``form``
     is None), the reply format was not sent, so it did not cause the refusal. The result then has the reply format of

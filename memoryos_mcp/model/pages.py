@@ -138,9 +138,9 @@ class Page(Turn):
         vector: Unit-length mean of the vectors of the page's windows, shape ``(dimension,)``; None if the page has not
             been embedded yet, or the vector was not loaded.
         is_damaged: Whether the stored page does not match its checksum. Its text is then `DAMAGED_TEXT`.
-        organised_by: Name of the analyst that assigned chain and segment, such as the LLM's name; None if not done yet.
-        read_by: Name of the analyst that extracted facts from the page; None if not done yet.
-        learned_by: Name of the analyst that read the page to update the profile; None if not done yet.
+        organised_by: Name of the analyst that assigned chain and segment, such as the LLM's name; None before that.
+        read_by: Name of the analyst that extracted facts from the page; None before that.
+        learned_by: Name of the analyst that read the page to update the profile; None before that.
     """
 
     seq: int

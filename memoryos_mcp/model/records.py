@@ -93,9 +93,9 @@ class PageRecord(_Line):
 
     Attributes:
         is_analysed: Whether the page has been read to update the profile.
-        read_by: Name of the analyst that extracted facts from the page, such as the LLM's name; None if not done yet.
-        organised_by: Name of the analyst that assigned chain and segment; None if not done yet.
-        learned_by: Name of the analyst that read the page to update the profile; None if not done yet.
+        read_by: Name of the analyst that extracted facts from the page, such as the LLM's name; None before that.
+        organised_by: Name of the analyst that assigned chain and segment; None before that.
+        learned_by: Name of the analyst that read the page to update the profile; None before that.
         is_degraded: Whether the page was processed without the LLM because the LLM failed.
     """
 

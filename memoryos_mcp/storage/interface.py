@@ -249,7 +249,9 @@ class Work(Protocol):
         ...
 
     async def mark_degraded(self, worker: str) -> int:
-        """Mark mid-term pages as degraded if the analyst ``worker`` organised them or read them for the profile.
+        """Mark mid-term pages as degraded: an LLM must process them again.
+
+        The pages are those that the analyst ``worker`` organised or read for the profile.
 
         Returns:
             The number of all pages that are now marked as degraded.

@@ -601,7 +601,10 @@ class CopyOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The result of copying a memory. ``fingerprint`` is that of both memories; None if they differ."""
+    """The result of copying a memory.
+
+    ``fingerprint`` describes the content that both memories now have; None if their contents differ.
+    """
 
     outcome: CopyOutcome
     fingerprint: Fingerprint | None = None

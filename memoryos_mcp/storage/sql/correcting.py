@@ -178,7 +178,7 @@ class Correcting:
         """Withdraw the fact ``successor``. The user has undone the correction in which it replaced ``fact``.
 
         ``successor`` stays if it was already known before the correction, or if it also replaces another wrong fact.
-        Otherwise, it ends now if any page is evidence for it, and is deleted if none is.
+        In all other cases, it ends now if pages are evidence for it, and is deleted if there is no evidence.
 
         ``slot`` is the property that ``fact`` states, and ``corrected_us`` is the time of the correction.
         """
@@ -223,8 +223,8 @@ class Correcting:
     def _fact(self, fact: int) -> tuple[str, str, str | None, str, int | None, bool, bool]:
         """Return seven values of a fact: (about, owner, slot, text, successor, is_current, is_corrected).
 
-        ``successor`` is the number of the fact that superseded this fact, or None. For the others, see `Fact`;
-        ``owner`` is its assistant's id.
+        ``successor`` is the number of the fact that superseded this fact, or None. For the other values,
+        see `Fact`; ``owner`` is the id of the assistant, or empty for a fact about the user.
 
         Raises:
             ArgumentError: There is no such fact, or the fact is about another assistant.

@@ -282,8 +282,8 @@ def _add_fact(
         learner: Name of the analyst that learned the fact.
         owner: The function `StoreOptions.owner`.
         now_us: The current time in microseconds.
-        added: The facts that were already added from the same lessons. The keys are the `folded` texts of the facts.
-            The values are the facts' numbers.
+        added: The facts that the current call of `change_knowledge` has already added. The keys are the `folded` texts
+            of the facts. The values are the facts' numbers.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -395,13 +395,13 @@ def drop_replaced_traits(connection: Connection, learning: Learning, now_us: int
 
 
 def drop_replaced_facts(connection: Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Delete facts that the analyst ``learning.replaces`` learned, and that the new lessons do not contain.
+    """Delete facts that the analyst ``learning.replaces`` learned, and that are not in the new lessons.
 
-    A fact is deleted only if other analysts have read all pages that are evidence for it. It is kept if the new lessons
-    contain or confirm it. The new analyst may have overlooked a wish, or a fact about a property that has one value at
-    a time (slot). Such a fact is also kept if the lessons contain nothing from its pages. If a fact is deleted or the
-    lessons contain it, the facts that it superseded become valid again. Facts that the user marked as wrong are neither
-    deleted nor made valid again.
+    The lessons are the facts and traits in ``learning``. A fact is deleted only if other analysts have read all pages
+    that are evidence for it, and if the lessons neither contain nor confirm it. The new analyst may have overlooked a
+    wish, or a fact about a property that has one value at a time (slot). Such a fact is also kept if the lessons
+    contain nothing from its pages. If a fact is deleted or the lessons contain it, the facts that it superseded become
+    valid again. Facts that the user marked as wrong are neither deleted nor made valid again.
 
     ``owner`` is the function `StoreOptions.owner`.
     """
@@ -435,8 +435,8 @@ def drop_replaced_facts(connection: Connection, learning: Learning, owner: Calla
 def drop_facts(connection: Connection, facts: Sequence[int]) -> None:
     """Delete facts. The facts that they superseded become valid again, except facts that the user marked as wrong.
 
-    However, if a remaining fact has superseded the deleted fact, they do not. (Fact B superseded A, and C superseded B.
-    If only B is deleted, A stays superseded.)
+    They stay superseded if a remaining fact has superseded the deleted fact. (Example: fact B superseded A, and C
+    superseded B. If only B is deleted, A stays superseded.)
     """
     deleted = json.dumps(list(facts))
     for fact in facts:

@@ -27,9 +27,9 @@ def add_visits(connection: Connection, visits: Mapping[int, int], at_us: int) ->
 
 
 def file_pages(connection: Connection, space: int, filing: Filing, now_us: int) -> bool:
-    """Put the pages of a filing into chains and segments, and return True.
+    """Put the pages of ``filing`` into the chains and segments that it contains, and return True.
 
-    If the filing is outdated, write nothing and return False; see `Work.commit`.
+    If ``filing`` is outdated, write nothing and return False; see `Work.commit`.
     """
     pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
     where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
@@ -211,7 +211,10 @@ def accept_degraded(connection: Connection, pages: Sequence[int]) -> None:
 
 
 def mark_degraded(connection: Connection, worker: str) -> int:
-    """Mark as degraded all pages that ``worker`` organised or learned from; return the number of all degraded pages."""
+    """Mark all pages that ``worker`` organised or learned from as degraded: an LLM must process them again.
+
+    Return the number of all degraded pages.
+    """
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
     )

@@ -35,7 +35,7 @@ class SqlTokens(ABC):
 
     @abstractmethod
     def _read(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Run a query, and return all rows; none if the table does not exist yet."""
+        """Run a query, and return all rows. If the table does not exist yet, return an empty list."""
 
     @abstractmethod
     def _write(self, sql: str, *parameters: Any) -> int:

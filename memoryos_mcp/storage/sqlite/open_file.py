@@ -302,8 +302,8 @@ class OpenFile:
     def _close_each(self, connections: Sequence[SqliteConnection], *, is_opened: bool, is_lost: bool) -> None:
         """Close connections.
 
-        When the last connection of all processes is closed, SQLite copies the journal's content to the file. It
-        does not do so after `leave_journal`. The note beside the file (see `journals`) is updated if the file was
+        When the last connection of all processes is closed, SQLite copies the journal's content to the file, but not
+        after a call of `leave_journal`. The note beside the file (see `journals`) is updated if the file was
         opened (``is_opened``) and neither replaced nor removed (``is_lost``).
         """
         with ExitStack() as stack:
