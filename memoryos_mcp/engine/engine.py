@@ -564,7 +564,7 @@ class MemoryEngine:
         return await self._store.user_data.kept_copies()
 
     async def remove_kept_copies(self) -> None:
-        """Remove the backup copies that earlier restores made of the memories that they replaced.
+        """Remove the backup copies made by restores. They contain earlier states of the memory.
 
         Raises:
             StorageError: A backup copy could not be removed.

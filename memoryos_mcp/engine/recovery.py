@@ -80,7 +80,7 @@ class Recovery:
         await self._loop.close()
 
     def note(self, user_id: str, at: datetime) -> None:
-        """Record the time at which the next work is due for a user whose memory is being closed."""
+        """Record the time ``at`` which a user's next work is due. Call this when the user's memory is being closed."""
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:

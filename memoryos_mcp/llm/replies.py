@@ -140,7 +140,7 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Return the whole numbers in a number, a string, or a list of these. A string gives only its first number."""
+    """Convert a number, a string, or a list of these to whole numbers. Of a string, only the first number is used."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]

@@ -133,7 +133,9 @@ class Index(Protocol):
         ...
 
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-        """Return which of the given pages contain which words. Words that occur in too many pages are left out.
+        """Return, for each of the given pages, which of the words it contains.
+
+        Words that occur in too many pages are left out.
 
         Args:
             counts: A mapping from each word to the number of pages that contain it.
@@ -490,7 +492,8 @@ class Stores(Protocol):
 
         Returns:
             True if another server of a shared store has ended since the last call, or may have ended. `users_with_work`
-            returns the users whose work that server was doing, at the latest when the server's leases have expired.
+            then returns the users with work that the server left unfinished, at the latest when its leases have
+            expired.
         """
         ...
 

@@ -185,7 +185,7 @@ def _style(text: str) -> _Style:
 
 
 def _object(text: str) -> _Node:
-    """Return the node of the object in a JSON text. A blank text counts as an empty object.
+    """Parse a JSON object, and return its node (its value with positions). A blank text counts as an empty object.
 
     Raise `ClientFileError` if the text is not a JSON object.
     """

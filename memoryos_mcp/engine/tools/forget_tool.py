@@ -63,8 +63,7 @@ class ForgetMemoryResult(BaseModel):
         "If not, it will be overwritten later."
     )
     kept_copies: list[str] = Field(
-        description="Files in which restores saved the memory that they replaced. "
-        "They are removed only if everything is forgotten."
+        description="Backup copies made by restores. They are removed only if everything is forgotten."
     )
 
 

@@ -85,7 +85,7 @@ class WordIndex(Protocol):
         ...
 
     def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> NDArray[np.bool_]:
-        """Return which of the given pages contain which words, on which side.
+        """Return, for each of the given pages, which of the words each of its two texts contains.
 
         The array has the shape ``(2, pages, words)``. The first index is 0 for the user's text, and 1 for the
         assistant's.
