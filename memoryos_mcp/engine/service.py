@@ -1,6 +1,6 @@
 """The service: opens each user's engine on demand, and shares the models between engines. Use one per process.
 
-The engine and its libraries are imported when the first user is opened, so that a server starts quickly.
+The engine and its libraries are imported when the first user's engine is opened, so that a server starts quickly.
 """
 
 import asyncio

@@ -111,7 +111,7 @@ class Pages(Protocol):
     async def changes(self, after: int, limit: int) -> Changes:
         """Return the next changes to the memory, at most ``limit``.
 
-        ``after`` is the position in the change sequence at which the caller stopped reading.
+        ``after`` is the position of the last change that the caller has read. Changes are numbered in order.
         """
         ...
 

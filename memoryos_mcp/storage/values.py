@@ -231,7 +231,7 @@ class Snapshot:
     Attributes:
         forget_epoch: The number of times that something was forgotten. If it has increased, data that was read earlier
             may have been forgotten.
-        position: The last position of the change sequence.
+        position: The last position in the change sequence, the numbered list of all changes to the memory.
     """
 
     forget_epoch: int
@@ -305,7 +305,7 @@ class WindowHits:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes after a position of the change sequence.
+    """The changes to a memory after a position in its change sequence, the numbered list of all changes.
 
     Attributes:
         position: The position of the last of these changes. Pass it to the next call to continue.

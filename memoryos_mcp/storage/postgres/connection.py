@@ -55,7 +55,10 @@ class PostgresConnection:
         return dict(zip(COPIED_NUMBERS, found, strict=True))
 
     def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
-        """Set the highest number used so far for each kind of row. For past traits, it is read from their table."""
+        """Set the highest number used so far for each kind of row.
+
+        For past traits, the number is not in ``numbers``. It is read from the table of past traits.
+        """
         changes = ", ".join(f"{kind} = ${place}" for place, kind in enumerate(COPIED_NUMBERS, start=1))
         past = "past_trait = (SELECT coalesce(max(rowid), 0) FROM trait_history)"
         self.native(f"UPDATE counters SET {changes}, {past}", *(numbers[kind] for kind in COPIED_NUMBERS))  # noqa: S608

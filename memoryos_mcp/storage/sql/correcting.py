@@ -328,8 +328,8 @@ def _user_fact(
 ) -> int:
     """Return the number of the current fact with this text; add the fact if it is missing.
 
-    In both cases, the fact is marked as stated by the user. ``place`` contains the values about, owner and slot of the
-    fact.
+    In both cases, the fact is marked as stated by the user. ``place`` contains three values of the fact: ``about``,
+    ``owner`` and ``slot``.
     """
     about, owner, slot = place
     sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608

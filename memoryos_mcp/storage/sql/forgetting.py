@@ -202,7 +202,8 @@ def _remaining_evidence(connection: Connection, facts: Sequence[int] | set[int])
 def _drop_pages(connection: Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
-    Return the words of the deleted pages. If no page remains, return an empty set, because the words are not needed.
+    Return the words of the deleted pages. If no page remains, return an empty set, because the caller does not need the
+    words then.
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
@@ -261,7 +262,7 @@ def _clear_reasons(connection: Connection, dimensions: set[str]) -> None:
 
 
 def _clear_summaries(connection: Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
-    """Delete those chains and segments that have no pages left. Clear the summaries and vectors of the others."""
+    """Delete those of the chains and segments that have no pages left. Clear summaries and vectors of the rest."""
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
         connection.execute(
