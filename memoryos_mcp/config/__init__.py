@@ -206,8 +206,9 @@ class Settings(HttpSettings):
     )
     vector_index: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(checks.name_text)] = Field(
         default="faiss",
-        description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM, "
-        "but the database searches large memories in PostgreSQL. Installed packages may provide other indexes.",
+        description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM. "
+        "If PostgreSQL contains a large memory, PostgreSQL searches it instead. Installed packages may provide other "
+        "indexes.",
     )
     session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."

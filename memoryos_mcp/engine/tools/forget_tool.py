@@ -21,14 +21,16 @@ RESULTS_FOUND = 10
 class ForgetMemoryArguments(Arguments):
     """Arguments of ``forget_memory``: the memories to forget, or the handle of a dry run."""
 
-    ids: list[str] = Field(default=[], description="p_..., k1, trait:NAME. s1 or c1: all pages of a topic or chain.")
+    ids: list[str] = Field(
+        default=[], description="Ids: p_..., k1, trait:NAME. s1 or c1: all pages of a topic or chain."
+    )
     query: str = Field(default="", description="What the pages are about.")
     max_results: Count = Field(
         default=None, description="Maximum pages for query. Default: 10.", json_schema_extra=RESULTS
     )
     after: str = Field(default="", description="Pages from this time on, ISO 8601.")
     before: str = Field(default="", description="Pages before this time, ISO 8601.")
-    everything: bool = Field(default=False, description="All memories.")
+    everything: bool = Field(default=False, description="Select all memories.")
     confirm: str = Field(default="", description="Handle of the dry run. Pass no other argument.")
 
 
@@ -55,7 +57,9 @@ class ForgetMemoryResult(BaseModel):
         description="Number of topics that are removed, or summarised again from their remaining pages."
     )
     samples: list[ForgetSample] = Field(description="Some of the memories that a dry run selects; otherwise empty.")
-    confirm: str | None = Field(description="The handle for confirming a dry run; otherwise null.")
+    confirm: str | None = Field(
+        description="In a dry run, the handle that the confirming call must pass; otherwise null."
+    )
     expires_at: str | None = Field(description="When the handle expires; null if there is no handle.")
     receipt: str | None = Field(description="Id of the receipt, which contains no forgotten text; null in a dry run.")
     scrubbed: bool = Field(

@@ -295,7 +295,9 @@ class OpenFile:
 
     def _remove_journals(self, opened: FileIdentity) -> None:
         if self._saved is None:
-            logger.warning("%s was removed or moved with its folder; its content was not saved", self.path)
+            logger.warning(
+                "%s was removed or moved with its folder, and the content of the file was not saved", self.path
+            )
         with locked_folder(self.path.parent):
             opened.remove_journals()
 
