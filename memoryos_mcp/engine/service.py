@@ -249,7 +249,7 @@ class MemoryService:
             self._give_back(user)
 
     def as_seen_by(self, caller: Caller) -> Memories:
-        """Return access to the memories, limited to the rights of ``caller``."""
+        """Return the service, or a read-only view of it if ``caller`` is not allowed to change memories."""
         return self if caller.may_write else _ReadOnlyMemories(self)
 
     async def has_memory(self, user_id: str) -> bool:

@@ -279,7 +279,7 @@ class _Budget:
         return completed
 
     def fit_topics(self, pages: Sequence[RecalledPage]) -> bool:
-        """Return whether the headings of all topics fit into the budget. If they fit, subtract their cost from it.
+        """Return whether the headings of all topics fit into the budget. If so, subtract their cost from the budget.
 
         If none of the pages has a topic, return False.
         """

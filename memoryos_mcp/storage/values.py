@@ -603,7 +603,7 @@ class CopyOutcome(StrEnum):
 class Copy:
     """The result of copying a memory.
 
-    ``fingerprint`` describes the content that both memories now have; None if their contents differ.
+    ``fingerprint`` describes the content of the original and of the copy; None if their contents differ.
     """
 
     outcome: CopyOutcome

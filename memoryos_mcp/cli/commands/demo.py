@@ -93,7 +93,7 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
 
 
 class _Demo:
-    """The steps of the demo. The server's stderr is written to ``log``."""
+    """The steps of the demo. The stderr of the server is written to the file ``log``."""
 
     def __init__(self, console: Console, server_command: Sequence[str], data_folder: Path, log: TextIO) -> None:
         self._console = console

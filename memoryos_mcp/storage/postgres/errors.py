@@ -35,7 +35,7 @@ def translated(where: str) -> Iterator[None]:
 
 
 def newer(where: str, version: int, supported: int) -> NewerStoreError:
-    """Return the error for a database with a newer schema."""
+    """Return the error for a database whose schema is newer than this program supports."""
     return NewerStoreError(
         f"the database {where} has schema version {version}, but this program supports only versions up to "
         f"{supported}; the database was not changed. Upgrade memoryos-mcp-server"
@@ -43,7 +43,7 @@ def newer(where: str, version: int, supported: int) -> NewerStoreError:
 
 
 def older_replica(where: str) -> StorageError:
-    """Return the error for a read-only database whose schema is missing or older."""
+    """Return the error for a read-only database whose schema is missing, or older than this program requires."""
     return StorageError(
         f"the database {where} is read-only, and its tables are missing or of an older version; run "
         "`memoryos-mcp doctor` on the primary server once, or set database_url to the primary server"

@@ -43,7 +43,7 @@ class SqlTokens(ABC):
 
     @abstractmethod
     def _invalid(self, what: str) -> StorageError:
-        """Return the error for a row that is not valid."""
+        """Return the error for a stored token that is not valid; ``what`` describes the problem."""
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
         user_folder_name(user_id)
