@@ -109,8 +109,8 @@ def with_password() -> str:
         (f"postgresql://ada:{PASSWORD}@[::1/memory", "is not a valid address"),
         (f"postgresql://ada:{PASSWORD}@host/memory?pasword={PASSWORD}", "is not a valid address"),
         (f"postgresql://ada:%zz{PASSWORD}@host/memory", "is not a valid address"),
-        (f"postgresql://ada:{PASSWORD}@127.0.0.1:x/memory", "127.0.0.1:x/memory was given with an invalid option"),
-        (f"postgresql://ada:{PASSWORD}@127.0.0.1/memory?sslmode={PASSWORD}", "was given with an invalid option"),
+        (f"postgresql://ada:{PASSWORD}@127.0.0.1:x/memory", "127.0.0.1:x/memory has an invalid option in its address"),
+        (f"postgresql://ada:{PASSWORD}@127.0.0.1/memory?sslmode={PASSWORD}", "has an invalid option in its address"),
         (f"postgresql://ada:{PASSWORD}@nobody.invalid/memory", "nobody.invalid/memory cannot be reached"),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_wrong_password_is_rejected_and_not_shown(with_password: str) -> None:
 
 
 def test_a_demand_for_tls_is_named(with_password: str) -> None:
-    assert "does not accept TLS as sslmode in database_url demands" in refusal(f"{with_password}?sslmode=require")
+    assert "does not accept the TLS connection that sslmode" in refusal(f"{with_password}?sslmode=require")
 
 
 def test_an_account_without_rights_is_told_which_to_get() -> None:

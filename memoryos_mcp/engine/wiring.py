@@ -40,7 +40,7 @@ STORE_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Components that replace the configured ones. With None, a component is not replaced.
+    """Components that replace the configured ones. None means that a component is not replaced.
 
     The tracer creates a span for each LLM call; None disables tracing.
     """

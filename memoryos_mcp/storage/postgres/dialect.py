@@ -1,6 +1,6 @@
 """Translation of the SQL of `storage.sql` to PostgreSQL.
 
-SQLite understands that SQL as it is. Only the constructs below need another form; the rest is the same in both.
+That SQL is written for SQLite. Only the constructs in `_REWRITES`, and placeholders, have another form in PostgreSQL.
 """
 
 import re
@@ -74,7 +74,7 @@ def values(keys: Sequence[int | str], bindings: Sequence[Any] | Mapping[str, Any
 
 
 def plain(value: Any) -> Any:
-    """Return a parameter as PostgreSQL is to receive it: truth values as numbers, and members of an enum as text."""
+    """Convert a boolean to a number, and an enum member to a string, because PostgreSQL does not accept them."""
     if isinstance(value, bool):
         return int(value)
     return str(value) if isinstance(value, str) and type(value) is not str else value

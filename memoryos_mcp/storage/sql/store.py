@@ -89,7 +89,7 @@ T = TypeVar("T")
 
 
 class SqlStore:
-    """One user's memory in a SQL database. Implements `Store`, together with the subclass for each database."""
+    """One user's memory in a SQL database. Implements the methods of `Store` that all SQL databases share."""
 
     def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime]) -> None:
         self._database = database
@@ -391,7 +391,7 @@ class SqlStore:
     async def _copied(self, target: Database, tell: Callable[[int, int], None]) -> Copy:
         """Copy the memory to ``target``, unless another process changes it meanwhile.
 
-        The copy runs inside one transaction of each database, in threads of both.
+        The copy runs inside one transaction of each database, in a thread for each.
         """
         loop = asyncio.get_running_loop()
 
@@ -432,5 +432,8 @@ class SqlStore:
         return await self._database.write(checked)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[Connection, Sequence[int]], T]) -> list[T]:
-        """Run a query for ``seqs``, or one for each of several parts of them; return one result for each query."""
+        """Run a query for the pages ``seqs``, and return a list of results.
+
+        Here the list has one result. A subclass may split ``seqs`` into parts, and return one result for each part.
+        """
         return [await self._database.read(query, seqs)]
