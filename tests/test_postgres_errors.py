@@ -371,7 +371,7 @@ def test_every_table_of_memories_is_secured_by_row() -> None:
             "WHERE relkind = 'r' AND relnamespace = 'memoryos'::regnamespace",
         )
     )
-    assert {name for name, is_secured in found.items() if not is_secured} == {"users", "tokens", "schema_version"}
+    assert {name for name, is_secured in found.items() if not is_secured} == {"users", "tokens", "rates", "schema_version"}
 
 
 def test_a_statement_outside_of_a_users_transaction_fails() -> None:

@@ -27,7 +27,7 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import Counts, UsageEntry
-from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Tokens
+from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Rates, Tokens
 from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
@@ -429,6 +429,11 @@ class Stores(Protocol):
     @property
     def tokens(self) -> Tokens:
         """The access tokens of HTTP clients."""
+        ...
+
+    @property
+    def rates(self) -> Rates | None:
+        """The request rates of callers over all servers, or None if only one server can use these memories."""
         ...
 
     @property
