@@ -60,9 +60,7 @@ class Buckets:
         max_size=30,
     ),
 )
-def test_all_servers_together_keep_to_the_rate(
-    per_second: float, steps: list[tuple[float, str, int, int]]
-) -> None:
+def test_all_servers_together_keep_to_the_rate(per_second: float, steps: list[tuple[float, str, int, int]]) -> None:
     async def run() -> dict[str, list[float]]:
         clock = Seconds()
         buckets = Buckets(clock)
