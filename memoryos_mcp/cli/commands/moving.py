@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 from memoryos_mcp.cli.commands.common import ALL_PAGES, Show, progress_on_stderr
 from memoryos_mcp.cli.terminal import note, one_line, print_report
 from memoryos_mcp.config import Settings
+from memoryos_mcp.config.checks import database_url
 from memoryos_mcp.config.masks import without_credentials
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ArgumentError, ConfigError, DamagedStoreError, StorageError
@@ -204,12 +205,10 @@ def _target_settings(settings: Settings, target: str) -> Settings:
         ArgumentError: The target is an address of another kind, or the place of the memories themselves.
     """
     if target.strip().startswith(DATABASES):
-        there = settings.model_copy(update={"database_url": SecretStr(target.strip())})
         try:
-            urlsplit(target)
-        except ValueError:
-            problem = "is not a valid address; write postgresql://USER:PASSWORD@HOST/DATABASE"
-            raise ArgumentError(argument=OPTION, problem=problem) from None
+            there = settings.model_copy(update={"database_url": database_url(SecretStr(target))})
+        except ValueError as error:
+            raise ArgumentError(argument=OPTION, problem=str(error)) from None
     elif "://" in target or not target.strip():
         problem = "is neither an address that begins with postgresql:// nor a folder"
         raise ArgumentError(argument=OPTION, problem=problem)
