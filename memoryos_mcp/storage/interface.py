@@ -396,7 +396,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         This memory is not changed. If other processes change it during the copy, the copy is repeated a few times.
 
         Args:
-            target: An open store of the same user. Its memory must be empty, or the same as this one.
+            target: An open store of the same user. Its memory must be empty, or a copy of this one.
             tell: Called with the amounts of finished work and of all work; see `fingerprint`.
 
         Raises:
