@@ -49,7 +49,7 @@ class Buckets:
         return Grant(granted, 0.0 if granted == requests else (requests - left + granted) / per_second)
 
 
-# A server --------------------------------------------------------------------------------------------------------------
+# A server ----------------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -162,7 +162,7 @@ async def test_a_database_that_hangs_delays_few_requests(monkeypatch: pytest.Mon
     buckets.may_answer.set()
 
 
-# The database ----------------------------------------------------------------------------------------------------------
+# The database ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_old_buckets_are_deleted_and_callers_are_not_named(stores: PostgresStore
     stores.rates._clean_at = 0.0
     drawn(stores, 3, "c", per_second=1.0)
     assert run_sql("SELECT count(*) FROM memoryos.rates") == [(1,)]
-    run_sql(f"UPDATE memoryos.rates SET drawn_at = drawn_at - interval '{postgres_rates.KEPT_S + 1} s'")
+    run_sql(f"UPDATE memoryos.rates SET drawn_at = drawn_at - interval '{postgres_rates.KEPT_S + 1} s'")  # noqa: S608
     stores.rates._clean_at = 0.0
     drawn(stores, 3, "d", per_second=0.001)  # the other bucket is not full yet
     assert run_sql("SELECT count(*) FROM memoryos.rates") == [(2,)]

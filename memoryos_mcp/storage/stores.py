@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 # Threads for the memories of many users. Short transactions spend as much time in Python as in SQLite, so more threads
-# would compete for the interpreter lock. Fewer threads could all be blocked by files that other processes lock, each for
-# up to 30 s.
+# would compete for the interpreter lock. Fewer threads could all be blocked by files that other processes lock, each
+# for up to 30 s.
 STORE_THREADS = 8
 
 

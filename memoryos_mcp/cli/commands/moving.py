@@ -27,8 +27,8 @@ DATABASES = ("postgresql://", "postgres://")
 # A copy reads the memory in one thread, and looks for changes of other processes in another.
 THREADS = 3
 _OCCUPIED = (
-    "the target contains another memory of this user, or an earlier copy of this memory, which has changed since; choose "
-    "another target, or delete the memory there first"
+    "the target contains another memory of this user, or an earlier copy of this memory, which has changed since; "
+    "choose another target, or delete the memory there first"
 )
 _CHANGING = "other processes keep changing this memory; stop the servers, then run the command again"
 _MISSING = "this user has no memory; check the user id"

@@ -22,9 +22,9 @@ from memoryos_mcp.model.records import (
     turn_values,
 )
 from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.copying import ORIGIN_KEY
 from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, to_page
 from memoryos_mcp.storage.sql.moments import from_us
-from memoryos_mcp.storage.sql.copying import ORIGIN_KEY
 from memoryos_mcp.storage.sql.retention import WATCHED_KEY
 
 DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
