@@ -1,4 +1,4 @@
-"""Protocols for storing access tokens and for making backups. Every method blocks."""
+"""Protocols for storing access tokens, counting requests and making backups. Every method blocks."""
 
 from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
@@ -65,6 +65,40 @@ class Tokens(Protocol):
         Args:
             target: The tokens in another folder or database.
             user_ids: The users whose tokens are copied; None for all tokens.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The requests of one caller that a server may admit.
+
+    Attributes:
+        requests: Their number, which may be 0.
+        wait_s: Seconds after which the number that was asked for will be available; 0 if it was granted.
+    """
+
+    requests: int
+    wait_s: float
+
+
+class Rates(Protocol):
+    """Counts the requests of each caller over all servers of a database. Safe to share between threads.
+
+    Each caller has a token bucket. Servers take requests out of it in advance, a few at a time.
+    """
+
+    def draw(self, caller: str, requests: int, *, per_second: float, burst: float) -> Grant:
+        """Take requests out of a caller's bucket. The grant may be smaller than what was asked for.
+
+        Args:
+            caller: Identifies the caller; only a digest of it is stored.
+            requests: Number of requests to take; at least 1.
+            per_second: Number of requests that are added to the bucket each second.
+            burst: Capacity of the bucket, at least ``requests``. A new bucket is full.
+
+        Raises:
+            StorageError: The database cannot be reached or written.
         """
         ...
 

@@ -27,7 +27,7 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
-from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Tokens
+from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Rates, Tokens
 from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
@@ -417,7 +417,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         This memory is not changed. If other processes change it during the copy, the copy is repeated a few times.
 
         Args:
-            target: An open store of the same user. Its memory must be empty, or the same as this one.
+            target: An open store of the same user. Its memory must be empty, or a copy of this one.
             tell: Reports progress: it is called with the amount of finished work and the amount of all work. See
                 `fingerprint`.
 
@@ -451,6 +451,11 @@ class Stores(Protocol):
     @property
     def tokens(self) -> Tokens:
         """The access tokens of HTTP clients."""
+        ...
+
+    @property
+    def rates(self) -> Rates | None:
+        """The request rates of callers over all servers, or None if only one server can use these memories."""
         ...
 
     @property

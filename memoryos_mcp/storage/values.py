@@ -578,18 +578,25 @@ class Fingerprint:
         rows: The number of rows of each kind, such as ``pages``.
         sha256: A hash of all rows, as hexadecimal digits.
         is_empty: Whether the memory contains nothing that a user or an assistant stored.
+        copied_from: The ``sha256`` of the memory from which this one was copied; None if it is not a copy.
     """
 
     rows: Mapping[str, int]
     sha256: str
     is_empty: bool
+    copied_from: str | None = field(default=None, compare=False)
+
+    def is_copy_of(self, other: "Fingerprint") -> bool:
+        """Return whether a memory is the same as another one, or was copied from it and has changed since."""
+        return self == other or self.copied_from == other.sha256
 
 
 class CopyOutcome(StrEnum):
     """The outcome of copying a memory to another store.
 
-    ``COPIED``: the memory was copied. ``SAME``: the other store already contained the same memory. ``OCCUPIED``: the
-    other store contains another memory of the user. ``CHANGING``: other processes changed the memory during the copy.
+    ``COPIED``: the memory was copied. ``SAME``: the other store already contained a copy of this memory, which may
+    have changed since. ``OCCUPIED``: the other store contains another memory of the user, or this one has changed since
+    it was copied. ``CHANGING``: other processes changed the memory during the copy.
     In the last three cases, nothing was written.
     """
 

@@ -46,9 +46,11 @@ def _table(name: str, key: str, others: str, *, later: str = "", where: str = ""
     return Table(name, tuple(key.split()), tuple(others.split()), tuple(later.split()), where)
 
 
+# The note in a copy: the hash of the memory from which it was copied.
+ORIGIN_KEY = "copied_from"
 # A table comes after the tables that it refers to.
 TABLES = (
-    _table("meta", "key", "value", where="key <> 'user_id'"),
+    _table("meta", "key", "value", where=f"key NOT IN ('user_id', '{ORIGIN_KEY}')"),
     _table("chains", "chain", "summary"),
     _table(
         "segments",
@@ -182,6 +184,10 @@ def copy(source: Source, target: Connection, tell: Tell) -> Fingerprint:
     target.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
     target.words.optimise()
     wanted = copied.fingerprint(source)
+    target.execute(
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (ORIGIN_KEY, wanted.sha256),
+    )
     if fingerprint(Source(target), lambda done, _: tell(total + done, 2 * total)) != wanted:
         msg = "the copy differs from the memory that was copied; nothing was stored. Check the disks, and try again"
         raise StorageError(msg)
@@ -213,7 +219,10 @@ class _Sums:
             whole.update(f"{name} {count} ".encode() + table_hash.to_bytes(_HASH_BYTES))
         whole.update(repr(sorted(memory.last_numbers().items())).encode())
         is_empty = not any(self._counts[name] for name in _CONTENT)
-        return Fingerprint(dict(self._counts), whole.hexdigest(), is_empty=is_empty)
+        origin = memory.rows("SELECT value FROM meta WHERE key = ?", ORIGIN_KEY)
+        return Fingerprint(
+            dict(self._counts), whole.hexdigest(), is_empty=is_empty, copied_from=origin[0][0] if origin else None
+        )
 
 
 def _hash(row: Sequence[Any]) -> int:

@@ -410,8 +410,8 @@ class SqlStore:
         def write(connection: Connection, source_connection: Connection) -> Copy:
             source, found = copying.Source(source_connection), copying.Source(connection)
             if not copying.is_empty(found):
-                is_same = copying.fingerprint(found, tell) == (wanted := copying.fingerprint(source, tell))
-                return Copy(CopyOutcome.SAME, wanted) if is_same else Copy(CopyOutcome.OCCUPIED)
+                there, here = copying.fingerprint(found, tell), copying.fingerprint(source, tell)
+                return Copy(CopyOutcome.SAME, here) if there.is_copy_of(here) else Copy(CopyOutcome.OCCUPIED)
             before = copying.state(source)
             copied = copying.copy(source, connection, tell)
             if waited(self._database.read(lambda now: copying.state(copying.Source(now)))) != before:
