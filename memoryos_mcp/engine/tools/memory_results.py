@@ -120,6 +120,7 @@ class CorrectMemoryResult(BaseModel):
     corrected: str = Field(description="Id of the corrected or restored memory; get_memory shows its history.")
     before: str | None = Field(description="The text before the correction; null if there was none.")
     holds_now: str | None = Field(
-        description="Id of the fact or trait after the correction; null if there is none, or not yet (dry run)."
+        description="Id of the fact or trait that is current after the correction. Null if there is none, or if a dry "
+        "run would create a new fact."
     )
     after: str | None = Field(description="The text after the correction; null if there is none.")
