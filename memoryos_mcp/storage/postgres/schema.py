@@ -238,7 +238,9 @@ def _first() -> list[str]:
     users = (
         "CREATE TABLE users (user_no integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id text NOT NULL UNIQUE)"
     )
-    counters = f"CREATE TABLE counters ({own} REFERENCES users, {_COUNTERS}, PRIMARY KEY (user_no))"
+    # `latest_writes` is described in `storage.postgres.database`. It is never empty.
+    latest = "latest_writes text NOT NULL DEFAULT '000000000000'"
+    counters = f"CREATE TABLE counters ({own} REFERENCES users, {_COUNTERS}, {latest}, PRIMARY KEY (user_no))"
     cases = " ".join(
         f"WHEN '{name}' THEN UPDATE counters SET {name} = {name} + 1 RETURNING {name} INTO given;"  # noqa: S608
         for name in _NUMBERED

@@ -1,5 +1,6 @@
 """The memories of a deployment in one PostgreSQL database."""
 
+import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -30,6 +31,9 @@ T = TypeVar("T")
 CONNECT_TIMEOUT_S = 10
 # A call waits at most this long for a connection of the pool.
 POOL_TIMEOUT_S = 30.0
+# While the database does not accept connections, the pool tries at intervals that grow up to this time, and then begins
+# again. It would otherwise wait for minutes after a long outage.
+RECONNECT_S = 2.0
 USERS_PER_READ = 200
 # Whether a user has work that no process is doing.
 _WORK = (
@@ -226,6 +230,8 @@ class PostgresStores:
             if role is not None:
                 raw.execute(f"SET ROLE {role}")
 
+        # Each call that fails has its own message.
+        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
         pool: ConnectionPool[Raw] = ConnectionPool(
             self._url,
             min_size=1,
@@ -233,6 +239,8 @@ class PostgresStores:
             kwargs={**options, "connect_timeout": CONNECT_TIMEOUT_S},
             configure=configure,
             timeout=POOL_TIMEOUT_S,
+            reconnect_timeout=RECONNECT_S,
+            reconnect_failed=ConnectionPool.check,
             open=True,
             name="memoryos",
         )

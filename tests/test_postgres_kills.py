@@ -1,0 +1,161 @@
+"""PostgreSQL itself is killed while servers add pages: no acknowledged page is lost, and no page is stored twice."""
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from benchmarks.postgres import OWNER, PostgresServer
+from tests.servers import BUSY_BACKGROUND, PipeServer, page_id_of, wait_until
+
+pytestmark = pytest.mark.campaign
+
+KILLS = int(os.environ.get("MEMORYOS_KILLS", "6"))
+CLIENTS = 3
+# Errors that may be reported while the database is down.
+CLEAR = ("cannot be reached", "its outcome is unknown", "has no connection to")
+
+
+@pytest.fixture
+def database() -> Iterator[PostgresServer]:
+    """A server of its own, whose commits are on disk."""
+    server = PostgresServer(is_durable=True)
+    yield server
+    server.close()
+
+
+class Adder(threading.Thread):
+    """Adds pages one after the other, half of them with a key. With a key, a failed call is repeated."""
+
+    def __init__(self, server: PipeServer, name: str) -> None:
+        super().__init__(name=name)
+        self.server = server
+        self.acknowledged: dict[str, str] = {}
+        self.unknown: set[str] = set()
+        self.problems: list[str] = []
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        number = 0
+        while not self.is_over.is_set():
+            number += 1
+            marker = f"{self.name}x{number}x"
+            arguments = {"user_input": f"I live in house {marker} with Anna.", "agent_response": f"Noted {marker}."}
+            if number % 2:
+                arguments["idempotency_key"] = marker
+            while (page_id := self._add(arguments)) is None and number % 2:
+                time.sleep(0.05)
+            if page_id is None:
+                self.unknown.add(marker)
+            else:
+                self.acknowledged[marker] = page_id
+
+    def _add(self, arguments: dict[str, str]) -> str | None:
+        request = self.server.send_call("add_memory", arguments)
+        reply = self.server.reply(request, 120)
+        page_id = page_id_of(reply)
+        if page_id is None:
+            self.problems.append(reply["result"]["content"][0]["text"])
+        return page_id
+
+
+def crash_of_one_process(database: PostgresServer) -> None:
+    """Kill one process of the server that works for a memory. All others then end too, and it recovers by itself."""
+    with psycopg.connect(database.url("kills", OWNER), autocommit=True) as connection:
+        sql = (
+            "SELECT pid FROM pg_stat_activity WHERE datname = 'kills' AND pid <> pg_backend_pid() "
+            "ORDER BY state = 'active' DESC, state_change DESC LIMIT 1"
+        )
+        pids = list[int]()
+        wait_until(lambda: bool(pids.extend(pid for (pid,) in connection.execute(sql)) or pids), "a server is connected")
+    os.kill(pids[0], signal.SIGKILL)
+
+
+def accepts_connections(database: PostgresServer) -> bool:
+    try:
+        psycopg.connect(database.url("postgres", OWNER), connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def test_kills_of_the_database_neither_lose_nor_double_pages(database: PostgresServer, tmp_path: Path) -> None:
+    environment = {"MEMORYOS_DATABASE_URL": database.make("kills")}
+    draw = random.Random(7)  # noqa: S311 - moments of kills
+    with (
+        PipeServer(tmp_path / "one", BUSY_BACKGROUND, env=environment) as one,
+        PipeServer(tmp_path / "other", BUSY_BACKGROUND, env=environment) as other,
+    ):
+        adders = [Adder(server, f"{name}{n}") for server, name in ((one, "a"), (other, "b")) for n in range(CLIENTS)]
+        for adder in adders:
+            adder.start()
+        try:
+            for number in range(KILLS):
+                time.sleep(0.5 + 2 * draw.random())
+                if number % 2:
+                    crash_of_one_process(database)
+                else:
+                    database.kill()
+                    time.sleep(2 * draw.random())
+                    database.start()
+                wait_until(lambda: accepts_connections(database), "the database has recovered")
+        finally:
+            for adder in adders:
+                adder.is_over.set()
+            for adder in adders:
+                adder.join()
+        for server in (one, other):  # which go on without a restart
+            server.wait_until_settled(120)
+        found = one.call("retrieve_memory", query="house b0x1x")
+        shown = {page["page_id"] for page in [*found["retrieved_pages"], *found["short_term_memory"]]}
+        assert adders[CLIENTS].acknowledged["b0x1x"] in shown
+    acknowledged = {marker: page_id for adder in adders for marker, page_id in adder.acknowledged.items()}
+    unknown = {marker for adder in adders for marker in adder.unknown}
+    problems = Counter(problem for adder in adders for problem in adder.problems)
+    print(len(acknowledged), len(unknown), problems)
+    assert {problem for problem in problems if not any(clear in problem for clear in CLEAR)} == set()
+    with psycopg.connect(database.url("kills", OWNER), autocommit=True) as connection:
+        connection.execute("SET search_path TO memoryos")
+        check_pages(connection, acknowledged, unknown)
+        check_derived_rows(connection)
+    assert "Traceback" not in one.stderr + other.stderr
+
+
+def check_pages(
+    connection: psycopg.Connection[tuple[Any, ...]], acknowledged: dict[str, str], unknown: set[str]
+) -> None:
+    stored = connection.execute("SELECT seq, page_id, split_part(user_input, ' ', 5) FROM pages ORDER BY seq").fetchall()
+    assert [seq for seq, _, _ in stored] == list(range(1, len(stored) + 1))
+    assert [marker for marker, count in Counter(marker for _, _, marker in stored).items() if count > 1] == []
+    ids = {marker: page_id for _, page_id, marker in stored}
+    assert {marker: ids.get(marker) for marker in acknowledged} == acknowledged
+    assert ids.keys() - acknowledged.keys() <= unknown
+
+
+# Each query finds derived rows that do not agree with the pages, or numbers that were left out.
+DISAGREEMENTS = {
+    "counters": "SELECT 1 FROM counters WHERE page <> (SELECT count(*) FROM pages) OR indexed_pages <> page "
+    "OR change <> (SELECT max(change) FROM changes) OR chain <> (SELECT max(chain) FROM chains) "
+    "OR indexed_tokens <> (SELECT sum(size) FROM (SELECT DISTINCT seq, size FROM postings) AS each)",
+    "postings": "SELECT seq FROM pages LEFT JOIN postings USING (seq) WHERE term IN ('anna') IS NOT TRUE "
+    "GROUP BY seq HAVING bool_and(term IS NULL)",
+    "names": "SELECT 1 FROM names WHERE name = 'anna' AND pages <> (SELECT count(*) FROM pages)",
+    "segments": "SELECT segment FROM segments WHERE page_count <> "
+    "(SELECT count(*) FROM pages WHERE pages.segment = segments.segment)",
+    "tiers": "SELECT seq FROM pages WHERE (tier = 'mid_term') <> (segment IS NOT NULL)",
+    "vectors": "SELECT seq FROM pages WHERE NOT EXISTS (SELECT 1 FROM page_vectors WHERE page_vectors.seq = pages.seq)",
+    "spaces": "SELECT 1 FROM spaces WHERE next_seq <> (SELECT max(seq) + 1 FROM pages)",
+}
+
+
+def check_derived_rows(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    found = {name: connection.execute(sql).fetchall() for name, sql in DISAGREEMENTS.items()}
+    assert {name: rows for name, rows in found.items() if rows} == {}
