@@ -21,9 +21,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Raw = psycopg.Connection[tuple[Any, ...]]
 
-# The tables that contain text or vectors, and whether this account may vacuum them.
-OWN_TABLES_SQL = (
-    "SELECT format('%I.%I', schemaname, tablename), pg_has_role(tableowner, 'USAGE') FROM pg_tables "
+# The tables that contain text or vectors, and whether this account may vacuum them. Before version 17 of PostgreSQL,
+# only their owner may.
+_MAY_VACUUM = (
+    "CASE WHEN CAST(current_setting('server_version_num') AS integer) >= 170000 "
+    "THEN has_table_privilege(format('%I.%I', schemaname, tablename), 'MAINTAIN') "
+    "ELSE pg_has_role(tableowner, 'USAGE') END"
+)
+TABLES_SQL = (
+    f"SELECT format('%I.%I', schemaname, tablename), {_MAY_VACUUM} FROM pg_tables "  # noqa: S608 - constants
     "WHERE schemaname = 'memoryos' AND tablename <> 'schema_version'"
 )
 SET_USER = "SELECT set_config('memoryos.user_no', $1, true)"
@@ -174,15 +180,15 @@ class PostgresDatabase:
     async def purge(self) -> bool:
         """Free the space of deleted rows, so that the server overwrites it with new rows.
 
-        Return False if only another account may do this: the owner of the tables.
+        Return False if this account may not do it.
         """
 
         def run() -> bool:
             with translated(self._deployment.where), self._deployment.pool.connection() as raw:
                 raw.execute("RESET ROLE")
                 try:
-                    tables = raw.execute(OWN_TABLES_SQL).fetchall()
-                    if not all(is_own for _, is_own in tables):
+                    tables = raw.execute(TABLES_SQL).fetchall()
+                    if not all(may_vacuum for _, may_vacuum in tables):
                         return False
                     raw.execute(f"VACUUM {', '.join(name for name, _ in tables)}")
                 finally:
