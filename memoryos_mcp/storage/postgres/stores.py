@@ -19,7 +19,7 @@ from memoryos_mcp.storage.postgres.database import SET_USER, Deployment, Postgre
 from memoryos_mcp.storage.postgres.errors import bypasses_rows, newer, older_replica, place, translated
 from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.postgres.tokens import PostgresTokens
-from memoryos_mcp.storage.postgres.watch import Watch
+from memoryos_mcp.storage.postgres.watch import KEEPALIVE_SQL, Watch
 from memoryos_mcp.storage.sql import checksums, retention
 from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.threads import StoreThreads
@@ -226,6 +226,7 @@ class PostgresStores:
 
         def configure(raw: Raw) -> None:
             raw.adapters.register_dumper(int, Int8Dumper)
+            raw.execute(KEEPALIVE_SQL)
             raw.execute(f"SET search_path TO {schema.SCHEMA}")
             if role is not None:
                 raw.execute(f"SET ROLE {role}")
