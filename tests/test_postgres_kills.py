@@ -93,7 +93,9 @@ def crash_of_one_process(database: PostgresServer) -> None:
             "ORDER BY state = 'active' DESC, state_change DESC LIMIT 1"
         )
         pids = list[int]()
-        wait_until(lambda: bool(pids.extend(pid for (pid,) in connection.execute(sql)) or pids), "a server is connected")
+        wait_until(
+            lambda: bool(pids.extend(pid for (pid,) in connection.execute(sql)) or pids), "a server is connected"
+        )
     os.kill(pids[0], signal.SIGKILL)
 
 
@@ -148,7 +150,9 @@ def test_kills_of_the_database_neither_lose_nor_double_pages(database: PostgresS
 def check_pages(
     connection: psycopg.Connection[tuple[Any, ...]], acknowledged: dict[str, str], unknown: set[str]
 ) -> None:
-    stored = connection.execute("SELECT seq, page_id, split_part(user_input, ' ', 5) FROM pages ORDER BY seq").fetchall()
+    stored = connection.execute(
+        "SELECT seq, page_id, split_part(user_input, ' ', 5) FROM pages ORDER BY seq"
+    ).fetchall()
     assert [seq for seq, _, _ in stored] == list(range(1, len(stored) + 1))
     assert [marker for marker, count in Counter(marker for _, _, marker in stored).items() if count > 1] == []
     ids = {marker: page_id for _, page_id, marker in stored}
@@ -228,7 +232,7 @@ async def test_a_change_lost_in_its_commit_is_not_taken_for_stored(
     # After the crash, the number of the lost transaction is given to another one, which is committed.
     sql = "SELECT pg_current_xact_id()"
     if writes_of_others == "many":
-        sql = f"UPDATE memoryos.counters SET latest_writes = repeat('f', {WRITE_IDS_CHARS})"
+        sql = f"UPDATE memoryos.counters SET latest_writes = repeat('f', {WRITE_IDS_CHARS})"  # noqa: S608
 
     def crash(process: int) -> None:
         time.sleep(0.5)  # until COMMIT was sent

@@ -39,8 +39,8 @@ ALL_LOST_S = 0.2
 WRITE_ID_CHARS, WRITE_IDS_CHARS = 12, 192
 _NOTE_WRITE_SQL = f"UPDATE counters SET latest_writes = left($1 || latest_writes, {WRITE_IDS_CHARS})"  # noqa: S608
 UNKNOWN_OUTCOME = (
-    "the connection to the database {} was lost while a change was stored, and its outcome is unknown; check the memory "
-    "before you repeat the change"
+    "the connection to the database {} was lost while a change was stored, and its outcome is unknown; check the "
+    "memory before you repeat the change"
 )
 
 
