@@ -17,8 +17,7 @@ from pydantic import SecretStr
 from benchmarks.figures import Figure
 from benchmarks.fleet import Server, Spread, fleet, poll, running
 from benchmarks.load import Mix
-from benchmarks.postgres import OWNER, PostgresServer
-from benchmarks.scale_audit import pending
+from benchmarks.postgres import PostgresServer
 from benchmarks.scale_load import make_tokens
 from benchmarks.synthetic import Grammar
 from benchmarks.throttle import cpu_s, throttled
@@ -31,10 +30,13 @@ SHARE = 0.25
 CLIENTS_PER_SERVER = 8
 # Numbers of servers, in this order, so that a machine that becomes slower or faster affects both.
 ORDER = (1, 2, 2, 1)
-# The short-term pages, and two full batches.
+# The short-term pages, and two full batches. Incomplete batches wait until the measurement is over.
 PAGES = 27
+IDLE_S = 36_000.0
 AT_LEAST = 1.6
-ORGANISED_LIMIT_S = 300.0
+# A server whose users are open is idle when it uses less than this share of a core for a second.
+IDLE_CORES = 0.1
+IDLE_LIMIT_S = 120.0
 Say = Callable[[str], None]
 
 
@@ -53,8 +55,8 @@ class Size:
     warm_s: float
 
 
-WHOLE = Size(users=100, round_s=25.0, warm_s=5.0)
-QUICK = Size(users=20, round_s=6.0, warm_s=2.0)
+WHOLE = Size(users=50, round_s=10.0, warm_s=5.0)
+QUICK = Size(users=10, round_s=6.0, warm_s=2.0)
 
 
 @dataclass(slots=True)
@@ -65,7 +67,6 @@ class Total:
     seconds: float = 0.0
     cpu_s: float = 0.0
     idle_s: float = 0.0
-    rounds: int = 0
 
     def add(self, other: "Total") -> None:
         """Add a round."""
@@ -73,7 +74,6 @@ class Total:
         self.seconds += other.seconds
         self.cpu_s += other.cpu_s
         self.idle_s += other.idle_s
-        self.rounds += 1
 
     @property
     def rate(self) -> float:
@@ -95,7 +95,7 @@ async def measure_processes(
     database: PostgresServer, folder: Path, size: Size, settings: dict[str, object], say: Say
 ) -> list[Figure]:
     """Compare one server with two, and the same with bare servers."""
-    url, superuser_url = database.make("processes"), database.url("processes", OWNER)
+    url = database.make("processes")
     users = [f"user-{number:05d}" for number in range(size.users)]
     await _fill(url, users)
     tokens = make_tokens(url, users)
@@ -108,15 +108,15 @@ async def measure_processes(
             user, tool, arguments = mix.draw()
             return tokens[user], tool, arguments
 
-        async with running(fleet(count, url, folder, settings)) as servers:
-            await _open_all(servers, tokens, superuser_url)
-            totals[count].add(await _round(servers, memory_call, size))
-        say(f"{count} of 2 servers: {totals[count].rate:.1f} calls/s, {totals[count].cores:.2f} cores")
+        async with running(fleet(count, url, folder, {**settings, "consolidation_idle_s": IDLE_S})) as servers:
+            await _open_all(servers, tokens)
+            totals[count].add(found := await _round(servers, memory_call, size))
+        say(f"{count} of 2 servers: {found.rate:.1f} calls/s, {found.cores:.2f} cores")
     for count in ORDER[:2]:
         bare = [Server(f"bare-{number}", ("benchmarks.bare_server",)) for number in range(count)]
         async with running(bare) as servers:
-            floors[count].add(await _round(servers, _echo, size))
-        say(f"{count} of 2 bare servers: {floors[count].rate:.1f} calls/s, {floors[count].cores:.2f} cores")
+            floors[count].add(found := await _round(servers, _echo, size))
+        say(f"{count} of 2 bare servers: {found.rate:.1f} calls/s, {found.cores:.2f} cores")
     ratio, floor = totals[2].rate / totals[1].rate, floors[2].rate / floors[1].rate
     return [
         Figure(
@@ -153,18 +153,20 @@ async def _fill(url: str, users: Sequence[str]) -> None:
     stores.close()
 
 
-async def _open_all(servers: Sequence[Server], tokens: dict[str, str], superuser_url: str) -> None:
-    """Open each user on each server, and wait until their full batches are organised."""
+async def _open_all(servers: Sequence[Server], tokens: dict[str, str]) -> None:
+    """Open each user on each server, and wait until the background work of all servers is done."""
     for server in servers:
         spread = Spread([server], random.Random(4))  # noqa: S311 - made-up data
         for token in tokens.values():
             await spread.until_answered(token, "retrieve_memory", {"query": "the garden fence"})
         await spread.close()
 
-    async def is_organised() -> bool:
-        return max((await asyncio.to_thread(pending, superuser_url)).values(), default=0) < PAGES // 3
+    async def is_idle() -> bool:
+        used_s = [cpu_s(server.pid) for server in servers]
+        await asyncio.sleep(1)
+        return all(cpu_s(server.pid) - used < IDLE_CORES for server, used in zip(servers, used_s, strict=True))
 
-    await poll(is_organised, 0.5, ORGANISED_LIMIT_S)
+    await poll(is_idle, 0, IDLE_LIMIT_S)
 
 
 async def _round(servers: list[Server], draw: Callable[[], tuple[str, str, dict[str, str]]], size: Size) -> Total:
