@@ -70,7 +70,7 @@ class Size:
     alive_s: float
 
 
-WHOLE = Size(users=1_000, kills=10, alive_s=14.0)
+WHOLE = Size(users=1_000, kills=10, alive_s=12.0)
 QUICK = Size(users=100, kills=3, alive_s=6.0)
 
 

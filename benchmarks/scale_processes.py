@@ -55,7 +55,7 @@ class Size:
     warm_s: float
 
 
-WHOLE = Size(users=50, round_s=10.0, warm_s=5.0)
+WHOLE = Size(users=20, round_s=15.0, warm_s=5.0)
 QUICK = Size(users=10, round_s=6.0, warm_s=2.0)
 
 
