@@ -124,6 +124,7 @@ class Recovery:
 
     async def _finish_work(self, user_id: str) -> None:
         """Open a user's memory, and keep it open until no work is due or the time limit is reached."""
+        self.forget(user_id)  # a memory that is open already is not opened, which would do this too
         try:
             async with asyncio.timeout(USER_LIMIT_S), self._borrow(user_id) as engine:
                 while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110
