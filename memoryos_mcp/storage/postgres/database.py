@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import psycopg
+from psycopg.errors import ReadOnlySqlTransaction
 from psycopg_pool import ConnectionPool
 
 from memoryos_mcp.errors import StorageError
@@ -94,8 +95,9 @@ class Deployment:
             try:
                 with self.pool.connection() as raw:
                     return run(raw)
-            except psycopg.Error:
-                if is_in_doubt():
+            except psycopg.Error as error:
+                # That the database is read-only now is the more useful message.
+                if is_in_doubt() and not isinstance(error, ReadOnlySqlTransaction):
                     raise StorageError(UNKNOWN_OUTCOME.format(self.where)) from None
                 raise
 
