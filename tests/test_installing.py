@@ -555,7 +555,7 @@ def test_old_and_new_token_are_masked(indent: int | None, home: Path) -> None:
 def test_variables_that_a_client_does_not_pass_on_are_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_USER_ID", "ada")
     result = run("install", "--client", "cursor", "--dry-run")
-    assert "MEMORYOS_USER_ID is set here, but may not be set when a client starts the server" in result.stderr
+    assert "MEMORYOS_USER_ID is set here, but perhaps not when a client starts the server" in result.stderr
 
 
 def test_a_database_is_passed_on_unless_its_address_has_a_password(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

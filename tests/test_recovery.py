@@ -170,3 +170,32 @@ async def test_close_ends_a_recovery_in_progress(tmp_path: Path) -> None:
             await asyncio.sleep(POLL_S)
     assert memory.open_users == 0
     assert [*users_with_work(tmp_path)] == USERS
+
+
+@pytest.mark.sqlite_only
+async def test_a_user_who_is_open_already_is_borrowed_once() -> None:
+    class Engine:
+        async def next_work_at(self) -> None:
+            return None
+
+    borrowed: list[str] = []
+    is_borrowed = asyncio.Event()
+
+    @asynccontextmanager
+    async def borrow(user_id: str) -> AsyncIterator[Any]:
+        borrowed.append(user_id)
+        is_borrowed.set()
+        yield Engine()
+
+    async def wait(_: float) -> bool:
+        await asyncio.Event().wait()
+        return False
+
+    made = recovery.Recovery(lambda: ["ada"], wait, borrow, lambda: False, Clock())
+    made.start()
+    async with asyncio.timeout(LIMIT_S):
+        await is_borrowed.wait()
+        for _ in range(100):  # turns of the event loop
+            await asyncio.sleep(0)
+    await made.close()
+    assert borrowed == ["ada"]

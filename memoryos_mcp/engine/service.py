@@ -1,6 +1,6 @@
 """The service: opens each user's engine on demand, and shares the models between engines. Use one per process.
 
-The engine and its libraries are imported when the first user is opened, so that a server starts quickly.
+The engine and its libraries are imported when the first user's engine is opened, so that a server starts quickly.
 """
 
 import asyncio
@@ -251,7 +251,7 @@ class MemoryService:
             self._give_back(user)
 
     def as_seen_by(self, caller: Caller) -> Memories:
-        """Return access to the memories, limited to the rights of ``caller``."""
+        """Return the service, or a read-only view of it if ``caller`` is not allowed to change memories."""
         return self if caller.may_write else _ReadOnlyMemories(self)
 
     async def has_memory(self, user_id: str) -> bool:
@@ -293,7 +293,7 @@ class MemoryService:
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
         """Yield a user's engine, as `user` does.
 
-        After the context has ended, this user is closed before all others if too many users are open.
+        After the context has ended, this engine is closed before all others if too many engines are open.
         """
         user = await self._borrow(user_id)
         try:
@@ -423,7 +423,7 @@ class MemoryService:
             raise
 
     def _close_surplus(self) -> None:
-        """If too many users are open, start to close idle users, beginning with the least recently used one."""
+        """If too many engines are open, start to close idle ones, beginning with the least recently used one."""
         surplus = max(0, len(self._users) - self._capacity_users)
         if surplus:
             idle = (user for user in self._users.values() if user.is_idle)

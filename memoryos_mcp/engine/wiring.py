@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Components that replace the configured ones. With None, a component is not replaced.
+    """Components that replace the configured ones. None means that a component is not replaced.
 
     The tracer creates a span for each LLM call; None disables tracing.
     """

@@ -57,12 +57,13 @@ class Tokens(Protocol):
         ...
 
     def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
-        """Copy tokens to another place, and return their number. They stay valid there, and these are not changed.
+        """Copy tokens to ``target``, and return the number of these tokens. The originals are not changed.
 
-        A token that is revoked here is revoked there too.
+        The copies are valid too. If a token is already in ``target``, it is not copied again. If it has been revoked
+        here, it is also revoked in ``target``.
 
         Args:
-            target: The tokens of the other place.
+            target: The tokens in another folder or database.
             user_ids: The users whose tokens are copied; None for all tokens.
         """
         ...
@@ -151,8 +152,8 @@ class RestorePlan:
 class Backups(Protocol):
     """Backups of users' memories as files.
 
-    A method with the argument ``tell`` reports its progress: it calls ``tell(done, total)``, where ``done`` is the
-    number of parts copied so far and ``total`` is the number of parts to copy.
+    A method with the argument ``tell`` reports its progress by calls of ``tell(done, total)``. ``done`` is the number
+    of parts copied so far, and ``total`` is the number of all parts.
     """
 
     def names(self) -> list[str]:

@@ -193,7 +193,7 @@ class FactQuery:
     Attributes:
         about: Only facts about the user, or only facts about the assistant; None means both.
         with_archived: Whether to include archived facts. With `is_past`, they are always included.
-        slots: Only facts in these slots; None means any fact, with or without a slot.
+        slots: Only facts about these properties (see `Fact.slot`); None means all facts.
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
         without: The name of an analyst and the ``seq`` of a page; None means no such filter. Only facts that would be
@@ -231,7 +231,7 @@ class Snapshot:
     Attributes:
         forget_epoch: The number of times that something was forgotten. If it has increased, data that was read earlier
             may have been forgotten.
-        position: The last position of the change sequence.
+        position: The last position in the change sequence, the numbered list of all changes to the memory.
     """
 
     forget_epoch: int
@@ -305,7 +305,7 @@ class WindowHits:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes after a position of the change sequence.
+    """The changes to a memory after a position in its change sequence, the numbered list of all changes.
 
     Attributes:
         position: The position of the last of these changes. Pass it to the next call to continue.
@@ -572,7 +572,7 @@ class MissingSummaries:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The content of a whole memory in short. Two memories with the same fingerprint are the same.
+    """A summary of the content of a whole memory. Two memories with the same fingerprint have the same content.
 
     Attributes:
         rows: The number of rows of each kind, such as ``pages``.
@@ -592,7 +592,7 @@ class Fingerprint:
 
 
 class CopyOutcome(StrEnum):
-    """What a copy of a memory to another store has done.
+    """The outcome of copying a memory to another store.
 
     ``COPIED``: the memory was copied. ``SAME``: the other store already contained a copy of this memory, which may
     have changed since. ``OCCUPIED``: the other store contains another memory of the user, or this one has changed since
@@ -608,7 +608,10 @@ class CopyOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The result of copying a memory. ``fingerprint`` is that of the copied memory; None if there is no copy."""
+    """The result of copying a memory.
+
+    ``fingerprint`` describes the content of the original and of the copy; None if their contents differ.
+    """
 
     outcome: CopyOutcome
     fingerprint: Fingerprint | None = None

@@ -270,6 +270,23 @@ def _first() -> list[str]:
     return [users, counters, numbers, *tables, *references, *_INDEXES, *security, _ADD_PAGE, _TOKENS]
 
 
+# A bit for each coordinate of a vector of float16: 1 if the coordinate is not negative. See `storage.postgres.windows`.
+_WINDOW_CODES = [
+    """
+CREATE FUNCTION signs(vector bytea) RETURNS bit varying LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE bits text := '';
+BEGIN
+    FOR place IN 0 .. length(vector) / 2 - 1 LOOP
+        bits := bits || (1 - get_bit(vector, 16 * place + 15));
+    END LOOP;
+    RETURN CAST(bits AS bit varying);
+END $$
+""",
+    "ALTER TABLE page_vectors ADD code bit varying GENERATED ALWAYS AS (signs(vector)) STORED",
+    "CREATE INDEX page_vectors_codes ON page_vectors (user_no, space) INCLUDE (seq, part, code)",
+]
+# The ids of a user's latest changes; see `storage.postgres.database`. The value is never empty.
+_LATEST_WRITES = "ALTER TABLE counters ADD latest_writes text NOT NULL DEFAULT '000000000000'"
 # The buckets of callers; see `storage.postgres.rates`. The table is not logged: after a crash, all buckets are full.
 _RATES = """
 CREATE UNLOGGED TABLE rates (
@@ -283,7 +300,7 @@ CREATE UNLOGGED TABLE rates (
 
 def _second() -> list[str]:
     """Return the statements of the second migration."""
-    return [_RATES]
+    return [_LATEST_WRITES, *_WINDOW_CODES, _RATES, "DROP INDEX facts_words"]
 
 
 MIGRATIONS: tuple[list[str], ...] = (_first(), _second())

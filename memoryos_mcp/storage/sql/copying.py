@@ -98,9 +98,10 @@ _SEQ, _USER_INPUT, _AGENT_RESPONSE = map(_PAGES.columns.index, ("seq", "user_inp
 
 
 class SourceError(Exception):
-    """The memory that is being copied cannot be read. The cause is the error of its database.
+    """The memory that is being copied cannot be read. ``__cause__`` is the error of its database.
 
-    It passes through the transaction of the other database, which would report the error as its own.
+    The copy runs inside a transaction of the target. Without this class, the error would be reported as an error of the
+    target.
     """
 
 
@@ -109,7 +110,7 @@ class ChangedError(Exception):
 
 
 class Source:
-    """Reads the memory that is being copied, and raises `SourceError` if this fails."""
+    """Reads the memory that is being copied. Each method raises `SourceError` if the memory cannot be read."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -130,12 +131,12 @@ class Source:
 
 
 def is_empty(memory: Source) -> bool:
-    """Return whether a memory contains nothing."""
+    """Return whether a memory is empty."""
     return not any(memory.rows(f"SELECT 1 FROM {name} LIMIT 1") for name in _CONTENT)  # noqa: S608 - constant
 
 
 def state(memory: Source) -> tuple[int, ...]:
-    """Return numbers of which at least one is different after any change of a memory that a user would notice."""
+    """Return numbers that describe the state of a memory. Every change that a user would notice changes a number."""
     sql = (
         "SELECT (SELECT coalesce(max(change), 0) FROM changes), (SELECT count(*) FROM forget_receipts), "
         "(SELECT coalesce(max(seq), 0) FROM pages), (SELECT count(*) FROM page_vectors), "

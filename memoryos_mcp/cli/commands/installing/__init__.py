@@ -176,7 +176,7 @@ def list_clients(command: str, *, as_json: bool) -> None:
 
 
 def clients_here(machine: Machine) -> list[Location]:
-    """Return the locations of the user's configuration files of all clients that are installed on ``machine``."""
+    """Return where the user's configuration file is, for each client that is installed on ``machine``."""
     return [
         location
         for client in CLIENTS.values()
@@ -273,7 +273,7 @@ def _cautions(request: Request, server: Local | Remote) -> Iterator[str]:
         )
         if names:
             yield (
-                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but may not be set when a client "
+                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but perhaps not when a client "
                 "starts the server; put these settings in a file, and pass it with --config"
             )
         if re.search(r"[/\\]uv[/\\](?:cache[/\\])?archive-v\d", server.command):
