@@ -220,12 +220,21 @@ async def stored(database: PostgresDatabase) -> int:
     return int(count)
 
 
-def after_recovery(server: PostgresServer, sql: str) -> None:
-    """Run a statement several times as soon as the server accepts connections."""
-    wait_until(lambda: accepts_connections(server), "the database has recovered")
-    with psycopg.connect(server.url("kills", OWNER), autocommit=True) as connection:
-        for _ in range(5):
-            connection.execute(sql)
+def after_recovery(server: PostgresServer, killed: int, sql: str) -> None:
+    """Run a statement several times as soon as the server has recovered from the loss of a process."""
+
+    def is_done() -> bool:
+        try:
+            with psycopg.connect(server.url("kills", OWNER), autocommit=True) as connection:
+                if connection.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (killed,)).fetchone():
+                    return False
+                for _ in range(5):
+                    connection.execute(sql)
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    wait_until(is_done, "the database has recovered")
 
 
 @pytest.mark.parametrize("writes_of_others", ["few", "many"])
@@ -240,7 +249,7 @@ async def test_a_change_lost_in_its_commit_is_not_taken_for_stored(
     def crash(process: int) -> None:
         time.sleep(0.5)  # until COMMIT was sent
         os.kill(process, signal.SIGKILL)
-        after_recovery(database, sql)
+        after_recovery(database, process, sql)
 
     def stop(process: int) -> None:
         os.kill(process, signal.SIGSTOP)  # COMMIT is received, but not carried out

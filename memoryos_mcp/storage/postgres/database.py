@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import psycopg
-from psycopg.errors import ReadOnlySqlTransaction
 from psycopg_pool import ConnectionPool
 
 from memoryos_mcp.errors import StorageError
@@ -42,8 +41,8 @@ ALL_LOST_S = 0.2
 WRITE_ID_CHARS, WRITE_IDS_CHARS = 12, 192
 _NOTE_WRITE_SQL = f"UPDATE counters SET latest_writes = left($1 || latest_writes, {WRITE_IDS_CHARS})"  # noqa: S608
 UNKNOWN_OUTCOME = (
-    "the connection to the database {} was lost while a change was stored, and its outcome is unknown; check the "
-    "memory before you repeat the change"
+    "The connection was lost while a change was stored, and its outcome is unknown; check the memory before you repeat "
+    "the change"
 )
 
 
@@ -93,13 +92,13 @@ class Deployment:
                         raise
             self.drop_lost()
             try:
-                with self.pool.connection() as raw:
+                with translated(self.where), self.pool.connection() as raw:
                     return run(raw)
-            except psycopg.Error as error:
-                # That the database is read-only now is the more useful message.
-                if is_in_doubt() and not isinstance(error, ReadOnlySqlTransaction):
-                    raise StorageError(UNKNOWN_OUTCOME.format(self.where)) from None
-                raise
+            except StorageError as error:
+                if not is_in_doubt():
+                    raise
+                msg = f"{error}. {UNKNOWN_OUTCOME}"
+                raise StorageError(msg) from error.__cause__
 
     def drop_lost(self) -> None:
         """Remove lost connections from the pool. A server that crashes, restarts or fails over ends all of them."""
@@ -329,7 +328,8 @@ class _Write(Generic[T]):
 
     def _is_stored(self, latest: str) -> bool:
         if self._id not in latest and self._previous_id not in latest:
-            raise StorageError(UNKNOWN_OUTCOME.format(self._deployment.where))
+            msg = f"the database {self._deployment.where} was changed too often meanwhile"
+            raise StorageError(msg)
         return self._id in latest
 
 
