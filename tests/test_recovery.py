@@ -191,7 +191,7 @@ async def test_a_user_who_is_open_already_is_borrowed_once() -> None:
         await asyncio.Event().wait()
         return False
 
-    made = recovery.Recovery(lambda: ["ada"], wait, borrow, lambda: False, Clock())
+    made = recovery.Recovery(lambda: ["ada"], wait, borrow, lambda: False, 2, Clock())
     made.start()
     async with asyncio.timeout(LIMIT_S):
         await is_borrowed.wait()
