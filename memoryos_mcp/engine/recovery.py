@@ -28,8 +28,8 @@ PAUSE_PER_WORK = 4.0
 # Time limit for one user, and the delay after a failure, for example if a model is unreachable.
 USER_LIMIT_S = 60.0
 RETRY_AFTER = timedelta(minutes=5)
-# After the start, and after another server has ended, work is looked for until old leases have expired. The pause between two searches
-# is at least LOOK_EVERY, and PAUSE_PER_LOOK times as long as a search.
+# After the start, and after another server has ended, work is looked for until the leases of servers that were killed
+# have expired. The pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times as long as a search.
 LOOK_FOR = timedelta(seconds=LEASE_TTL_S + 5)
 LOOK_EVERY = timedelta(seconds=2)
 PAUSE_PER_LOOK = 10.0
