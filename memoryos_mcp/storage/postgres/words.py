@@ -220,8 +220,9 @@ def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_respon
     for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
         tokens = tokenize(index_text(side))
         size += len(tokens)
-        for place, token in enumerate(tokens, start=start):
-            places[token] = places.get(token, "") + place.to_bytes(4, "little").hex()
+        encoded = np.arange(start, start + len(tokens), dtype=_PLACE).tobytes().hex(" ", _PLACE.itemsize).split()
+        for token, place in zip(tokens, encoded, strict=True):
+            places[token] = places.get(token, "") + place
     return " ".join(places), " ".join(places.values()), size
 
 
