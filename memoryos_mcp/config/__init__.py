@@ -141,7 +141,7 @@ class Settings(HttpSettings):
         description="Provider of the LLM. It determines the API's URL and the environment variable that contains the "
         "API key. Null means the API at `openai_base_url`, or OpenAI if only `openai_api_key` is set.",
     )
-    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM, as its provider calls it.")
+    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM in the provider's API.")
     llm_timeout_s: StrictFloat = Field(
         default=120.0, gt=0, le=3600, description="Maximum time to wait for one reply of the LLM, in seconds."
     )
@@ -184,8 +184,8 @@ class Settings(HttpSettings):
         default=None,
         repr=False,
         description="Additional arguments for the embedding model, as a JSON object. The bundled model ignores them. "
-        "Other models in this process take those of `SentenceTransformer`, and `use_fp16`. An API takes `dimensions`, "
-        "`query_prompt` and `passage_prompt`.",
+        "Other models in this process accept those of `SentenceTransformer`, and `use_fp16`. An API accepts "
+        "`dimensions`, `query_prompt` and `passage_prompt`.",
     )
     embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
@@ -206,8 +206,14 @@ class Settings(HttpSettings):
     )
     vector_index: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(checks.name_text)] = Field(
         default="faiss",
-        description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM; "
-        "large memories in PostgreSQL are searched there. An installed package may provide others.",
+        description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM. "
+        "If PostgreSQL contains a large memory, PostgreSQL searches it instead. Installed packages may provide other "
+        "indexes.",
+    )
+    max_vectors_in_ram: Annotated[StrictInt, Field(ge=0, le=1_000_000_000)] = Field(
+        default=20_000,
+        description="Maximum number of page vectors of one user that `faiss` keeps in RAM. A memory in PostgreSQL with "
+        "more vectors is searched in the database. Memories in files are always searched in RAM.",
     )
     session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."

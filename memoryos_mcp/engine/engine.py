@@ -37,7 +37,9 @@ from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
 from memoryos_mcp.model.views import MemoryView
 from memoryos_mcp.retrieval.fitting import Limits
-from memoryos_mcp.retrieval.index.interface import IndexRequest, VectorIndex
+from memoryos_mcp.retrieval.index.choice import FAISS
+from memoryos_mcp.retrieval.index.interface import IndexRequest
+from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.storage.interface import Store
@@ -76,8 +78,9 @@ class MemoryEngine:
         # This function does not reference the engine: a cycle would delay the release of a closed memory.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
 
-        def make_index(store: Store, space: str, dimension: int) -> VectorIndex:
-            return components.make_index(IndexRequest(settings, user_id, space, dimension, store))
+        def make_index(store: Store, space: str, dimension: int) -> PageIndex:
+            index = components.make_index(IndexRequest(settings, user_id, space, dimension, store))
+            return PageIndex(store, index, settings.max_vectors_in_ram if settings.vector_index == FAISS else None)
 
         self._spaces = VectorSpaces(store, components.embedders, make_retrieving, make_index, components.clock)
         self._worker = Worker(
@@ -461,7 +464,7 @@ class MemoryEngine:
         return corrected
 
     async def stats(self) -> Stats:
-        """Return the main topics, the state of the background work, and how many pages, facts and so on there are."""
+        """Return counts of the memories, the main topics and the state of the background work."""
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
         # Read this after `is_settled`. If queries change to a new vector space meanwhile, that space must be reported.
@@ -564,7 +567,7 @@ class MemoryEngine:
         return await self._store.user_data.kept_copies()
 
     async def remove_kept_copies(self) -> None:
-        """Remove the backup copies that earlier restores made of the memories that they replaced.
+        """Remove the backup copies made by restores. They contain earlier states of the memory.
 
         Raises:
             StorageError: A backup copy could not be removed.

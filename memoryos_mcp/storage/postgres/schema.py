@@ -7,9 +7,11 @@ only the rows of the user whose number is in its setting ``memoryos.user_no``, a
 A released migration is never edited. Each change of the schema is made by a new migration.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import psycopg
+from psycopg.errors import DuplicateObject, UniqueViolation
 
 SCHEMA = "memoryos"
 USER = "CAST(current_setting('memoryos.user_no') AS integer)"
@@ -269,6 +271,32 @@ def _first() -> list[str]:
     return [users, counters, numbers, *tables, *references, *_INDEXES, *security, _ADD_PAGE, _TOKENS]
 
 
+# A bit for each coordinate of a vector of float16: 1 if the coordinate is not negative. See `storage.postgres.windows`.
+_WINDOW_CODES = [
+    """
+CREATE FUNCTION signs(vector bytea) RETURNS bit varying LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE bits text := '';
+BEGIN
+    FOR place IN 0 .. length(vector) / 2 - 1 LOOP
+        bits := bits || (1 - get_bit(vector, 16 * place + 15));
+    END LOOP;
+    RETURN CAST(bits AS bit varying);
+END $$
+""",
+    "ALTER TABLE page_vectors ADD code bit varying GENERATED ALWAYS AS (signs(vector)) STORED",
+    "CREATE INDEX page_vectors_codes ON page_vectors (user_no, space) INCLUDE (seq, part, code)",
+]
+# The ids of a user's latest changes; see `storage.postgres.database`. The value is never empty.
+_LATEST_WRITES = "ALTER TABLE counters ADD latest_writes text NOT NULL DEFAULT '000000000000'"
+# The buckets of callers; see `storage.postgres.rates`. The table is not logged: after a crash, all buckets are full.
+_RATES = """
+CREATE UNLOGGED TABLE rates (
+    caller bytea PRIMARY KEY CHECK (length(caller) = 32),
+    requests double precision NOT NULL,
+    granted double precision NOT NULL,
+    drawn_at timestamptz NOT NULL
+) WITH (fillfactor = 50)
+"""
 # Version 2: a new page's postings are one row of ``new_postings``, which makes adding it faster. They become rows of
 # ``indexed_postings`` later, many pages at a time. The view ``postings`` shows both, and a process that still runs the
 # previous version can search and add with it.
@@ -350,18 +378,20 @@ BEGIN
     add_page.backlog := (SELECT count(*) FROM pages WHERE tier = 'backlog');
 END $$
 """  # noqa: S608 - constants
+# The word index of version 2.
+_WORDS = [
+    "ALTER TABLE postings RENAME TO indexed_postings",
+    _NEW_POSTINGS,
+    *_secured("new_postings"),
+    _POSTINGS,
+    _INDEX_POSTINGS,
+    _ADD_PAGE_2,
+]
 
 
 def _second() -> list[str]:
     """Return the statements of the second migration."""
-    return [
-        "ALTER TABLE postings RENAME TO indexed_postings",
-        _NEW_POSTINGS,
-        *_secured("new_postings"),
-        _POSTINGS,
-        _INDEX_POSTINGS,
-        _ADD_PAGE_2,
-    ]
+    return [_LATEST_WRITES, *_WINDOW_CODES, _RATES, "DROP INDEX facts_words", *_WORDS]
 
 
 MIGRATIONS: tuple[list[str], ...] = (_first(), _second())
@@ -400,7 +430,9 @@ def grant_app_role(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         if connection.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APP_ROLE}'").fetchone() is None:  # noqa: S608
-            connection.execute(f"CREATE ROLE {APP_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
+            # Roles belong to all databases of a server, so another database may create it at the same time.
+            with suppress(DuplicateObject, UniqueViolation), connection.transaction():
+                connection.execute(f"CREATE ROLE {APP_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
         for rights, on in (
             ("USAGE", f"SCHEMA {SCHEMA}"),
             ("SELECT, INSERT, UPDATE, DELETE", f"ALL TABLES IN SCHEMA {SCHEMA}"),

@@ -16,7 +16,7 @@ from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Tier, Turn
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.interface import Store
@@ -67,6 +67,7 @@ from memoryos_mcp.storage.values import (
     TokenRows,
     Unembedded,
     Vectors,
+    WindowHits,
     WordMatches,
     WordSearch,
 )
@@ -88,7 +89,7 @@ T = TypeVar("T")
 
 
 class SqlStore:
-    """One user's memory in a SQL database. Implements `Store`, together with the subclass for each database."""
+    """One user's memory in a SQL database. Implements the methods of `Store` that all SQL databases share."""
 
     def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime]) -> None:
         self._database = database
@@ -267,6 +268,12 @@ class SqlStore:
         )
         return vector_table.to_page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
 
+    async def can_search_vectors(self, above: int) -> bool:  # noqa: ARG002 - the store in files cannot
+        return False
+
+    async def nearest_windows(self, query: Vector, k: int) -> WindowHits:
+        raise NotImplementedError
+
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         space = self._space
         found = await self._shared(seqs, lambda connection, part: vector_table.code_sizes(connection, space, part))
@@ -384,7 +391,7 @@ class SqlStore:
     async def _copied(self, target: Database, tell: Callable[[int, int], None]) -> Copy:
         """Copy the memory to ``target``, unless another process changes it meanwhile.
 
-        The copy runs inside one transaction of each database, in threads of both.
+        The copy runs inside one transaction of each database, in a thread for each.
         """
         loop = asyncio.get_running_loop()
 
@@ -403,8 +410,8 @@ class SqlStore:
         def write(connection: Connection, source_connection: Connection) -> Copy:
             source, found = copying.Source(source_connection), copying.Source(connection)
             if not copying.is_empty(found):
-                is_same = copying.fingerprint(found, tell) == (wanted := copying.fingerprint(source, tell))
-                return Copy(CopyOutcome.SAME, wanted) if is_same else Copy(CopyOutcome.OCCUPIED)
+                there, here = copying.fingerprint(found, tell), copying.fingerprint(source, tell)
+                return Copy(CopyOutcome.SAME, here) if there.is_copy_of(here) else Copy(CopyOutcome.OCCUPIED)
             before = copying.state(source)
             copied = copying.copy(source, connection, tell)
             if waited(self._database.read(lambda now: copying.state(copying.Source(now)))) != before:
@@ -425,5 +432,8 @@ class SqlStore:
         return await self._database.write(checked)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[Connection, Sequence[int]], T]) -> list[T]:
-        """Run a query for ``seqs``, or one for each of several parts of them; return one result for each query."""
+        """Run a query for the pages ``seqs``, and return a list of results.
+
+        Here the list has one result. A subclass may split ``seqs`` into parts, and return one result for each part.
+        """
         return [await self._database.read(query, seqs)]
