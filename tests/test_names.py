@@ -30,23 +30,7 @@ def test_an_addressed_name_is_found(text: str, name: str) -> None:
 _ADDRESS = re.compile(
     rf"(?:^|[.!?,:\n]\s*|\b(?i:{addressees._GREETINGS})\s+)([^\W\d_]+)(?=[,.!?])",
 )
-_PIECES = (
-    "Ada",
-    "bob",
-    "Zoë",
-    "Ab",
-    "A",
-    "Hey",
-    "hi ",
-    "Thank you",
-    "привет",
-    "ſorry",
-    " ",
-    "  ",
-    "\u3000",
-    "\n",
-    *",.!?:1_é-'",
-)
+_PIECES = "Ada|bob|Zoë|Ab|A|Hey|hi |Thank you|привет|ſorry| |  |\u3000|\n|,|.|!|?|:|1|_|é|-|'".split("|")
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=9).map("".join))

@@ -378,7 +378,6 @@ BEGIN
     add_page.backlog := (SELECT count(*) FROM pages WHERE tier = 'backlog');
 END $$
 """  # noqa: S608 - constants
-# The word index of version 2.
 _WORDS = [
     "ALTER TABLE postings RENAME TO indexed_postings",
     _NEW_POSTINGS,
