@@ -88,8 +88,8 @@ async def found(store: SqlStore, query: str) -> list[object]:
     return [scores, search.stats, matches.words, matches.user.tolist(), matches.agent.tolist()]
 
 
-# Of 25 pages in a database, none is indexed yet; of 180 pages, all but the last 20 are.
-@pytest.mark.parametrize(("budget", "pages"), [(10_000, 25), (10_000, 180), (20, 180)])
+# Of 60 pages in a database, none is indexed yet; of 180 pages, all but the last 52 are.
+@pytest.mark.parametrize(("budget", "pages"), [(10_000, 60), (10_000, 180), (20, 180)])
 async def test_both_word_indexes_find_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: int, pages: int
 ) -> None:
@@ -142,7 +142,7 @@ async def test_few_pages_wait_until_they_are_indexed() -> None:
         for number in range(70):
             await store.add_pages([Turn(f"Tea {number}", "", START, idempotency_key=str(number))])
             await store.add_pages([Turn(f"Tea {number}", "", START, idempotency_key=str(number))])
-        assert await store._database.rows(waiting) == [(70 % 32,)]
+        assert await store._database.rows(waiting) == [(70 % 64,)]
         lease = await store.take_lease(30)
         assert lease is not None
         await store.commit(lease, Filing(chains=[], segments=[], organiser="test"))

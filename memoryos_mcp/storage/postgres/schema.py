@@ -320,7 +320,7 @@ CREATE FUNCTION index_postings() RETURNS void LANGUAGE sql AS $$
 $$
 """  # noqa: S608 - constants
 # In an add, after so many pages at the latest. The background work does it more often.
-_INDEXED_EVERY = 32
+_INDEXED_EVERY = 64
 # Each page takes the next number before it is known whether the page is new, which saves a statement.
 _ADD_PAGE_2 = f"""
 CREATE OR REPLACE FUNCTION add_page(
