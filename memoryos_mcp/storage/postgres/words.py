@@ -163,6 +163,9 @@ class PostingWords:
         return sorted(scores.items(), key=lambda hit: (-hit[1], -hit[0]))[:limit]
 
     def newest_with(self, words: Sequence[str], after_seq: int, limit: int) -> list[int]:
+        forms = [[] if is_prefix(word) else self._forms(word) for word in words]
+        if forms and all(each and all(len(form) == 1 for form in each) for each in forms):
+            return self._newest_with_tokens([[form[0] for form in each] for each in forms], after_seq, limit)
         sets: list[set[int]] = []
         for word in words:
             if is_prefix(word):
@@ -170,6 +173,27 @@ class PostingWords:
             else:
                 sets.append(set().union(*(self._pages(form, after_seq=after_seq) for form in self._forms(word))))
         return sorted(set.intersection(*sets), reverse=True)[:limit] if sets else []
+
+    def _newest_with_tokens(self, words: Sequence[Sequence[str]], after_seq: int, limit: int) -> list[int]:
+        """Return the newest pages after ``after_seq`` that contain a token of each word.
+
+        The index is read from its newest page on, until enough pages are found.
+        """
+        first, *others = words
+        also = "".join(
+            f" AND EXISTS (SELECT 1 FROM indexed_postings AS b WHERE b.term = ANY(${number}) AND b.seq = a.seq)"
+            for number in range(4, 4 + len(others))
+        )
+        sql = (
+            "SELECT seq FROM indexed_postings AS a "
+            f"WHERE term = $1 AND seq > $2{also} ORDER BY seq DESC LIMIT $3"
+        )
+        others_lists = [list(each) for each in others]
+        found = [self._connection.native(sql, token, after_seq, limit, *others_lists) for token in first]
+        every = " AND ".join(f"string_to_array(terms, ' ') && ${number}" for number in range(2, 2 + len(words)))
+        new_sql = f"SELECT seq FROM new_postings WHERE seq > $1 AND {every}"  # noqa: S608 - constants
+        found.append(self._connection.native(new_sql, after_seq, *(list(each) for each in words)))
+        return sorted({seq for rows in found for (seq,) in rows}, reverse=True)[:limit]
 
     def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> NDArray[np.bool_]:
         rows = {seq: row for row, seq in enumerate(seqs)}
