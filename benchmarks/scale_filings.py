@@ -74,7 +74,8 @@ def held(superuser_url: str, server: str) -> list[Interrupted]:
     """Return the users whose pages a server is about to organise."""
     with psycopg.connect(superuser_url) as connection:
         (now_s,) = connection.execute("SELECT CAST(extract(epoch FROM now()) AS float8)").fetchone() or (0.0,)
-        return [Interrupted(*row, now_s) for row in connection.execute(_HELD, (server,)).fetchall()]
+        found = connection.execute(_HELD, (server,)).fetchall()
+        return [Interrupted(user_no, holder, now_s) for user_no, holder in found]
 
 
 def batches(superuser_url: str) -> int:
