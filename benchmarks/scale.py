@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -241,6 +241,7 @@ async def measure(parts: tuple[str, ...], size: Size, other_size: scale_processe
     help="Only this part: kills under load, or one process compared with two.",
 )
 @click.option("--users", type=click.IntRange(min=2), help="Number of users.")
+@click.option("--open-users", type=click.IntRange(min=1), help="Number of users when one server is compared with two.")
 @click.option("--kills", type=click.IntRange(min=1), help="How often a server is killed.")
 @click.option(
     "--embedding",
@@ -253,13 +254,20 @@ async def measure(parts: tuple[str, ...], size: Size, other_size: scale_processe
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file too."
 )
 def main(
-    quick: bool, parts: tuple[str, ...], users: int | None, kills: int | None, embedding: str, json_file: Path | None
+    quick: bool,
+    parts: tuple[str, ...],
+    users: int | None,
+    open_users: int | None,
+    kills: int | None,
+    embedding: str,
+    json_file: Path | None,
 ) -> None:
     """Check and measure several servers on one PostgreSQL database."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the servers too
     given = QUICK if quick else WHOLE
     size = Size(users or given.users, kills or given.kills, given.alive_s)
     other_size = scale_processes.QUICK if quick else scale_processes.WHOLE
+    other_size = replace(other_size, users=open_users or other_size.users)
     try:
         figures = asyncio.run(measure(parts, size, other_size, embedding))
     except* ServerError as errors:

@@ -134,7 +134,7 @@ def takeover_figures(superuser_url: str, interrupted: Sequence[Interrupted]) -> 
             never += found is None or organised is None
     return [
         Figure(
-            what=f"from a kill until another process has the lease, {len(taken)} users; p50, max",
+            what=f"from a kill until another process has the lease, {len(taken)} users; p50, p95, max",
             floor=f"lease {LEASE_TTL_S:.0f} s",
             ours=_seconds(taken),
             ratio=None,
@@ -142,7 +142,7 @@ def takeover_figures(superuser_url: str, interrupted: Sequence[Interrupted]) -> 
             is_reached=bool(taken) and max(taken) <= TAKEOVER_LIMIT_S,
         ),
         Figure(
-            what=f"from a kill until another process has organised the pages, {len(filed)} users; p50, max",
+            what=f"from a kill until another process has organised the pages, {len(filed)} users; p50, p95, max",
             floor="-",
             ours=_seconds(filed),
             ratio=None,
@@ -164,7 +164,8 @@ def _first_after(connection: "psycopg.Connection[Row]", table: str, kill: Interr
 
 
 def _seconds(values: Sequence[float]) -> str:
-    return f"{percentile_ms(values, 50) / 1e3:.1f}, {max(values):.1f} s" if values else "none"
+    texts = [f"{percentile_ms(values, percent) / 1e3:.1f}" for percent in (50, 95, 100)]
+    return f"{', '.join(texts)} s" if values else "none"
 
 
 def _number(superuser_url: str, sql: str) -> int:

@@ -8,7 +8,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -112,10 +112,11 @@ async def measure_processes(
             await _open_all(servers, tokens)
             totals[count].add(found := await _round(servers, memory_call, size))
         say(f"{count} of 2 servers: {found.rate:.1f} calls/s, {found.cores:.2f} cores")
-    for count in ORDER[:2]:
+    shorter = replace(size, round_s=size.round_s / 2, warm_s=size.warm_s / 2)
+    for count in ORDER:
         bare = [Server(f"bare-{number}", ("benchmarks.bare_server",)) for number in range(count)]
         async with running(bare) as servers:
-            floors[count].add(found := await _round(servers, _echo, size))
+            floors[count].add(found := await _round(servers, _echo, shorter))
         say(f"{count} of 2 bare servers: {found.rate:.1f} calls/s, {found.cores:.2f} cores")
     ratio, floor = totals[2].rate / totals[1].rate, floors[2].rate / floors[1].rate
     return [

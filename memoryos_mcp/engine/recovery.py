@@ -29,7 +29,8 @@ PAUSE_PER_WORK = 4.0
 USER_LIMIT_S = 60.0
 RETRY_AFTER = timedelta(minutes=5)
 # After the start, and after another server has ended, work is looked for until the leases of servers that were killed
-# have expired. The pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times as long as a search.
+# have expired. The pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times the CPU time of the
+# process during a search.
 LOOK_FOR = timedelta(seconds=LEASE_TTL_S + 5)
 LOOK_EVERY = timedelta(seconds=2)
 PAUSE_PER_LOOK = 10.0
@@ -103,14 +104,14 @@ class Recovery:
 
     async def _look(self) -> None:
         """Search for users with unfinished work, and set the time of the next search."""
-        began = time.monotonic()
+        began = time.process_time()
         found = list(await anyio.to_thread.run_sync(self._find))
         random.shuffle(found)  # several servers begin with different users
         for user_id in found:
             self._due.setdefault(user_id, self._clock())
         if found:
             logger.info("%d users have pages that are not organised yet or have no vectors", len(found))
-        pause = max(LOOK_EVERY, timedelta(seconds=PAUSE_PER_LOOK * (time.monotonic() - began)))
+        pause = max(LOOK_EVERY, timedelta(seconds=PAUSE_PER_LOOK * (time.process_time() - began)))
         self._look_at = self._clock() + pause
         if self._look_at > self._look_until:
             self._look_at = None
