@@ -184,7 +184,7 @@ class PostingWords:
             f" AND EXISTS (SELECT 1 FROM indexed_postings AS b WHERE b.term = ANY(${number}) AND b.seq = a.seq)"  # noqa: S608
             for number in range(4, 4 + len(others))
         )
-        sql = f"SELECT seq FROM indexed_postings AS a WHERE term = $1 AND seq > $2{also} ORDER BY seq DESC LIMIT $3"
+        sql = f"SELECT seq FROM indexed_postings AS a WHERE term = $1 AND seq > $2{also} ORDER BY seq DESC LIMIT $3"  # noqa: S608
         others_lists = [list(each) for each in others]
         found = [self._connection.native(sql, token, after_seq, limit, *others_lists) for token in first]
         every = " AND ".join(f"string_to_array(terms, ' ') && ${number}" for number in range(2, 2 + len(words)))
