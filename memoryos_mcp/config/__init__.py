@@ -207,7 +207,12 @@ class Settings(HttpSettings):
     vector_index: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(checks.name_text)] = Field(
         default="faiss",
         description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM; "
-        "large memories in PostgreSQL are searched there. An installed package may provide others.",
+        "large memories in PostgreSQL are searched there. `chroma` keeps vectors in the folder `chroma` of "
+        "`data_storage_path`, or on the server at `chroma_url`. An installed package may provide others.",
+    )
+    chroma_url: Annotated[str | None, AfterValidator(checks.chroma_url)] = Field(
+        default=None,
+        description="URL of a Chroma server for `vector_index`, such as `http://localhost:8000`. Null means a folder.",
     )
     session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."
@@ -286,7 +291,8 @@ class Settings(HttpSettings):
     @property
     def needs_data_folder(self) -> bool:
         """Whether files are written to `data_storage_path`."""
-        return self.database_url is None or self.llm_log
+        has_chroma_folder = self.vector_index == "chroma" and self.chroma_url is None
+        return self.database_url is None or self.llm_log or has_chroma_folder
 
     @property
     def zone(self) -> tzinfo | None:

@@ -112,10 +112,17 @@ class PageIndex:
         """Return the pages of the ``k`` windows nearest to a query, as ``seq`` numbers, nearest page first.
 
         The result is empty until `load` has finished.
+
+        Raises:
+            StorageError: The index failed. It is not searched until `load` has succeeded again.
         """
         if self._index is None:
             return []
-        found = await self._index.search(query, k)
+        try:
+            found = await self._index.search(query, k)
+        except StorageError:
+            self._index, self._has_failed = None, True
+            raise
         return list(dict.fromkeys(found.seqs.tolist()))
 
     async def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
