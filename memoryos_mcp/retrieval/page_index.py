@@ -49,6 +49,8 @@ class PageIndex:
         self._given = index
         self._index: VectorIndex | None = None
         self._has_failed = False
+        # Whether the index outlives the process.
+        self.is_kept = False
 
     @property
     def is_loaded(self) -> bool:
@@ -80,6 +82,7 @@ class PageIndex:
         if known is None:
             await self._fill(index, give_way)
             await index.set_mark(_mark(position, await index.size()))
+        self.is_kept = await index.mark() is not None
         self._index, self._has_failed = index, False
         return position if known is None else known
 
@@ -103,10 +106,15 @@ class PageIndex:
             logger.warning("the vector index failed; until it works again, only keywords are searched: %s", error)
             self._index, self._has_failed = None, True
 
-    async def settle(self) -> None:
-        """Do maintenance of the index that may take long."""
-        if self._index is not None:
-            await self._index.settle()
+    async def settle(self, at_most: int | None = None) -> bool:
+        """Do maintenance of the index that may take long. Return whether none is left.
+
+        If ``at_most`` is given, do nothing if the index has more windows than this.
+        """
+        index = self._index
+        if index is not None and (at_most is None or await index.size() <= at_most):
+            await index.settle()
+        return self.is_settled
 
     async def nearest(self, query: Vector, k: int) -> list[int]:
         """Return the pages of the ``k`` windows nearest to a query, as ``seq`` numbers, nearest page first.

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ConfigError
-from memoryos_mcp.retrieval.index.chroma_index import ChromaIndexes
 from memoryos_mcp.retrieval.index.faiss_index import FaissIndex
 from memoryos_mcp.retrieval.index.interface import ENTRY_POINTS, IndexRequest, MakeIndex, VectorIndex
 
@@ -46,7 +45,12 @@ def _faiss(request: IndexRequest) -> VectorIndex:
 
 
 def _chroma(settings: Settings) -> MakeIndex:
-    if find_spec("chromadb") is None:
-        msg = "vector_index: chroma needs the extra chroma; run `pip install 'memoryos-mcp-server[chroma]'`"
+    if settings.chroma_url is None and find_spec("chromadb") is None:
+        msg = (
+            "vector_index: chroma needs the extra chroma; run `pip install 'memoryos-mcp-server[chroma]'`, or set "
+            "chroma_url to a Chroma server"
+        )
         raise ConfigError(msg)
+    from memoryos_mcp.retrieval.index.chroma_index import ChromaIndexes  # it imports more libraries
+
     return ChromaIndexes(settings)

@@ -21,28 +21,27 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from typing import IO, Any, TypeAlias, TypeVar
 
-import anyio
 import anyio.to_thread
 import numpy as np
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.segments import Vector
+from memoryos_mcp.retrieval.index.chroma_server import ChromaServer
 from memoryos_mcp.retrieval.index.faiss_index import FaissIndex
 from memoryos_mcp.retrieval.index.interface import IndexRequest, VectorIndex, parts_of
 from memoryos_mcp.storage.values import PageVectors, WindowHits
 
-if TYPE_CHECKING:
-    from chromadb import Collection
-    from chromadb.api import ClientAPI
+# Chroma's own client in a folder, or `chroma_server`.
+Database: TypeAlias = Any
+Collection: TypeAlias = Any
 
 logger = logging.getLogger(__name__)
 
 FOLDER = "chroma"
-TIMEOUT_S = 30.0
+BUSY_S = 30.0
 # Number of windows that are sent at once, so that searches wait for a fraction of a second only.
 WINDOWS_AT_ONCE = 500
 # A collection that has no mark after this time belongs to a process that has ended.
@@ -61,7 +60,9 @@ class ChromaIndexes:
         self.folder = settings.data_storage_path / FOLDER if settings.chroma_url is None else None
         self._lock_file: IO[bytes] | None = None
         self._connecting = threading.Lock()
-        self._clients: dict[str, ClientAPI] = {}
+        self._server: ChromaServer | None = None
+        # In a folder, by the names of databases.
+        self._clients: dict[str, Database] = {}
 
     def __call__(self, request: IndexRequest) -> VectorIndex:
         """Return the index for a request: in Chroma, or in RAM if another process uses the folder."""
@@ -73,47 +74,43 @@ class ChromaIndexes:
     def close(self) -> None:
         """Close the connection, and let other processes use the folder. The indexes cannot be used afterwards."""
         with self._connecting:
-            for client in self._clients.values():
+            for client in (*self._clients.values(), *filter(None, (self._server, self._lock_file))):
                 client.close()
             self._clients.clear()
-            if self._lock_file is not None:
-                self._lock_file.close()
-                self._lock_file = None
+            self._server = self._lock_file = None
 
     @property
     def place(self) -> str:
         """The folder or server, for messages."""
         return f"the Chroma {'server' if self.folder is None else 'folder'} {self.folder or self._settings.chroma_url}"
 
-    def database(self, user_id: str) -> "ClientAPI":
-        """Return a connection to the database of a user, which is made if it is missing. Blocks."""
-        import chromadb
-        from chromadb.errors import NotFoundError
-
+    def database(self, user_id: str) -> Database:
+        """Return the database of a user, which is made if it is missing. Blocks."""
         name = f"memoryos-{_digest(self._owner(), user_id)}"
         with self._connecting:
-            if not self._clients:
-                self._clients[""] = self._connected()
-            if name not in self._clients:
-                admin = chromadb.AdminClient(self._clients[""].get_settings())
-                try:
-                    admin.get_database(name)
-                except NotFoundError:
-                    admin.create_database(name)
-                self._clients[name] = self._connected(name)
-            return self._clients[name]
+            if self.folder is not None:
+                return self._database_in(self.folder, name)
+            if self._server is None:
+                self._server = ChromaServer(self._settings.chroma_url or "")
+        return self._server.database(name)
 
-    def _connected(self, database: str = "default_database") -> "ClientAPI":
+    def _database_in(self, folder: Path, name: str) -> Database:
+        if name in self._clients:
+            return self._clients[name]
         import chromadb
         from chromadb.config import Settings as ChromaSettings
+        from chromadb.errors import NotFoundError
 
         quiet = ChromaSettings(anonymized_telemetry=False, _env_file=None)
-        if self.folder is not None:
-            return chromadb.PersistentClient(self.folder, settings=quiet, database=database)
-        parts = urlsplit(self._settings.chroma_url or "")
-        is_encrypted = parts.scheme == "https"
-        port = parts.port or (443 if is_encrypted else 8000)
-        return chromadb.HttpClient(parts.hostname or "", port, is_encrypted, settings=quiet, database=database)
+        if not self._clients:
+            self._clients[""] = chromadb.PersistentClient(folder, settings=quiet)
+        admin = chromadb.AdminClient(self._clients[""].get_settings())
+        try:
+            admin.get_database(name)
+        except NotFoundError:
+            admin.create_database(name)
+        self._clients[name] = chromadb.PersistentClient(folder, settings=quiet, database=name)
+        return self._clients[name]
 
     def _owner(self) -> str:
         """Return a text that differs between memories with the same user ids on one Chroma server."""
@@ -152,6 +149,7 @@ class ChromaIndex:
         self._copy: Collection | None = None
         self._opening = asyncio.Lock()
         self._writing = asyncio.Lock()
+        self._settling = asyncio.Lock()
 
     @property
     def is_settled(self) -> bool:
@@ -195,10 +193,11 @@ class ChromaIndex:
         folder = self._indexes.folder
         if folder is None:
             return
-        if _metadata(await self._opened()).get("has_removed"):
-            await self._use_copy()
-        if _untidy(folder).exists():
-            await self._run(lambda: _tidy(folder))
+        async with self._settling:
+            if _metadata(await self._opened()).get("has_removed"):
+                await self._use_copy()
+            if _untidy(folder).exists():
+                await self._run(lambda: _tidy(folder))
 
     async def mark(self) -> str | None:
         """See `VectorIndex`."""
@@ -216,7 +215,7 @@ class ChromaIndex:
             if is_first:
                 await self._delete_others(collection)
 
-    async def _opened(self) -> "Collection":
+    async def _opened(self) -> Collection:
         async with self._opening:
             if self._collection is None:
                 self._collection = await self._run(lambda: self._find() or self._make())
@@ -248,28 +247,26 @@ class ChromaIndex:
         """Call a function that blocks in a thread.
 
         Raises:
-            StorageError: Chroma failed or did not answer in time.
+            StorageError: Chroma failed.
         """
+        is_remote = self._indexes.folder is None
         try:
-            with anyio.fail_after(TIMEOUT_S):
-                return await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
-        except TimeoutError:
-            problem = f"no answer within {TIMEOUT_S:.0f} s"
+            return await anyio.to_thread.run_sync(function, abandon_on_cancel=is_remote)
         except Exception as error:  # noqa: BLE001 - Chroma raises errors of many kinds
             problem = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if self._indexes.folder is None:
+        if is_remote:
             msg = f"{self._indexes.place} failed ({problem}); check that it runs, and correct chroma_url if necessary"
         else:
-            msg = f"{self._indexes.place} failed ({problem}); if this happens again, stop all servers and delete the folder"
+            msg = f"{self._indexes.place} failed ({problem}); if this happens again, stop all servers and delete it"
         raise StorageError(msg)
 
-    def _find(self) -> "Collection | None":
+    def _find(self) -> Collection | None:
         """Return the newest collection of the space that has a mark."""
         found = self._indexes.database(self._request.user_id).list_collections()
         marked = [each for each in found if each.name.startswith(self._prefix) and "mark" in _metadata(each)]
         return max(marked, key=_made, default=None)
 
-    def _make(self) -> "Collection":
+    def _make(self) -> Collection:
         return self._indexes.database(self._request.user_id).create_collection(
             f"{self._prefix}{secrets.token_hex(4)}",
             metadata={"made": time.time()},
@@ -277,7 +274,7 @@ class ChromaIndex:
             embedding_function=None,
         )
 
-    async def _delete_others(self, kept: "Collection") -> None:
+    async def _delete_others(self, kept: Collection) -> None:
         """Delete the collections that ``kept`` replaces, abandoned ones, and those of spaces that no longer exist."""
         known = {self._prefix, *(_prefix(space.identity) for space in await self._request.store.spaces())}
         folder = self._indexes.folder
@@ -297,7 +294,7 @@ class ChromaIndex:
         await self._run(delete)
 
 
-def _replace(collection: "Collection", pages: Sequence[int], vectors: PageVectors) -> None:
+def _replace(collection: Collection, pages: Sequence[int], vectors: PageVectors) -> None:
     for first in range(0, len(pages), WINDOWS_AT_ONCE):
         some = [*pages[first : first + WINDOWS_AT_ONCE]]
         known = collection.get(where={"seq": {"$in": some}}, include=[])["ids"]
@@ -307,7 +304,7 @@ def _replace(collection: "Collection", pages: Sequence[int], vectors: PageVector
     _add(collection, vectors)
 
 
-def _add(collection: "Collection", vectors: PageVectors) -> None:
+def _add(collection: Collection, vectors: PageVectors) -> None:
     ids = _ids(vectors)
     for first in range(0, len(ids), WINDOWS_AT_ONCE):
         part = slice(first, first + WINDOWS_AT_ONCE)
@@ -315,7 +312,7 @@ def _add(collection: "Collection", vectors: PageVectors) -> None:
         collection.upsert(ids=ids[part], embeddings=vectors.vectors[part], metadatas=numbers)
 
 
-def _search(collection: "Collection", query: Vector, k: int) -> WindowHits:
+def _search(collection: Collection, query: Vector, k: int) -> WindowHits:
     found = collection.query(query_embeddings=query[None], n_results=max(k, 1), include=["distances"])
     places = np.array([each.split(":") for each in found["ids"][0]], dtype=np.int64).reshape(-1, 2)[:k]
     distances = np.array((found["distances"] or [[]])[0], dtype=np.float32)[:k]
@@ -327,15 +324,15 @@ def _ids(vectors: PageVectors) -> list[str]:
     return [f"{seq}:{part}" for seq, part in zip(vectors.seqs.tolist(), parts, strict=True)]
 
 
-def _metadata(collection: "Collection") -> Mapping[str, Any]:
+def _metadata(collection: Collection) -> Mapping[str, Any]:
     return collection.metadata or {}
 
 
-def _made(collection: "Collection") -> float:
+def _made(collection: Collection) -> float:
     return float(_metadata(collection).get("made", 0))
 
 
-def _set(collection: "Collection", **values: str | bool) -> None:
+def _set(collection: Collection, **values: str | bool) -> None:
     collection.modify(metadata={**_metadata(collection), **values})
 
 
@@ -356,13 +353,14 @@ def _tidy(folder: Path) -> None:
     """Remove what deleted collections have left in the files of a folder."""
     # A collection's row is made before its files, and deleted before them.
     files = [each for each in folder.iterdir() if each.is_dir()]
-    with closing(sqlite3.connect(folder / "chroma.sqlite3", timeout=TIMEOUT_S)) as connection:
+    with closing(sqlite3.connect(folder / "chroma.sqlite3", timeout=BUSY_S)) as connection:
         used = {str(row[0]) for row in connection.execute("SELECT id FROM segments")}
         connection.execute("VACUUM")
-    for each in files:
-        if each.name not in used:
-            shutil.rmtree(each)
-    _untidy(folder).unlink(missing_ok=True)
+    left = [each for each in files if each.name not in used]
+    for each in left:
+        shutil.rmtree(each, ignore_errors=True)
+    if not any(each.exists() for each in left):  # Windows does not remove open files
+        _untidy(folder).unlink(missing_ok=True)
 
 
 def _locked(path: Path) -> IO[bytes] | None:

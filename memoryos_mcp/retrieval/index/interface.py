@@ -73,7 +73,10 @@ class VectorIndex(Protocol):
         ...
 
     async def settle(self) -> None:
-        """Do maintenance that may take long, such as training. Searches and changes can run meanwhile."""
+        """Do maintenance that may take long, such as training. Searches and changes can run meanwhile.
+
+        An index with files removes from them what is left of removed windows. Until then, it is not settled.
+        """
         ...
 
     async def mark(self) -> str | None:
@@ -111,7 +114,10 @@ class IndexRequest:
 
 
 MakeIndex: TypeAlias = Callable[[IndexRequest], VectorIndex]
-"""Returns the index for a request. It does not block; slow work is left to the methods of the index."""
+"""Returns the index for a request. It does not block; slow work is left to the methods of the index.
+
+If the object has a method ``close``, it is called in a worker thread after the last use of an index.
+"""
 
 
 def no_hits() -> WindowHits:
