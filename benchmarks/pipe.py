@@ -83,10 +83,10 @@ async def opened(*arguments: str) -> AsyncIterator[Pipe]:
         await process.wait()
 
 
-def memory_server(data_folder: object, user_id: str) -> tuple[str, ...]:
-    """Return the arguments of the real server."""
+def memory_server(data_folder: object, user_id: str, *options: str) -> tuple[str, ...]:
+    """Return the arguments of the real server, with further options."""
     where = ("--data-storage-path", str(data_folder), "--user-id", user_id)
-    return ("-m", "memoryos_mcp", "serve", *where, "--log-level", "WARNING")
+    return ("-m", "memoryos_mcp", "serve", *where, "--log-level", "WARNING", *options)
 
 
 BARE_SERVER = ("-m", "benchmarks.bare_server")

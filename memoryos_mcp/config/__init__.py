@@ -214,6 +214,11 @@ class Settings(HttpSettings):
         default=None,
         description="URL of a Chroma server for `vector_index`, such as `http://localhost:8000`. Null means a folder.",
     )
+    max_vectors_in_ram: Annotated[StrictInt, Field(ge=0, le=1_000_000_000)] = Field(
+        default=20_000,
+        description="Maximum number of page vectors of one user that `faiss` keeps in RAM. A memory in PostgreSQL with "
+        "more vectors is searched in the database. Memories in files are always searched in RAM.",
+    )
     session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."
     )

@@ -23,7 +23,6 @@ from memoryos_mcp.embedding.revision import known_identity
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.stats import Move
 from memoryos_mcp.retrieval.cache import MemoryCache
-from memoryos_mcp.retrieval.index.interface import VectorIndex
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.priority import QueryPriority
 from memoryos_mcp.retrieval.retrieving import Retrieving
@@ -65,7 +64,7 @@ class VectorSpaces:
         store: The user's memory. This object sets the vector space that the store reads.
         embedders: The embedders of the configured model and of the models of existing spaces.
         retrieving: Creates a `Retrieving` from a store, the store's cache, and an embedder or None.
-        make_index: Creates the vector index of a space from a store that uses the space, the identity of the space,
+        make_index: Creates the page index of a space from a store that uses the space, the identity of the space,
             and the length of its vectors.
         clock: Returns the current time.
     """
@@ -75,7 +74,7 @@ class VectorSpaces:
         store: Store,
         embedders: Embedders,
         retrieving: Callable[[Store, MemoryCache, Embedder | None], Retrieving],
-        make_index: Callable[[Store, str, int], VectorIndex],
+        make_index: Callable[[Store, str, int], PageIndex],
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
@@ -227,9 +226,9 @@ class VectorSpaces:
             if space.identity != self._current or not cache.index.is_loaded:
                 store = await self._store.in_space(space.identity)
                 index = self._make_index(store, space.identity, int(space.identity.rsplit(":", 2)[1]))
-                if await index.mark() is None:
+                if not await index.is_filled():
                     continue
-                cache = MemoryCache(store, PageIndex(store, index))
+                cache = MemoryCache(store, index)
                 await cache.load_index(self.query_priority.pauses())
             if cache.index.is_kept:
                 await cache.refresh()
@@ -292,7 +291,7 @@ class VectorSpaces:
     async def _use(self, filled: _OpenSpace) -> None:
         """Fill the vector index of a space, then use the space for queries."""
         index = self._make_index(filled.store, filled.identity, filled.embedder.dimension)
-        cache = MemoryCache(filled.store, PageIndex(filled.store, index))
+        cache = MemoryCache(filled.store, index)
         await cache.load_index(self.query_priority.pauses())
         # Without an embedder, pages are filed by keywords, so filing does not depend on the space.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():

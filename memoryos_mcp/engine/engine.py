@@ -37,7 +37,9 @@ from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
 from memoryos_mcp.model.views import MemoryView
 from memoryos_mcp.retrieval.fitting import Limits
-from memoryos_mcp.retrieval.index.interface import IndexRequest, VectorIndex
+from memoryos_mcp.retrieval.index.choice import FAISS
+from memoryos_mcp.retrieval.index.interface import IndexRequest
+from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.storage.interface import Store
@@ -68,8 +70,9 @@ class MemoryEngine:
         # This function does not reference the engine: a cycle would delay the release of a closed memory.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
 
-        def make_index(store: Store, space: str, dimension: int) -> VectorIndex:
-            return components.make_index(IndexRequest(settings, user_id, space, dimension, store))
+        def make_index(store: Store, space: str, dimension: int) -> PageIndex:
+            index = components.make_index(IndexRequest(settings, user_id, space, dimension, store))
+            return PageIndex(store, index, settings.max_vectors_in_ram if settings.vector_index == FAISS else None)
 
         self._spaces = VectorSpaces(store, components.embedders, make_retrieving, make_index, components.clock)
         self._forgetting = Forgetting(

@@ -42,12 +42,16 @@ class PageIndex:
     Args:
         store: The store from which the vectors are read.
         index: The index to fill; None if there is no vector space.
+        most_in_ram: If the store can search by vectors, it is used for a memory with more vectors than this, and no
+            index is filled. None to always use the index.
     """
 
-    def __init__(self, store: Store, index: VectorIndex | None) -> None:
+    def __init__(self, store: Store, index: VectorIndex | None, most_in_ram: int | None = None) -> None:
         self._store = store
         self._given = index
+        self._most_in_ram = most_in_ram
         self._index: VectorIndex | None = None
+        self._uses_store = False
         self._has_failed = False
         # Whether the index outlives the process.
         self.is_kept = False
@@ -55,12 +59,16 @@ class PageIndex:
     @property
     def is_loaded(self) -> bool:
         """Whether `load` has finished."""
-        return self._index is not None
+        return self._index is not None or self._uses_store
 
     @property
     def is_settled(self) -> bool:
         """Whether a call of `settle` would change nothing."""
         return not self._has_failed and (self._index is None or self._index.is_settled)
+
+    async def is_filled(self) -> bool:
+        """Return whether the index outlives processes, and a process has filled it."""
+        return self._given is not None and await self._given.mark() is not None
 
     async def load(self, position: int, give_way: Callable[[], Awaitable[None]]) -> int:
         """Fill the index with all vectors of the store, in blocks, unless it already contains them.
@@ -78,11 +86,13 @@ class PageIndex:
         if index is None:
             return position
         await give_way()
+        if await self._use_store():
+            return position
         known = await self._position_of(index, position)
         if known is None:
             await self._fill(index, give_way)
             await index.set_mark(_mark(position, await index.size()))
-        self.is_kept = await index.mark() is not None
+        self.is_kept = await self.is_filled()
         self._index, self._has_failed = index, False
         return position if known is None else known
 
@@ -101,10 +111,14 @@ class PageIndex:
         vectors = await self._store.page_vectors(pages)
         try:
             await index.replace(pages, vectors)
-            await index.set_mark(_mark(position, await index.size()))
+            size = await index.size()
+            await index.set_mark(_mark(position, size))
         except StorageError as error:
             logger.warning("the vector index failed; until it works again, only keywords are searched: %s", error)
             self._index, self._has_failed = None, True
+            return
+        if self._most_in_ram is not None and size > self._most_in_ram:
+            await self._use_store()
 
     async def settle(self, at_most: int | None = None) -> bool:
         """Do maintenance of the index that may take long. Return whether none is left.
@@ -124,20 +138,23 @@ class PageIndex:
         Raises:
             StorageError: The index failed. It is not searched until `load` has succeeded again.
         """
-        if self._index is None:
+        if self._uses_store:
+            found = await self._store.nearest_windows(query, k)
+        elif self._index is not None:
+            try:
+                found = await self._index.search(query, k)
+            except StorageError:
+                self._index, self._has_failed = None, True
+                raise
+        else:
             return []
-        try:
-            found = await self._index.search(query, k)
-        except StorageError:
-            self._index, self._has_failed = None, True
-            raise
         return list(dict.fromkeys(found.seqs.tolist()))
 
     async def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
         """Return the similarity of each page to a query, by the page's ``seq``. Pages without vectors are omitted."""
-        if self._index is None or not seqs:
+        if not self.is_loaded or not seqs:
             return {}
-        hits = await self._index.cosines(query, seqs)
+        hits = None if self._index is None else await self._index.cosines(query, seqs)
         if hits is None:
             hits = await self._compare(query, seqs)
         if not len(hits.seqs):
@@ -149,6 +166,12 @@ class PageIndex:
             best = int(own.argmax())
             matches[seq] = WindowMatch(float(own[0]), float(own[best]), best)
         return matches
+
+    async def _use_store(self) -> bool:
+        """Search in the store from now on if it can search by vectors and the memory is large. Return whether it is."""
+        if self._most_in_ram is not None and await self._store.can_search_vectors(self._most_in_ram):
+            self._uses_store, self._index, self._given = True, None, None
+        return self._uses_store
 
     async def _compare(self, query: Vector, seqs: Sequence[int]) -> WindowHits:
         """Return the cosine of each window of pages, whose vectors are read from the store."""

@@ -208,16 +208,15 @@ class Retrieving:
         """
         text = normalised(query)
         names = capitalised(text)
-        _, found_words, embedded, times = await asyncio.gather(
-            self.cache.refresh(),
+        found_words, (embedded, nearest), times = await asyncio.gather(
             self._store.search_words(query_words(text), names, CANDIDATES_BY_WORDS),
-            self._embedded(expected := without(text, self._side_names)),
+            self._nearest(expected := without(text, self._side_names)),
             anyio.to_thread.run_sync(time_spans, query, self._clock().astimezone(self._zone)),
         )
         stats = found_words.stats
         self._side_names = (self._side_names - {*names}) | stats.user_names | stats.agent_names
         if (subject := subject_of(text, stats)) != expected:
-            embedded = await self._embedded(subject)
+            embedded, nearest = await self._nearest(subject)
         tokens = embedded.spans if embedded else ()
         parsed = ParsedQuery(
             subject=subject,
@@ -235,7 +234,7 @@ class Retrieving:
         found = _with_neighbours(list(words), NEIGHBOURS_OF // 2 if embedded else NEIGHBOURS_OF)
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
-            meaning = await self._nearest(embedded.vector, found)
+            meaning = await self._match(embedded.vector, nearest, found)
         return parsed, await self._candidates(parsed, sorted({*found, *meaning}), words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
@@ -255,14 +254,24 @@ class Retrieving:
         self._query_cache.put(subject, embedded)
         return embedded
 
-    async def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
+    async def _nearest(self, subject: str) -> tuple[EmbeddedQuery | None, Sequence[int]]:
+        """Update the cache; return the vectors of a query, and the ``seq`` of each page near it, nearest first."""
+        embedded, _ = await asyncio.gather(self._embedded(subject), self.cache.refresh())
+        if embedded is None:
+            return None, ()
+        try:
+            return embedded, await self.cache.index.nearest(embedded.vector, CANDIDATES_BY_MEANING)
+        except StorageError as error:
+            logger.warning("the vector index failed, so only keywords are searched: %s", error)
+            return embedded, ()
+
+    async def _match(self, vector: Vector, nearest: Sequence[int], also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return the similarity of pages to a vector, by the page's ``seq``.
 
-        The result contains the pages nearest to the vector, and the pages in ``also``. It also contains the two pages
-        before and the two pages after each of the `NEIGHBOURS_OF` // 2 nearest pages.
+        The pages are those in ``nearest`` and in ``also``, and the two pages before and the two pages after each of the
+        first `NEIGHBOURS_OF` // 2 pages in ``nearest``.
         """
         try:
-            nearest = await self.cache.index.nearest(vector, CANDIDATES_BY_MEANING)
             return await self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
         except StorageError as error:
             logger.warning("the vector index failed, so only keywords are searched: %s", error)

@@ -25,7 +25,7 @@ from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
 from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Tokens
 from memoryos_mcp.storage.user_data import UserData
@@ -47,6 +47,7 @@ from memoryos_mcp.storage.values import (
     StoreOptions,
     TokenRows,
     Unembedded,
+    WindowHits,
     WordMatches,
     WordSearch,
 )
@@ -156,6 +157,21 @@ class Index(Protocol):
 
         The result has at most ``limit`` vectors, unless the first page alone has more. It contains all vectors of each
         page in it. It is empty if no page after ``after_seq`` has vectors.
+        """
+        ...
+
+    async def can_search_vectors(self, above: int) -> bool:
+        """Return whether `nearest_windows` can be used and the memory has more than ``above`` vectors of pages.
+
+        A store in files always returns False: its vectors are searched in RAM.
+        """
+        ...
+
+    async def nearest_windows(self, query: Vector, k: int) -> WindowHits:
+        """Return the ``k`` windows whose vectors are nearest to a query, the nearest first. A few may be missed.
+
+        A window is a section of a page's text that has its own vector. `can_search_vectors` must have returned True.
+        ``query`` is a unit-length vector, shape ``(dimension,)``.
         """
         ...
 

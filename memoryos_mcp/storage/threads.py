@@ -32,12 +32,20 @@ class StoreThreads:
         for thread in self._threads:
             thread.start()
 
-    async def run(self, work: Callable[[], T], *, on_cancelled: Callable[[], None] | None = None) -> T:
+    async def run(
+        self,
+        work: Callable[[], T],
+        *,
+        on_cancelled: Callable[[], None] | None = None,
+        afterwards: Callable[[], None] | None = None,
+    ) -> T:
         """Run ``work`` in a thread and return its result; a cancellation takes effect once the work has ended.
 
         Args:
             work: The blocking work.
             on_cancelled: Called in the event loop's thread if the caller is cancelled, to make the work end early.
+            afterwards: Called in the same thread after ``work``, even if ``work`` fails. The caller does not wait for
+                it. It must not raise an error.
 
         Raises:
             StorageError: The pool is closed.
@@ -46,7 +54,7 @@ class StoreThreads:
             msg = "the store is closed"
             raise StorageError(msg)
         loop = asyncio.get_running_loop()
-        call = _Call(work, loop, answer=loop.create_future(), end=loop.create_future())
+        call = _Call(work, afterwards, loop, answer=loop.create_future(), end=loop.create_future())
         self._calls.put(call)
         try:
             result: T = await call.answer
@@ -75,6 +83,7 @@ class _Call:
     """Work for a thread, and the futures on which its caller waits."""
 
     work: Callable[[], Any]
+    afterwards: Callable[[], None] | None
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[Any]
     end: asyncio.Future[None]
@@ -92,6 +101,8 @@ class _Call:
             failure = error
         with suppress(RuntimeError):  # the loop is closed: no caller is waiting
             self.loop.call_soon_threadsafe(self._tell, result, failure)
+        if self.afterwards is not None:
+            self.afterwards()
 
     def _tell(self, result: object, failure: BaseException | None) -> None:
         self.end.set_result(None)

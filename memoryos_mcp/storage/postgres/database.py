@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -93,17 +94,16 @@ class PostgresDatabase:
     async def read(
         self, query: Callable[Concatenate[PostgresConnection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result."""
+        """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
 
-        def run(raw: Raw) -> T:
-            with raw.pipeline():
-                raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                raw.execute(SET_USER, (self._user_no,))
-                result = query(PostgresConnection(raw, self._deployment.tokenize), *args, **kwargs)
-                raw.execute("ROLLBACK")
-                return result
+        The caller does not wait for the end of the transaction, which takes a round trip.
+        """
+        reading = _Reading(self._deployment, self._user_no)
 
-        return await self._run(lambda: self._deployment.retried(run))
+        def run() -> T:
+            return reading.run(lambda connection: query(connection, *args, **kwargs))
+
+        return await self._run(run, afterwards=reading.end)
 
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Run one SQL statement in a thread, and return all rows of its result. It takes one round trip."""
@@ -186,14 +186,14 @@ class PostgresDatabase:
         self._is_closed = True
         await self._idle.wait()
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run(self, work: Callable[[], T], *, afterwards: Callable[[], None] | None = None) -> T:
         if self._is_closed:
             msg = "the store is closed"
             raise StorageError(msg)
         self._running += 1
         self._idle.clear()
         try:
-            return await self._deployment.threads.run(work)
+            return await self._deployment.threads.run(work, afterwards=afterwards)
         finally:
             self._running -= 1
             if not self._running:
@@ -242,6 +242,45 @@ class PostgresDatabase:
                 )
                 raise StorageError(msg)
             time.sleep(OUTCOME_EVERY_S)
+
+
+class _Reading:
+    """One reading transaction of a user, all of whose reads see the same state."""
+
+    def __init__(self, deployment: Deployment, user_no: str) -> None:
+        self._deployment = deployment
+        self._user_no = user_no
+        self._raw: Raw | None = None
+        self._pipeline: AbstractContextManager[Any] = nullcontext()
+
+    def run(self, query: Callable[[PostgresConnection], T]) -> T:
+        """Begin the transaction and call ``query``. If the connection is lost, repeat this once with another one."""
+        with translated(self._deployment.where):
+            for is_last in (False, True):
+                self._raw = raw = self._deployment.pool.getconn()
+                try:
+                    self._pipeline = raw.pipeline()
+                    self._pipeline.__enter__()
+                    raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    raw.execute(SET_USER, (self._user_no,))
+                    return query(PostgresConnection(raw, self._deployment.tokenize))
+                except psycopg.Error as error:
+                    if is_last or not is_lost(error, raw):
+                        raise
+                self.end()
+                self._deployment.drop_lost()
+            raise AssertionError  # the loop returns or raises
+
+    def end(self) -> None:
+        """End the transaction, and return its connection to the pool."""
+        raw, self._raw = self._raw, None
+        if raw is None:
+            return
+        with suppress(psycopg.Error):
+            raw.execute("ROLLBACK")
+        with suppress(psycopg.Error):
+            self._pipeline.__exit__(None, None, None)
+        self._deployment.pool.putconn(raw)
 
 
 class _Transaction:

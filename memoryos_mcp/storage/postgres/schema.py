@@ -268,7 +268,24 @@ def _first() -> list[str]:
     return [users, counters, numbers, *tables, *references, *_INDEXES, *security, _ADD_PAGE, _TOKENS]
 
 
-MIGRATIONS: tuple[list[str], ...] = (_first(),)
+# A bit for each coordinate of a vector of float16: 1 if the coordinate is not negative. See `storage.postgres.windows`.
+_WINDOW_CODES = [
+    """
+CREATE FUNCTION signs(vector bytea) RETURNS bit varying LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE bits text := '';
+BEGIN
+    FOR place IN 0 .. length(vector) / 2 - 1 LOOP
+        bits := bits || (1 - get_bit(vector, 16 * place + 15));
+    END LOOP;
+    RETURN CAST(bits AS bit varying);
+END $$
+""",
+    "ALTER TABLE page_vectors ADD code bit varying GENERATED ALWAYS AS (signs(vector)) STORED",
+    "CREATE INDEX page_vectors_codes ON page_vectors (user_no, space) INCLUDE (seq, part, code)",
+]
+
+
+MIGRATIONS: tuple[list[str], ...] = (_first(), _WINDOW_CODES)
 CURRENT_VERSION = len(MIGRATIONS)
 
 

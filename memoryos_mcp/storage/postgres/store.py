@@ -6,22 +6,30 @@ from typing import Any
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.pages import Turn, new_page_id
+from memoryos_mcp.model.segments import Vector
+from memoryos_mcp.storage.postgres import windows
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
 from memoryos_mcp.storage.postgres.database import PostgresDatabase
 from memoryos_mcp.storage.postgres.dialect import plain
 from memoryos_mcp.storage.postgres.words import postings
-from memoryos_mcp.storage.sql import page_table
+from memoryos_mcp.storage.sql import page_table, vector_table
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.mapping import turn_row
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.names import called
 from memoryos_mcp.storage.sql.store import SqlStore
-from memoryos_mcp.storage.values import Receipt
+from memoryos_mcp.storage.values import Receipt, TokenRows, WindowHits
 
 ADD_PAGE_SQL = "SELECT * FROM add_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 OUTLINES_SQL = (
     "SELECT seq, session, coalesce(segment, 0), occurred_us / 1000000 + utc_offset_s, bytes FROM pages "
     "WHERE seq = ANY($1) ORDER BY seq"
+)
+# The token vectors of the first pages that together fit into a number of bytes.
+TOKENS_SQL = (
+    "WITH sized AS (SELECT place, number, sum(octet_length(codes)) OVER (ORDER BY number) AS total "
+    "FROM unnest(CAST($1 AS bigint[])) WITH ORDINALITY AS wanted (place, number) JOIN page_tokens USING (place)) "
+    "SELECT place & $3, counts, codes FROM sized JOIN page_tokens USING (place) WHERE total <= $2 ORDER BY number"
 )
 
 
@@ -58,3 +66,18 @@ class PostgresStore(SqlStore):
     def _outline_rows(self, connection: Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
         assert isinstance(connection, PostgresConnection)  # noqa: S101 - of this store's database
         return connection.native(OUTLINES_SQL, list(seqs)).fetchall()
+
+    async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
+        places = [vector_table.place(self._space, seq) for seq in seqs]
+        rows = await self._database.read(
+            lambda connection: connection.native(TOKENS_SQL, places, max_bytes, vector_table.SEQ_MASK).fetchall()
+        )
+        return vector_table.to_token_rows(rows)
+
+    async def can_search_vectors(self, above: int) -> bool:
+        sql = "SELECT EXISTS (SELECT 1 FROM page_vectors WHERE space = ? OFFSET ?)"
+        return bool((await self._database.rows(sql, self._space, above))[0][0])
+
+    async def nearest_windows(self, query: Vector, k: int) -> WindowHits:
+        space = self._space
+        return await self._database.read(lambda connection: windows.nearest(connection, space, query, k))

@@ -16,7 +16,7 @@ from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Tier, Turn
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.interface import Store
@@ -67,6 +67,7 @@ from memoryos_mcp.storage.values import (
     TokenRows,
     Unembedded,
     Vectors,
+    WindowHits,
     WordMatches,
     WordSearch,
 )
@@ -266,6 +267,12 @@ class SqlStore:
             "ORDER BY seq, part"
         )
         return vector_table.to_page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
+
+    async def can_search_vectors(self, above: int) -> bool:  # noqa: ARG002 - the store in files cannot
+        return False
+
+    async def nearest_windows(self, query: Vector, k: int) -> WindowHits:
+        raise NotImplementedError
 
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         space = self._space
