@@ -20,8 +20,13 @@ from memoryos_mcp.storage.postgres.dialect import translate, values
         ("INSERT ON CONFLICT (key) DO NOTHING", "INSERT ON CONFLICT (user_no, key) DO NOTHING", ()),
         (
             "seq IN (SELECT value FROM json_each(?))",
-            "seq IN (SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST($1 AS json)))",
+            "seq = ANY(ARRAY(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST($1 AS json))))",
             (0,),
+        ),
+        (
+            "slot NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?2))",
+            "slot <> ALL(ARRAY(SELECT CAST(value AS TEXT) FROM json_array_elements_text(CAST($1 AS json))))",
+            (1,),
         ),
     ],
 )

@@ -24,12 +24,7 @@ class PostgresConnection:
 
     def __init__(self, raw: psycopg.Connection[Any], tokenize: Callable[[str], list[str]]) -> None:
         self.raw = raw
-        self._tokenize = tokenize
-
-    @property
-    def words(self) -> PostingWords:
-        """The word index of the user's memory."""
-        return PostingWords(self, self._tokenize)
+        self.words = PostingWords(self, tokenize)
 
     def clock_offset_us(self) -> int:
         """Return how far the clock of the database is ahead of this machine's clock, in microseconds."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+_LIST = r"(SELECT CAST\(value AS \w+\) FROM json_array_elements_text\(CAST\([^()]+ AS json\)\))"
 # Pairs of a pattern and its replacement. The SQL that they are applied to contains no string constants.
 _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     # Lists of numbers or texts are passed as JSON.
@@ -16,6 +17,9 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
         r"SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(\1 AS json))",
     ),
     (re.compile(r"json_each\(([^()]+)\)"), r"json_array_elements_text(CAST(\1 AS json))"),
+    # The planner does not know how long a list is, and would read the rows of all users. An array it looks up.
+    (re.compile(rf"\bNOT IN \({_LIST}\)"), r"<> ALL(ARRAY(\1))"),
+    (re.compile(rf"\bIN \({_LIST}\)"), r"= ANY(ARRAY(\1))"),
     (re.compile(r"json_group_array\((\w+)\)"), r"coalesce(CAST(json_agg(\1) AS text), '[]')"),
     (re.compile(r"json_array\(([^()]+)\)"), r"CAST(json_build_array(\1) AS text)"),
     (re.compile(r"CAST\((\w+) AS BLOB\)"), r"convert_to(\1, 'UTF8')"),

@@ -4,7 +4,8 @@ The tokens and the scores are those of the word index on SQLite, so that both ra
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.text.terms import index_forms, index_text, is_prefix
 
 if TYPE_CHECKING:
-    from memoryos_mcp.storage.postgres.connection import PostgresConnection
+    from memoryos_mcp.storage.postgres.connection import PostgresConnection, PostgresRows
 
 # The parameters of BM25 in FTS5: https://www.sqlite.org/fts5.html#the_bm25_function
 K1, B = 1.2, 0.75
@@ -27,6 +28,42 @@ _ALL_POSTINGS = (
     "SELECT term, string_agg(int8send(seq) || int4send(size) || int4send(length(places) / 4), '' ORDER BY seq) "
     "FROM postings WHERE term = ANY($1) GROUP BY term"
 )
+_TOTALS = "SELECT indexed_pages, indexed_tokens FROM counters"
+# The number of pages with each token, and the postings of the rarest tokens that together have at most $2 postings.
+_COUNTED_POSTINGS = f"""
+WITH counted AS MATERIALIZED (SELECT term, count(*) AS pages FROM postings WHERE term = ANY($1) GROUP BY term),
+totals AS (SELECT term, sum(pages) OVER (ORDER BY pages, term) AS total FROM counted),
+rare AS MATERIALIZED (SELECT term FROM totals WHERE total <= $2),
+found (term, places) AS ({_ALL_POSTINGS.replace("ANY($1)", "ANY(ARRAY(SELECT term FROM rare))")})
+SELECT term, pages, places FROM counted LEFT JOIN found USING (term)
+"""  # noqa: S608 - constants
+
+
+class _Expected:
+    """What was sent for by `PostingWords.expect`. The results are read when they are needed."""
+
+    def __init__(self, tokens: Set[str], found: "PostgresRows", totals: "PostgresRows") -> None:
+        self._tokens = tokens
+        self._found, self._totals = found, totals
+
+    @cached_property
+    def _rows(self) -> list[tuple[str, int, bytes | None]]:
+        return self._found.fetchall()
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of pages with each token."""
+        return dict.fromkeys(self._tokens, 0) | {token: count for token, count, _ in self._rows}
+
+    def postings(self) -> dict[str, bytes]:
+        """Return the postings of each token, unless they are too many."""
+        known = {token: found for token, _, found in self._rows if found is not None}
+        return dict.fromkeys(self._tokens - {token for token, *_ in self._rows}, b"") | known
+
+    @cached_property
+    def totals(self) -> tuple[int, int]:
+        """The number of pages in the index, and of their tokens."""
+        pages, tokens = self._totals.get
+        return pages, tokens
 
 
 class PostingWords:
@@ -35,6 +72,7 @@ class PostingWords:
     def __init__(self, connection: "PostgresConnection", tokenize: Callable[[str], list[str]]) -> None:
         self._connection = connection
         self._tokenize = tokenize
+        self._expected: _Expected | None = None
 
     def add_newest(self, user_input: str, agent_response: str) -> None:
         terms, places, size = postings(self._tokenize, user_input, agent_response)
@@ -75,6 +113,14 @@ class PostingWords:
     def optimise(self) -> None:
         pass  # VACUUM does it
 
+    def expect(self, words: Sequence[str], postings: int) -> None:
+        tokens = {form[0] for word in words if not is_prefix(word) for form in self._forms(word) if len(form) == 1}
+        self._expected = _Expected(
+            tokens,
+            self._connection.native(_COUNTED_POSTINGS, list(tokens), postings),
+            self._connection.native(_TOTALS),
+        )
+
     def has(self, word: str) -> bool:
         if is_prefix(word):
             return bool(self._prefix_count(word, after_seq=0))
@@ -83,8 +129,10 @@ class PostingWords:
     def limits(self, words: Sequence[str]) -> list[int]:
         forms = {word: self._forms(word) for word in words if not is_prefix(word)}
         tokens = {token for each in forms.values() for form in each for token in form}
-        sql = "SELECT term, count(*) FROM postings WHERE term = ANY($1) GROUP BY term"
-        counts = dict(self._connection.native(sql, list(tokens)).fetchall()) if tokens else {}
+        counts = self._expected.counts() if self._expected else {}
+        if missing := tokens - counts.keys():
+            sql = "SELECT term, count(*) FROM postings WHERE term = ANY($1) GROUP BY term"
+            counts |= self._connection.native(sql, list(missing)).fetchall()
         return [
             self._prefix_count(word, after_seq=0)
             if is_prefix(word)
@@ -98,7 +146,7 @@ class PostingWords:
         return len(set().union(*(self._pages(form, after_seq=seq) for form in self._forms(word))))
 
     def best(self, words: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        pages, tokens = self._connection.native("SELECT indexed_pages, indexed_tokens FROM counters").get
+        pages, tokens = self._expected.totals if self._expected else self._connection.native(_TOTALS).get
         mean_size = tokens / pages if tokens else 1.0
         scores: dict[int, float] = {}
         for found in self._phrases(words):
@@ -150,8 +198,10 @@ class PostingWords:
     def _phrases(self, words: Sequence[str]) -> list[NDArray[np.void]]:
         """Return the postings of each form of each word, in the order of the words."""
         forms = [(word, form) for word in words for form in ([[word]] if is_prefix(word) else self._forms(word))]
-        single = list({form[0] for word, form in forms if len(form) == 1 and not is_prefix(word)})
-        postings = dict(self._connection.native(_ALL_POSTINGS, single).fetchall()) if single else {}
+        single = {form[0] for word, form in forms if len(form) == 1 and not is_prefix(word)}
+        postings = self._expected.postings() if self._expected else {}
+        if missing := single - postings.keys():
+            postings |= self._connection.native(_ALL_POSTINGS, list(missing)).fetchall()
         return [
             self._prefix_postings(word)
             if is_prefix(word)

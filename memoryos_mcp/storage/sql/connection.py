@@ -58,6 +58,13 @@ class WordIndex(Protocol):
         """Remove what deleted pages have left in the index."""
         ...
 
+    def expect(self, words: Sequence[str], postings: int) -> None:
+        """Begin to read what `limits` and `best` need for these words, so that they need not wait for it.
+
+        Calling it is optional. ``postings`` is the number of postings that `best` reads at most.
+        """
+        ...
+
     def has(self, word: str) -> bool:
         """Return whether any form of a word occurs in any page."""
         ...

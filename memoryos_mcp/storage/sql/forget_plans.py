@@ -13,6 +13,7 @@ from memoryos_mcp.storage.sql.longterm import find_dimension
 from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, all_rows, newest_seq, numbers, to_page
 from memoryos_mcp.storage.sql.moments import from_us
 
+FORGET_EPOCH = "SELECT count(*) FROM forget_receipts"
 SAMPLES = 10
 # Later than any time that a page can have, in microseconds.
 LATEST_US = 1 << 62
@@ -155,7 +156,7 @@ def receipts(connection: Connection) -> list[ForgetReceipt]:
 
 def forget_epoch(connection: Connection) -> int:
     """Return the forget epoch: the number of times that something was forgotten."""
-    return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
+    return int(connection.execute(FORGET_EPOCH).get)
 
 
 def unpurged(connection: Connection) -> list[str]:

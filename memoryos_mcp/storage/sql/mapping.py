@@ -68,6 +68,7 @@ def turn_row(page_id: str, turn: Turn) -> dict[str, Any]:
     return row | {"checksum": checksums.checksum_of(row)}
 
 
+NEWEST_SEQ = "SELECT coalesce(max(seq), 0) FROM pages"
 # The SQL parameter ?1 is the vector space.
 SEGMENT_COLUMNS = (
     "segment, summary, keywords, (SELECT vector FROM segment_vectors AS v WHERE v.segment = segments.segment "
@@ -176,7 +177,7 @@ def all_rows(connection: Connection, sql: str, *parameters: Any) -> list[tuple[A
 
 def newest_seq(connection: Connection) -> int:
     """Return the ``seq`` of the newest page; 0 if there are no pages."""
-    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
+    return int(connection.execute(NEWEST_SEQ).get)
 
 
 def numbers(connection: Connection, sql: str, *parameters: Any) -> list[int]:

@@ -3,11 +3,12 @@
 import json
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from memoryos_mcp.storage.sql.connection import Connection
-from memoryos_mcp.storage.sql.forget_plans import forget_epoch
-from memoryos_mcp.storage.sql.mapping import all_rows, newest_seq
+from memoryos_mcp.storage.sql.forget_plans import FORGET_EPOCH
+from memoryos_mcp.storage.sql.lexical import POSTING_BUDGET
+from memoryos_mcp.storage.sql.mapping import NEWEST_SEQ, all_rows
 from memoryos_mcp.storage.values import TermStats
 from memoryos_mcp.text.addressees import is_called
 from memoryos_mcp.text.terms import is_prefix
@@ -28,6 +29,10 @@ CALLED_SHARE = 0.03
 CALLS_READ = 20
 CALLS_AT_LEAST = 2
 NAMES_TRIED = 5
+_NAMES = (
+    "SELECT name, pages, called_by_user, called_by_agent FROM names "
+    "WHERE name IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
+)
 # For each side: the names that it calls the other side, most used first, and the texts of the given pages.
 _SAID_BY = {
     "user": (
@@ -57,6 +62,11 @@ class WordCounts:
         with self._lock:
             if forget_epoch != self._forget_epoch:
                 self._known, self._called, self._forget_epoch = {}, None, forget_epoch
+
+    def unknown(self, words: Sequence[str]) -> list[str]:
+        """Return those of the words whose counts are not cached."""
+        with self._lock:
+            return [word for word in words if word not in self._known]
 
     def count(self, connection: Connection, words: Sequence[str], newest: int) -> dict[str, int]:
         """Return an upper limit on the number of pages that contain each word.
@@ -88,7 +98,16 @@ class WordCounts:
         with self._lock:
             known = self._called
         if known is None or known[0] != newest:
-            known = (newest, _called(connection, self, newest, "agent"), _called(connection, self, newest, "user"))
+            least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
+            # Both statements are sent before the first result is read; see `PostgresConnection`.
+            by_agent, by_user = (
+                connection.execute(_SAID_BY[side][0], (least, ONE_SIDED, NAMES_TRIED)) for side in ("agent", "user")
+            )
+            known = (
+                newest,
+                _called(connection, self, newest, "agent", by_agent.fetchall()),
+                _called(connection, self, newest, "user", by_user.fetchall()),
+            )
             with self._lock:
                 self._called = known
         return known[1], known[2]
@@ -99,35 +118,42 @@ def term_stats(connection: Connection, words: Sequence[str], names: Sequence[str
 
     `Index.search_words` describes the arguments.
     """
-    newest = newest_seq(connection)
-    counts.keep_if(forget_epoch(connection))
+    words, names = words[:WORDS_AT_MOST], names[:WORDS_AT_MOST]
+    # All statements are sent before the first result is read; see `PostgresConnection`.
+    connection.words.expect(counts.unknown([*words, *names]), POSTING_BUDGET)
+    newest_row = connection.execute(NEWEST_SEQ)
+    epoch_row = connection.execute(FORGET_EPOCH)
+    name_rows = connection.execute(_NAMES, (json.dumps(names),)) if names else ()
+    newest = int(newest_row.get)
+    counts.keep_if(int(epoch_row.get))
     called_user, called_agent = set(), set()
-    found = counts.count(connection, [*words[:WORDS_AT_MOST], *names[:WORDS_AT_MOST]], newest)
-    sql = (
-        "SELECT name, pages, called_by_user, called_by_agent FROM names "
-        "WHERE name IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
-    )
-    for name, pages, by_user, by_agent in all_rows(connection, sql, json.dumps(names[:WORDS_AT_MOST])) if names else ():
+    found = counts.count(connection, [*words, *names], newest)
+    for name, pages, by_user, by_agent in name_rows:
         if pages >= ADDRESSED_AT_LEAST and pages >= ADDRESSED_SHARE * found[name]:
             # A name that one side uses belongs to the other side; a name that both use may belong to either.
             if by_user < ONE_SIDED * by_agent:
                 called_user.add(name)
             if by_agent < ONE_SIDED * by_user:
                 called_agent.add(name)
-    searched = {word: found[word] for word in words[:WORDS_AT_MOST]}
+    searched = {word: found[word] for word in words}
     return TermStats(
         newest, searched, frozenset(called_user), frozenset(called_agent), *counts.called(connection, newest)
     )
 
 
-def _called(connection: Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
+def _called(
+    connection: Connection,
+    counts: WordCounts,
+    newest: int,
+    by: Literal["user", "agent"],
+    candidates: Sequence[tuple[str, int]],
+) -> str | None:
     """Return the name that one side most often calls the other side; None if no name is known.
 
-    ``by`` is the side that uses the name. The name begins with a capital letter.
+    The name begins with a capital letter. ``by`` is the side that uses the name. ``candidates`` contains the names that
+    it uses most, and the number of pages with each.
     """
-    candidates_sql, texts_sql = _SAID_BY[by]
-    least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
-    candidates: list[tuple[Any, ...]] = connection.execute(candidates_sql, (least, ONE_SIDED, NAMES_TRIED)).fetchall()
+    _, texts_sql = _SAID_BY[by]
     limits = counts.count(connection, [name for name, _ in candidates], newest)
     for name, pages in candidates:
         if pages < ADDRESSED_SHARE * limits[name]:
