@@ -9,8 +9,8 @@ from memoryos_mcp.errors import ConfigError
 from memoryos_mcp.retrieval.index.faiss_index import FaissIndex
 from memoryos_mcp.retrieval.index.interface import ENTRY_POINTS, IndexRequest, MakeIndex, VectorIndex
 
-FAISS, CHROMA = "faiss", "chroma"
-BUILT_IN = {FAISS, CHROMA}
+FAISS, CHROMA, PGVECTOR = "faiss", "chroma", "pgvector"
+BUILT_IN = {FAISS, CHROMA, PGVECTOR}
 
 
 def choose_index(settings: Settings) -> MakeIndex:
@@ -25,6 +25,11 @@ def choose_index(settings: Settings) -> MakeIndex:
         return _faiss
     if name == CHROMA:
         return _chroma(settings)
+    if name == PGVECTOR:
+        if settings.database_url is None:
+            msg = "vector_index: pgvector needs memories in PostgreSQL; set database_url, or set vector_index to faiss"
+            raise ConfigError(msg)
+        return _pgvector
     installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in installed:
         known = sorted({*BUILT_IN, *installed})
@@ -42,6 +47,12 @@ def choose_index(settings: Settings) -> MakeIndex:
 
 def _faiss(request: IndexRequest) -> VectorIndex:
     return FaissIndex(request.dimension)
+
+
+def _pgvector(request: IndexRequest) -> VectorIndex:
+    index = request.store.vector_index(request.dimension)
+    assert index is not None  # noqa: S101 - of the store in PostgreSQL
+    return index
 
 
 def _chroma(settings: Settings) -> MakeIndex:

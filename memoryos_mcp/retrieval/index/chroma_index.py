@@ -18,8 +18,8 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
@@ -70,6 +70,24 @@ class ChromaIndexes:
             return ChromaIndex(request, self)
         logger.info("another process uses %s, so this process keeps vectors in RAM", self.folder)
         return FaissIndex(request.dimension)
+
+    def check(self) -> None:
+        """Raise `StorageError` if the server does not answer. Blocks. A folder may be in use, so it is not opened."""
+        if self._settings.chroma_url is not None:
+            with closing(ChromaServer(self._settings.chroma_url)) as server, self.translated():
+                server.check()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise any error of Chroma as `StorageError`."""
+        try:
+            yield
+        except Exception as error:
+            problem = (str(error).strip() or type(error).__name__).splitlines()[0]
+            msg = f"{self.place} failed ({problem}); if this happens again, stop all servers and delete it"
+            if self.folder is None:
+                msg = f"{self.place} failed ({problem}); check that it runs, and correct chroma_url if necessary"
+            raise StorageError(msg) from error
 
     def close(self) -> None:
         """Close the connection, and let other processes use the folder. The indexes cannot be used afterwards."""
@@ -249,16 +267,8 @@ class ChromaIndex:
         Raises:
             StorageError: Chroma failed.
         """
-        is_remote = self._indexes.folder is None
-        try:
-            return await anyio.to_thread.run_sync(function, abandon_on_cancel=is_remote)
-        except Exception as error:  # noqa: BLE001 - Chroma raises errors of many kinds
-            problem = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if is_remote:
-            msg = f"{self._indexes.place} failed ({problem}); check that it runs, and correct chroma_url if necessary"
-        else:
-            msg = f"{self._indexes.place} failed ({problem}); if this happens again, stop all servers and delete it"
-        raise StorageError(msg)
+        with self._indexes.translated():
+            return await anyio.to_thread.run_sync(function, abandon_on_cancel=self._indexes.folder is None)
 
     def _find(self) -> Collection | None:
         """Return the newest collection of the space that has a mark."""

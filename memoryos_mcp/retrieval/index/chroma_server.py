@@ -29,6 +29,10 @@ class ChromaServer:
         """Close the connections."""
         self._http.close()
 
+    def check(self) -> None:
+        """Raise an error if the server does not answer."""
+        _checked(self._http.get("/api/v2/heartbeat"))
+
     def database(self, name: str) -> "ServerDatabase":
         """Return a database, which is made if it is missing."""
         if self._http.get(f"{_TENANT}/databases/{name}").status_code == HTTPStatus.NOT_FOUND:

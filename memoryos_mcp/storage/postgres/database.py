@@ -40,6 +40,7 @@ class Deployment:
         threads: The threads in which blocking work runs.
         tokenize: Splits a text into the tokens of the word index.
         only_reads_because: Why the database cannot be written; None if it can.
+        connect: Opens a connection as the configured account, even if the stores use another role.
     """
 
     pool: "ConnectionPool[Raw]"
@@ -47,6 +48,7 @@ class Deployment:
     threads: StoreThreads
     tokenize: Callable[[str], list[str]]
     only_reads_because: str | None
+    connect: "Callable[[], Raw]"
 
     def retried(self, run: Callable[[Raw], T]) -> T:
         """Call ``run`` with a connection. If the connection is lost, repeat the call once with another one.
@@ -81,6 +83,16 @@ class PostgresDatabase:
         self._is_closed = False
         self._idle = asyncio.Event()
         self._idle.set()
+
+    @property
+    def where(self) -> str:
+        """The host and the name of the database, for messages."""
+        return self._deployment.where
+
+    def connect(self) -> Raw:
+        """Open a connection as the configured account. It blocks, and shows no rows of users unless one is set."""
+        with translated(self.where):
+            return self._deployment.connect()
 
     @property
     def only_reads_because(self) -> str | None:
