@@ -208,7 +208,8 @@ class Settings(HttpSettings):
         default="faiss",
         description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM; "
         "large memories in PostgreSQL are searched there. `chroma` keeps vectors in the folder `chroma` of "
-        "`data_storage_path`, or on the server at `chroma_url`. An installed package may provide others.",
+        "`data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, by the extension "
+        "`vector`. An installed package may provide others.",
     )
     chroma_url: Annotated[str | None, AfterValidator(checks.chroma_url)] = Field(
         default=None,
