@@ -24,17 +24,24 @@ class PostgresServer:
     Args:
         is_durable: Whether a commit is on disk when it returns. Tests do not need it, and are faster without.
         has_vector: Whether the extension ``vector`` can be installed in the databases.
+        primary: A server whose read-only replica this is; None for a server with new files.
     """
 
-    def __init__(self, *, is_durable: bool = False, has_vector: bool = False) -> None:
+    def __init__(
+        self, *, is_durable: bool = False, has_vector: bool = False, primary: "PostgresServer | None" = None
+    ) -> None:
         self._fsync = "on" if is_durable else "off"
         self.folder = Path(tempfile.mkdtemp(prefix="memoryos-postgres-"))
         self._programs = wheel_programs() if has_vector else programs()
         self._user = None if os.getuid() else ORDINARY_USER
         if self._user is not None:
             os.chown(self.folder, ORDINARY_USER, ORDINARY_USER)
-        self._run("initdb", "-D", self.data, "-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
         self.port = 0
+        if primary is not None:
+            self._run("pg_basebackup", "-D", self.data, "-d", primary.url("postgres", OWNER), "-R", "-c", "fast")
+            self.start()
+            return
+        self._run("initdb", "-D", self.data, "-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
         self.start()
         with psycopg.connect(self.url("postgres", OWNER), autocommit=True) as connection:
             connection.execute(f"CREATE ROLE {APP} LOGIN")
@@ -55,6 +62,10 @@ class PostgresServer:
         )
         self._run("pg_ctl", "-D", self.data, "-o", options, "-l", str(self.folder / "log"), "-w", "start")
         self.pid = int((self.folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+
+    def promote(self) -> None:
+        """Make a replica a primary server."""
+        self._run("pg_ctl", "-D", self.data, "-w", "promote")
 
     def kill(self) -> None:
         """End the server at once, as a crash would."""

@@ -10,7 +10,7 @@ MemoryOSError
 │   └── LeaseLostError         another process took over the background work, or memories were forgotten meanwhile
 ├── ClientFileError        the configuration file of an MCP client could not be read or changed; it is unchanged
 ├── IssuerError            the JWT issuer did not return its keys, so a token could not be checked
-└── ModelError             the LLM or the embedding model failed; pages stay queued
+└── ModelError             the LLM or the embedding model failed; pages that needed it are processed later
     ├── ReplyFormatError       the LLM's reply does not have the requested format
     └── BudgetSpentError       the daily token limit is reached; no request was sent
 """
@@ -55,7 +55,7 @@ class NewerStoreError(StorageError):
 
 
 class LeaseLostError(StorageError):
-    """Another process took over the background work, or memories were forgotten meanwhile. The result was discarded."""
+    """Another process took over the background work, or memories were forgotten meanwhile. The work was discarded."""
 
 
 class ClientFileError(MemoryOSError):
@@ -67,7 +67,7 @@ class IssuerError(MemoryOSError):
 
 
 class ModelError(MemoryOSError):
-    """A model could not be loaded, or did not answer. Pages stay queued for later processing."""
+    """A model could not be loaded, or did not answer. Pages that needed it are processed later."""
 
 
 class ReplyFormatError(ModelError):

@@ -24,10 +24,12 @@ async def balancer(ports: Sequence[int]) -> AsyncIterator[str]:
             found = _LENGTH.search(head)
             body = await reader.readexactly(int(found[1])) if found else b""
             source, sink = await asyncio.open_connection("127.0.0.1", next(turns))
-            sink.write(_CONNECTION.sub(b"", head).replace(b"\r\n", b"\r\nConnection: close\r\n", 1) + body)
-            while part := await source.read(65_536):
-                writer.write(part)
-            sink.close()
+            try:
+                sink.write(_CONNECTION.sub(b"", head).replace(b"\r\n", b"\r\nConnection: close\r\n", 1) + body)
+                while part := await source.read(65_536):
+                    writer.write(part)
+            finally:
+                sink.close()
         except asyncio.IncompleteReadError:
             pass  # the client has closed the connection
         finally:

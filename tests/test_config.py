@@ -848,3 +848,52 @@ def test_reading_settings_imports_nothing_heavy() -> None:
     )
     attempt = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
     assert (attempt.returncode, attempt.stderr) == (0, "")
+
+
+URL_PARTS = [
+    "ada",
+    ":",
+    "@",
+    "/",
+    "?",
+    "#",
+    "%",
+    "%40",
+    "[",
+    "]",
+    "[::1]",
+    "[b",
+    ",",
+    "=",
+    "5432",
+    "password=",
+    "\uff0f",
+    "\xbd",
+]
+
+
+@given(
+    before=st.lists(st.sampled_from(URL_PARTS), max_size=5).map("".join),
+    after=st.lists(st.sampled_from(URL_PARTS), max_size=5).map("".join),
+    host=st.sampled_from(["host", "[b", "a,b:5432", "[::1]:5432", "", "host:x", "host:5432"]),
+)
+def test_no_database_address_crashes_or_shows_its_password(before: str, after: str, host: str) -> None:
+    password = "geheim-42"  # noqa: S105 - of nobody
+    url = f"postgresql://ada:{before}{password}{after}@{host}/memories"
+    try:
+        settings = load_settings(None, {"database_url": url, "data_storage_path": "/nowhere"})
+    except ConfigError as error:
+        assert "database_url" in str(error)
+        assert "is not a valid address; write it like" in str(error)
+        assert "\n" not in str(error)
+        assert password not in str(error)
+    else:
+        shown = f"{settings.public()} {settings.memories_place} {settings!r}"
+        assert host in shown
+        assert password not in shown
+
+
+@pytest.mark.parametrize("url", ["postgresql://a@[b/c", "postgresql://a@b:c/d", "postgresql://[/", "postgresql://a]b"])
+def test_a_malformed_database_address_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="is not a valid address"):
+        load_settings(None, {"database_url": url})

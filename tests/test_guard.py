@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
 from memoryos_mcp.config.http import LOOPBACK
-from memoryos_mcp.server.http import guard
+from memoryos_mcp.server.http import guard, rates
 from memoryos_mcp.server.http.guard import BodyGuard, HostGuard, RateGuard
 from tests.fakes import Seconds
 
@@ -477,7 +477,7 @@ async def test_one_callers_open_streams_are_limited(monkeypatch: pytest.MonkeyPa
 
 
 async def test_only_a_limited_number_of_callers_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "CALLERS_REMEMBERED", 3)
+    monkeypatch.setattr(rates, "CALLERS_REMEMBERED", 3)
     clock = Seconds()
     limited = rated(App(), clock, per_second=0.5)
     for caller in "abcd":

@@ -555,7 +555,31 @@ def test_old_and_new_token_are_masked(indent: int | None, home: Path) -> None:
 def test_variables_that_a_client_does_not_pass_on_are_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_USER_ID", "ada")
     result = run("install", "--client", "cursor", "--dry-run")
-    assert "MEMORYOS_USER_ID is set here, but may not be set when a client starts the server" in result.stderr
+    assert "MEMORYOS_USER_ID is set here, but perhaps not when a client starts the server" in result.stderr
+
+
+def test_a_database_is_passed_on_unless_its_address_has_a_password(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, password = "postgresql://ada@db.example.org/memories?sslmode=verify-full", "geheim-42"
+    assert run("install", "--client", "cursor", "--database-url", url).exit_code == 0
+    file = file_of(CLIENTS["cursor"], home)
+    assert held(CLIENTS["cursor"], file)["memoryos"]["args"] == ["serve", "--database-url", url]
+    before = file.read_bytes()
+    for secret in (url.replace("ada@", f"ada:{password}@"), f"{url}&password={password}"):
+        told = "--database-url: contains a password, which the client's file would show; put database_url in a file"
+        refused("install", "--client", "cursor", "--database-url", secret, told=told)
+        refused("install", "--client", "cursor", "--link", "--database-url", secret, told=told)
+        monkeypatch.setenv("MEMORYOS_DATABASE_URL", secret)
+        result = run("install", "--client", "vscode")
+        assert "MEMORYOS_DATABASE_URL is set here, but may not be set when a client starts" in result.stderr
+        assert password not in result.output
+    assert file.read_bytes() == before
+    config = home / "memory.json"
+    config.write_text(json.dumps({"database_url": secret}), encoding="utf-8")
+    assert run("install", "--client", "cursor", "--config", str(config)).exit_code == 0
+    assert held(CLIENTS["cursor"], file)["memoryos"]["args"] == ["serve", "--config", str(config)]
+    refused(
+        "install", "--client", "cursor", "--http", URL, "--database-url", url, told="cannot be combined with --config"
+    )
 
 
 LINUX = {"XDG_CONFIG_HOME": "/x/config", "CODEX_HOME": "/x/codex", "CLAUDE_CONFIG_DIR": "/x/claude"}

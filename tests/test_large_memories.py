@@ -16,6 +16,7 @@ from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.postgres.store import PostgresStore
+from memoryos_mcp.storage.sql.connection import Connection
 from tests.postgres import database_of
 
 pytestmark = pytest.mark.campaign
@@ -116,3 +117,17 @@ async def test_a_forgotten_page_is_not_found_in_the_database(data: Path, url: st
         assert embedded is not None
         hits = await store.nearest_windows(embedded.vector, 10)
         assert hits.seqs.tolist() == [2]
+
+
+async def test_listed_pages_are_looked_up_in_the_index(data: Path, url: str) -> None:
+    async with opened(data, url, 0) as engine:
+
+        def plan(connection: Connection) -> str:
+            connection.execute("SET LOCAL enable_seqscan = off")
+            sql = "EXPLAIN SELECT * FROM pages WHERE is_analysed = 0 AND seq IN (SELECT value FROM json_each(?))"
+            return "\n".join(row[0] for row in connection.execute(sql, ("[3, 5]",)))
+
+        store = engine._spaces.retrieving._store
+        assert isinstance(store, PostgresStore)
+        # Row-level security forbids an index if the condition calls a function that might reveal a hidden row.
+        assert "AND (seq = ANY" in await store._database.read(plan)

@@ -26,6 +26,7 @@ from memoryos_mcp.storage.sql import copying
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import StoreOptions
 from tests.commands import run_here
+from tests.fakes import WordEmbedder
 from tests.memories import LentEmbedder, Said, memory
 from tests.postgres import database_of, rows_of
 from tests.servers import USER, clean_environment, open_store
@@ -185,7 +186,7 @@ def test_every_table_and_column_is_copied_or_named(files: Path, url: str, tmp_pa
     )
     derived = {"user_no", "bytes", "vector_id"}
     for name, column in (*here, *there):
-        if name in {"users", "tokens", "schema_version", *copying.NOT_COPIED} or name.startswith(
+        if name in {"users", "tokens", "rates", "schema_version", *copying.NOT_COPIED} or name.startswith(
             ("sqlite_", "page_words_")
         ):
             continue
@@ -337,6 +338,41 @@ def test_another_memory_in_the_target_is_kept(files: Path, url: str, tmp_path: P
         assert states["Grace Hopper"] != "failed"
         assert report["next_step"] is None
     assert export_of("--database-url", url) == wanted
+
+
+async def use(settings: Settings, text: str) -> None:
+    """Open the memory and add a page, as a server does."""
+    async with MemoryService(settings, embedder=WordEmbedder()) as service, service.user(USER) as engine:
+        await engine.add(text, "I see.")
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+def test_a_finished_move_may_be_repeated_while_servers_run(
+    files: Path, url: str, tmp_path: Path, is_back: bool
+) -> None:
+    source, target = Settings(data_storage_path=files), Settings(database_url=SecretStr(url))
+    arguments: tuple[object, ...] = ("--to", url, "--data-storage-path", files)
+    first = move(*arguments)
+    if is_back:
+        source, target = target, Settings(data_storage_path=tmp_path / "back")
+        arguments = ("--to", tmp_path / "back", "--database-url", url)
+        first = move(*arguments)
+    asyncio.run(use(target, "I fly kites."))
+    place = ("--data-storage-path", tmp_path / "back") if is_back else ("--database-url", url)
+    used = export_of(*place)
+    assert "I fly kites." in used
+    for dry_run in (["--dry-run"], []):
+        again = move(*arguments, *dry_run)
+        assert [each["state"] for each in again["users"]] == ["already_moved"] * 2
+        assert [each["sha256"] for each in again["users"]] == [each["sha256"] for each in first["users"]]
+    assert "; already moved" in run_here("move", *arguments).stdout
+    assert export_of(*place) == used
+    asyncio.run(use(source, "I sail."))
+    for dry_run in (["--dry-run"], []):
+        problems = {each["user_id"]: each["problem"] for each in move(*arguments, *dry_run, code=1)["users"]}
+        assert "or an earlier copy of this memory, which has changed since" in problems[USER]
+        assert problems["Grace Hopper"] is None
+    assert export_of(*place) == used
 
 
 def test_a_dry_run_changes_nothing(files: Path, url: str, tmp_path: Path) -> None:

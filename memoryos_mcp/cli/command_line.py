@@ -228,12 +228,12 @@ def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
 def settings_options(command: Callable[..., None], *, without: str = "") -> Callable[..., None]:
     """Add options to a command: ``--config``, ``--help-settings``, and one for each setting except API keys.
 
-    The setting ``without`` gets no option, because the command has another option with this name.
+    ``without`` is the name of a setting that gets no option, because the command has its own option with that name.
     """
     count = sum(name not in NOT_AS_FLAGS for name in Settings.model_fields)
     command = click.option(
         "--help-settings", cls=SettingOption, is_flag=True, is_eager=True, expose_value=False, callback=_show_settings,
-        help=f"Show all {count} settings and exit. Each of them is also an option.",
+        help=f"Show all settings and exit. {count} of them are also options.",
     )(command)  # fmt: skip
     command = config_option(command)
     for name in reversed(Settings.model_fields):
@@ -247,8 +247,8 @@ def takes_settings(
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Return a decorator for a command that takes the `Settings` as its first argument.
 
-    The decorator adds the options of `settings_options`, which also explains ``without``. The command may be a
-    coroutine function. For ``makes_folder``, see `chosen_settings`.
+    The decorator adds an option for each setting. The command may be a coroutine function. For ``without``, see
+    `settings_options`; for ``makes_folder``, see `chosen_settings`.
     """
 
     def decorated(command: Callable[..., Any]) -> Callable[..., None]:
@@ -272,8 +272,8 @@ def chosen_settings(
     """Return the settings for a command, and start logging to stderr.
 
     ``flags`` contains the values of the settings' options by name. None means that an option was not used. With
-    ``makes_folder``, the data folder is created if it is missing. Commands other than the server log only warnings and
-    errors, unless a log level is set.
+    ``makes_folder``, the data folder is created if it is missing. Without ``is_server``, only warnings and errors are
+    logged, unless a log level is set.
     """
     settings = load_settings(config_file, flags)
     if makes_folder:

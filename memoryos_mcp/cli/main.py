@@ -152,8 +152,8 @@ async def stats(settings: Settings, **given: Any) -> None:
 async def search(settings: Settings, **given: Any) -> None:
     """Search a memory as an assistant would.
 
-    The command prints the result of the tool retrieve_memory for QUERY. The memory is not changed, not even its counts
-    of visits. Servers may run at the same time.
+    The command prints the result of the tool retrieve_memory for QUERY. The memory is not changed, and the search does
+    not increase the heat of topics. Servers may run at the same time.
     """
     from memoryos_mcp.cli.commands.search import search_memory
 
@@ -284,8 +284,8 @@ def restore(settings: Settings, **given: Any) -> None:
 async def move_command(settings: Settings, **given: Any) -> None:
     """Copy all memories to PostgreSQL, or back to files.
 
-    Each copy is compared with its memory. The memories stay where they are, so that you can delete them later. Stop the
-    servers first. After an interruption, run the same command again.
+    Each copy is compared with the original. The originals are not deleted. Stop the servers first. After an
+    interruption, run the same command again.
     """
     from memoryos_mcp.cli.commands.moving import move
 

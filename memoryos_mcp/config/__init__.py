@@ -141,7 +141,7 @@ class Settings(HttpSettings):
         description="Provider of the LLM. It determines the API's URL and the environment variable that contains the "
         "API key. Null means the API at `openai_base_url`, or OpenAI if only `openai_api_key` is set.",
     )
-    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM, as its provider calls it.")
+    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM in the provider's API.")
     llm_timeout_s: StrictFloat = Field(
         default=120.0, gt=0, le=3600, description="Maximum time to wait for one reply of the LLM, in seconds."
     )
@@ -184,8 +184,8 @@ class Settings(HttpSettings):
         default=None,
         repr=False,
         description="Additional arguments for the embedding model, as a JSON object. The bundled model ignores them. "
-        "Other models in this process take those of `SentenceTransformer`, and `use_fp16`. An API takes `dimensions`, "
-        "`query_prompt` and `passage_prompt`.",
+        "Other models in this process accept those of `SentenceTransformer`, and `use_fp16`. An API accepts "
+        "`dimensions`, `query_prompt` and `passage_prompt`.",
     )
     embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
         default=None,
@@ -206,10 +206,10 @@ class Settings(HttpSettings):
     )
     vector_index: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(checks.name_text)] = Field(
         default="faiss",
-        description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM; "
-        "large memories in PostgreSQL are searched there. `chroma` keeps vectors in the folder `chroma` of "
-        "`data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, by the extension "
-        "`vector`. An installed package may provide others.",
+        description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM. "
+        "If PostgreSQL contains a large memory, PostgreSQL searches it instead. `chroma` keeps vectors in the folder "
+        "`chroma` of `data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, by "
+        "the extension `vector`. Installed packages may provide other indexes.",
     )
     chroma_url: Annotated[str | None, AfterValidator(checks.chroma_url)] = Field(
         default=None,

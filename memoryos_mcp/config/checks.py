@@ -22,6 +22,7 @@ _NO_HOME = "data_storage_path: this account has no home folder for memories; set
 
 # A placeholder in an MCP bundle. If the user enters nothing, the client passes the placeholder or an empty text.
 _UNANSWERED = re.compile(r"\$\{user_config\.[^}]*\}")
+_HOST_AND_PORT = re.compile(r"(?:\[[^\[\]]*\]|[^\[\]:]*)(?::[0-9]*)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACEHOLDER_KEY = re.compile(
     r"""
@@ -264,7 +265,12 @@ def database_url(url: SecretStr | None) -> SecretStr | None:
         raise ValueError(msg)
     try:
         parts = urlsplit(text)
-        is_valid = parts.netloc.count("@") <= 1 and "@" not in parts.path + parts.query + parts.fragment
+        hosts = parts.netloc.rpartition("@")[2].split(",")
+        is_valid = (
+            parts.netloc.count("@") <= 1
+            and "@" not in parts.path + parts.query + parts.fragment
+            and all(_HOST_AND_PORT.fullmatch(host) for host in hosts)
+        )
     except ValueError:
         is_valid = False
     if not is_valid or CONTROL.search(text):

@@ -28,18 +28,18 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return the text with which a message names a key of the config file.
+    """Return how an error message refers to a key of the config file.
 
-    The text is the key itself. For a key that may be a misplaced secret, the text states only its length.
+    The result is the key itself or, if the key may be a misplaced secret, only its length.
     """
     return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
 
 
 def kind_of(value: object) -> str:
-    """Return the text with which a message describes a value.
+    """Return how an error message describes a value.
 
-    A number or boolean is quoted, such as ``true``. For a very large integer, or any other value, the text states the
-    type, such as "a list".
+    The result is the value itself for a number or boolean, such as ``true``. For a very large integer, and for all
+    other values, it is only the type, such as "a list".
     """
     if isinstance(value, bool):
         return str(value).lower()

@@ -82,7 +82,9 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 
 
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
-    """Create the data folder if it does not exist, and check that it is writable. Do nothing if it is not needed.
+    """Create the data folder if it does not exist, and check that it is writable.
+
+    Do nothing if no data folder is needed.
 
     A new folder is accessible only to this account. With ``may_only_read``, a folder that is not writable is accepted
     in two cases: it contains memories, or the disk is full. A warning is then logged.

@@ -34,10 +34,11 @@ def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[Corr
 
 
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
-    """Return the lessons without facts that contradict a correction.
+    """Return lessons (facts and traits learned from pages) without the facts that contradict a correction.
 
-    A fact contradicts a correction if it supersedes the user's replacement, if it has another value for the corrected
-    attribute, or if it repeats the wrong fact in other words. A fact with evidence newer than the correction is kept.
+    There are three kinds of such facts. They supersede the fact that the user gave instead of the wrong one, state
+    another value of the corrected attribute, or repeat the wrong fact in other words. A fact with evidence newer than
+    the correction is not removed.
     Facts are compared by their vectors, or by their words if ``embed`` is None or fails.
     """
     kept: list[KnowledgeChange] = []
@@ -57,8 +58,8 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
     """Return whether a new fact contradicts a correction by the user.
 
-    It does so if it supersedes the fact by which the user replaced the wrong one, or if it fills the same slot as the
-    wrong fact.
+    It does so in two cases: it supersedes the fact that the user gave instead of the wrong one, or it states the same
+    attribute (slot) as the wrong fact.
     """
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 
@@ -66,7 +67,7 @@ def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
 async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFact], embed: Embed | None) -> bool:
     """Return whether a new fact repeats one that the user has marked as wrong.
 
-    A fact that is closer in meaning to the user's replacement than to the wrong fact is not a repetition.
+    A fact that is closer in meaning to the user's correct text than to the wrong text is not a repetition.
     """
     if not corrected:
         return False
@@ -86,7 +87,7 @@ async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFa
 
 
 def _has_all_words(text: str, corrected: CorrectedFact) -> bool:
-    """Return whether ``text`` contains all words of the wrong fact that are not in the user's replacement.
+    """Return whether ``text`` contains all words of the wrong fact that are not in the user's correct text.
 
     If there are no such words, return False.
     """

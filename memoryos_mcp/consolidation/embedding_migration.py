@@ -3,7 +3,7 @@
 A vector space contains the vectors of one model. Vectors of different models are never compared. When the configured
 model has changed, all pages are embedded again in a new space. Until the new space is complete, queries use the
 previous space, and new pages are embedded in both spaces. If the previous model can no longer be loaded, queries use
-the incomplete new space, and pages that are not in it yet are found by keywords.
+the incomplete new space. Pages that are not in it yet are then found by keywords.
 """
 
 import asyncio

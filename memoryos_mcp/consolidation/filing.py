@@ -28,7 +28,7 @@ NEAR_SHARE = 0.5
 
 @dataclass(slots=True)
 class _Draft:
-    """A segment, existing or new, with the topics that are to be added to this segment."""
+    """A plan for one segment, existing or new: the topics that will be added to it."""
 
     known: Segment | None
     keywords: frozenset[str]
@@ -42,7 +42,7 @@ class _Draft:
 
 
 class FilingPlanner:
-    """Plans to which chains and segments the pages of a batch are assigned.
+    """Chooses the chains and segments for the pages of a batch.
 
     Args:
         store: The user's memory.
@@ -180,7 +180,7 @@ def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], thresho
 
 
 def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
-    """Return the draft of the existing segment that the analyst chose for a topic.
+    """Return the draft (see `_Draft`) for the existing segment that the analyst chose for a topic.
 
     Return None if it chose no existing segment, if the segment has no draft, or if the topic does not fit into it.
     """

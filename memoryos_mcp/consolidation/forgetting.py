@@ -199,7 +199,7 @@ class Forgetting:
         """Remove the remains of forgotten content, and write all missing summaries.
 
         If content was forgotten, the LLM log is deleted, and the content is overwritten in the memory's files. While
-        another process is reading the memory, the overwriting is left for the next call.
+        another process is reading the memory, nothing is overwritten. The next call tries again.
         """
         await self._purge()
         await self._resummarise()

@@ -207,7 +207,7 @@ class LeaseKeeper:
 
     @asynccontextmanager
     async def hold(self) -> "AsyncIterator[Lease | None]":
-        """Yield the lease, or None if another process holds it."""
+        """Yield the lease, or None if another process has it. Background work needs the lease."""
         async with self._lock:
             lease = self._lease = await self._store.take_lease(self._ttl_s)
             self._holders += 1

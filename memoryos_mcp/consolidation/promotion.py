@@ -171,8 +171,8 @@ class Promotion:
     async def _portions(self, segments: Sequence[int], due: Set[int]) -> list[_Portion]:
         """Return the unread pages of the segments, grouped into portions for one LLM call each.
 
-        Due segments and other segments are never in the same call. If a call has failed, each
-        of its segments then gets a call of its own.
+        ``due`` contains the segments that the analyst should read again. They never share a call with other segments.
+        If a call has failed, each of its segments then gets a call of its own.
         """
         groups: dict[tuple[bool, int], list[Page]] = {}
         for segment in segments:

@@ -48,7 +48,7 @@ class _Learned:
 
 @dataclass(frozen=True, slots=True)
 class _ReadPages:
-    """Pages that were read, with the lessons from them.
+    """Pages that were read, with the lessons (facts and traits) from them.
 
     Attributes:
         segments: The segments of the pages, or empty if only facts were extracted.
@@ -96,7 +96,7 @@ class Reading:
         return bool(pages)
 
     async def _extract_first(self, lease: Lease, pages: Sequence[Page]) -> _ReadPages:
-        """Return the fallback's lessons from the pages.
+        """Return the pages, with the lessons (facts and traits) that the fallback extracts from them.
 
         If the fallback fails, it gets only the first half of the pages, then the first half of these, and so on. The
         result contains only the pages of the last attempt. If the fallback fails on the first page alone, log the
@@ -123,8 +123,8 @@ class Reading:
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
         """Return the context in which the analyst reads pages.
 
-        It contains the names of the speakers, the corrections made after the last page was stored, and the facts whose
-        validity began no later than the last page. ``forget_epoch`` is passed on unchanged.
+        It contains the names of the speakers, and the corrections made after the last page was stored. It also contains
+        the facts that became valid at the time of the last page or earlier, and ``forget_epoch``, unchanged.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
@@ -171,7 +171,7 @@ class Reading:
         return _ReadPages(segments, pages, reader, is_reading, learned)
 
     async def _commit(self, lease: Lease, read: _ReadPages) -> None:
-        """Commit the lessons. The caller must hold the lock ``_committing``."""
+        """Commit the facts and traits of ``read``. The caller must hold the lock ``_committing``."""
         learned, reader = read.learned, read.reader
         for _ in range(COMMITS_TRIED):
             traits = await self._store.traits()
@@ -223,10 +223,10 @@ class Reading:
         return Speakers(user=stated.user or stats.user_called, agent=stated.agent or stats.agent_called)
 
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
-        """Return the facts in the memory that ``reader`` gets to know before it reads ``pages``.
+        """Return the stored facts that are shown to ``reader`` before it reads ``pages``.
 
-        The fallback gets all facts. Any other analyst does not get facts that the fallback extracted from ``pages`` or
-        later pages.
+        The fallback is shown all facts. Any other analyst is not shown the facts that the fallback extracted from
+        ``pages`` or later pages.
         """
         if reader is self._fallback:
             return await self._store.facts(FactQuery())

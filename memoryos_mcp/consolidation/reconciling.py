@@ -24,7 +24,7 @@ def reconcile(
     facts_now: Sequence[Fact],
     said: Mapping[int, datetime],
 ) -> Lessons | None:
-    """Return the lessons adapted to the current memory, or None if the pages must be read again.
+    """Return lessons (facts and traits) adapted to the current memory, or None if the pages must be read again.
 
     They must be read again if the level of a trait has changed meanwhile. In the result, facts are in the order in
     which they were said. A known fact is confirmed instead of added. A fact that is no longer current is neither
@@ -81,7 +81,7 @@ class _Fitting:
             self._by_slot.setdefault((fact.about, fact.slot), []).append(fact)
 
     def fit(self, changes: Sequence[KnowledgeChange]) -> tuple[KnowledgeChange, ...]:
-        """Return the changes, adapted to the current facts, in the order in which they were said.
+        """Return the changes, adapted to the current facts. They are in the order in which their facts were stated.
 
         Duplicates are merged. Confirmations of facts that no longer exist are left out.
         """
@@ -106,10 +106,10 @@ class _Fitting:
         return tuple(self._with_unique_slots(kept))
 
     def _said_at(self, change: KnowledgeChange) -> tuple[datetime, int]:
-        """Return when a change was said: the time and the ``seq`` of the newest page that is evidence for it.
+        """Return when the fact of a change was stated: the time and the ``seq`` of the newest page that states it.
 
-        If a change has no such page, the ``seq`` is 0. The time is then ``valid_from`` for an added fact, and the
-        latest possible time for a confirmed fact.
+        If no page states it, the ``seq`` is 0. The time is then ``valid_from`` for an added fact, and the latest
+        possible time for a confirmed fact.
         """
         times = [(self._said[seq], seq) for seq in change.evidence if seq in self._said]
         if times:
@@ -142,9 +142,9 @@ class _Fitting:
         """Return the changes, with the slot removed from some added facts, so that they do not supersede each other.
 
         A slot is an attribute of a person, such as ``lives``. The last added fact for a slot keeps the slot. An earlier
-        fact for the same slot loses it in two cases: both facts were said at the same time, or the slot is for a
-        relative (``family:brother``), because there may be several. Otherwise, the earlier fact keeps the slot, and is
-        superseded by the later fact.
+        fact for the same slot loses it in two cases: both facts were stated at the same time, or there may be several
+        such persons (``family:brother``). Otherwise, the earlier fact keeps the slot, and is superseded by the later
+        fact.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:

@@ -199,7 +199,7 @@ class Worker:
         self._loops["redo"].wake()
 
     async def analyse(self) -> None:
-        """Assign the whole backlog to chains and segments, and extract traits from all segments, whatever their heat.
+        """Assign the whole backlog to chains and segments, and extract traits from all segments, regardless of heat.
 
         Raises:
             ModelError: The LLM gave no usable answer.
@@ -209,8 +209,8 @@ class Worker:
         async with self._lease.hold() as lease:
             if lease is None:
                 msg = (
-                    "another process is doing the background work of this memory; stop that process, or start the "
-                    "analysis in it"
+                    "another process is doing the background work of this memory; stop that process, or run the "
+                    "analysis there"
                 )
                 raise StorageError(msg)
             while await self._reading.step(lease):
@@ -408,7 +408,7 @@ class Worker:
     async def _forget(self) -> bool:
         """Return True if expired pages were forgotten, because there may be more. Otherwise, tidy up and return False.
 
-        Expired pages are looked for once a day, or more often while the clock may be wrong. Tidying overwrites the
+        The search for expired pages runs once a day, or more often while the clock may be wrong. Tidying overwrites the
         content that was forgotten, by this process or another; see `Forgetting.tidy`.
         """
         now = self._clock()

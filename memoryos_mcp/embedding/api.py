@@ -104,8 +104,8 @@ class ApiEmbedder:
     """An `Embedder` for an OpenAI-compatible API. Close it after use.
 
     Args:
-        model: The model, with its base URL. Its ``kwargs`` may contain ``query_prompt`` and ``passage_prompt``, which
-            replace the built-in prompts for this model, and ``dimensions``, which is sent with each request.
+        model: The model, with its base URL. If its ``kwargs`` contain ``query_prompt`` or ``passage_prompt``, these
+            replace the built-in prompts for this model. If they contain ``dimensions``, it is sent with each request.
         key: The API key; None if the server needs no key.
         timeout_s: Maximum number of seconds to wait for a reply.
         base_url: The base URL including credentials; None to use the base URL of ``model``.

@@ -29,7 +29,9 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[l
 
 
 class MicroBatches(Generic[Q, A]):
-    """Answers questions in batches. Questions that arrive while all threads are busy share the next batch.
+    """Collects questions from several callers, and answers each batch of them with one call of ``run``.
+
+    Questions that arrive while all threads are busy share the next batch.
 
     Use an instance from one event loop only.
 
@@ -49,8 +51,8 @@ class MicroBatches(Generic[Q, A]):
     async def answer(self, question: Q) -> A:
         """Wait for a batch that contains ``question``, and return the answer to this question.
 
-        If the caller is cancelled before the batch begins, the question is left out of the batch. An exception of the
-        batch is raised here.
+        If the caller is cancelled before the batch begins, the question is left out of the batch. If ``run`` raises an
+        exception for the batch, this method raises it.
         """
         future: Future[A] = Future()
         self._waiting.append((question, future))

@@ -19,7 +19,7 @@ class Embedders:
         self._before: dict[EmbeddingModel, Embedder] = {}
 
     def of(self, model: EmbeddingModel) -> Embedder:
-        """Return the embedder for a model. It is created on first use, and may not be loaded yet.
+        """Return the embedder for a model. It is created on first use. Its model need not be loaded yet.
 
         Raises:
             ModelError: The embedder cannot be created.

@@ -61,7 +61,7 @@ def _parted(identity: str) -> tuple[str, int | None]:
     """Return the text before the revision in a model's identity, and the revision as a number.
 
     The revision is the last 32 characters, which are hexadecimal digits. If the identity does not end with a revision,
-    the number is None, and the text has no meaning.
+    the number is None, and the text must not be used.
     """
     digits = identity[-PLANES // 4 :]
     try:

@@ -101,7 +101,7 @@ class SentenceTransformersEmbedder:
 
     async def _loaded(self) -> LoadedModel:
         if self._is_closed:
-            msg = f"the embedding model {self._configured.name} is closed; restart this program"
+            msg = f"the embedding model {self._configured.name} was already closed; restart this program"
             raise ModelError(msg)
         if self._model is None:
             await self._in_passage_thread(self._load_once)

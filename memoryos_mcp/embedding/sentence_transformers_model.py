@@ -124,7 +124,7 @@ class LoadedModel:
     def _unit(self, encode: Callable[..., Any], texts: Sequence[str], instruction: str) -> NDArray[np.float32]:
         rows = _encoded(self.name, encode, texts, instruction)
         if rows.shape != (len(texts), self.dimension):
-            msg = f"the embedding model {self.name} has changed the length of its vectors; restart this program"
+            msg = f"the vectors of the embedding model {self.name} have a new length; restart this program"
             raise ModelError(msg)
         return rows
 

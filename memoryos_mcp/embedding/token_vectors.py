@@ -47,5 +47,8 @@ def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[n
 
 
 def _step(dimension: int) -> float:
-    """Return the distance between two neighbouring levels."""
+    """Return the distance between two neighbouring levels of a coordinate.
+
+    ``dimension`` is the length of the vectors.
+    """
     return 2 * REACH_RMS / LEVELS / math.sqrt(dimension)

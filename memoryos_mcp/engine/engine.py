@@ -465,7 +465,7 @@ class MemoryEngine:
         return corrected
 
     async def stats(self) -> Stats:
-        """Return the main topics, the state of the background work, and how many pages, facts and so on there are."""
+        """Return counts of the memories, the main topics and the state of the background work."""
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
         # Read this after `is_settled`. If queries change to a new vector space meanwhile, that space must be reported.
@@ -568,7 +568,7 @@ class MemoryEngine:
         return await self._store.user_data.kept_copies()
 
     async def remove_kept_copies(self) -> None:
-        """Remove the backup copies that earlier restores made of the memories that they replaced.
+        """Remove the backup copies made by restores. They contain earlier states of the memory.
 
         Raises:
             StorageError: A backup copy could not be removed.

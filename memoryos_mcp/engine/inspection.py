@@ -202,6 +202,6 @@ def _place(cursor: str, request: ListRequest) -> Place:
 def _mark(request: ListRequest) -> int:
     """Return a checksum of a request. Each cursor contains the checksum of its request.
 
-    A cursor that was returned for another request can thus be rejected.
+    The checksum shows whether a cursor was returned for another request.
     """
     return zlib.crc32(repr(request).encode())

@@ -80,7 +80,7 @@ class Recovery:
         await self._loop.close()
 
     def note(self, user_id: str, at: datetime) -> None:
-        """Record the time at which the next work is due for a user whose memory is being closed."""
+        """Record the time ``at`` which a user's next work is due. Call this when the user's memory is being closed."""
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
@@ -92,7 +92,7 @@ class Recovery:
 
     async def _watch(self) -> bool:
         if await self._wait(WATCH_S):
-            logger.info("another server has ended; its unfinished work is looked for")
+            logger.info("another server has ended; searching for its unfinished work")
             self._look_at = self._clock()
             self._look_until = self._look_at + LOOK_FOR
         return True
@@ -105,7 +105,7 @@ class Recovery:
         for user_id in found:
             self._due.setdefault(user_id, self._clock())
         if found:
-            logger.info("%d users have pages that are not organised yet, or have no vectors yet", len(found))
+            logger.info("%d users have pages that are not organised yet or have no vectors", len(found))
         pause = max(LOOK_EVERY, timedelta(seconds=PAUSE_PER_LOOK * (time.monotonic() - began)))
         self._look_at = self._clock() + pause
         if self._look_at > self._look_until:

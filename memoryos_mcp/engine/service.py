@@ -1,6 +1,6 @@
 """The service: opens each user's engine on demand, and shares the models between engines. Use one per process.
 
-The engine and its libraries are imported when the first user is opened, so that a server starts quickly.
+The engine and its libraries are imported when the first user's engine is opened, so that a server starts quickly.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.storage.stores import make_stores
+from memoryos_mcp.storage.stores import STORE_THREADS, make_stores
 from memoryos_mcp.text.user_ids import user_folder_name
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class MemoryService:
             option for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
         only_looks: Whether to open all memories read-only; see `MemoryEngine.begin`.
+        stores: The stores of the memories, which are closed with the service. With None, the service makes them.
 
     Raises:
         ConfigError: The settings of the LLM are not valid.
@@ -201,6 +202,7 @@ class MemoryService:
         catches_up: bool = False,
         tracer: "Tracer | None" = None,
         only_looks: bool = False,
+        stores: "Stores | None" = None,
     ) -> None:
         self.settings = settings
         self._only_looks = only_looks
@@ -220,8 +222,8 @@ class MemoryService:
         self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
         self._ending = asyncio.Lock()
         self._recovery = self._make_recovery() if catches_up else None
-        self._watched: Stores | None = None
-        self._watched_lock = threading.Lock()
+        self._stores = stores
+        self._stores_lock = threading.Lock()
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -249,7 +251,7 @@ class MemoryService:
             self._give_back(user)
 
     def as_seen_by(self, caller: Caller) -> Memories:
-        """Return access to the memories, limited to the rights of ``caller``."""
+        """Return the service, or a read-only view of it if ``caller`` is not allowed to change memories."""
         return self if caller.may_write else _ReadOnlyMemories(self)
 
     async def has_memory(self, user_id: str) -> bool:
@@ -291,7 +293,7 @@ class MemoryService:
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
         """Yield a user's engine, as `user` does.
 
-        After the context has ended, this user is closed before all others if too many users are open.
+        After the context has ended, this engine is closed before all others if too many engines are open.
         """
         user = await self._borrow(user_id)
         try:
@@ -344,10 +346,10 @@ class MemoryService:
             for user in list(self._users.values()):
                 self._begin_closing(user)
             await self._tasks.wait()
+            if self._stores is not None:  # other servers are told only when no memory is open
+                await anyio.to_thread.run_sync(self._stores.close)
             if self._components is not None:
                 await self._components.aclose()
-            if self._watched is not None:  # other servers are told only when no memory is open
-                await anyio.to_thread.run_sync(self._watched.close)
 
     async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
         """Read the pending work of each user in ``users``, and add it to ``survey``.
@@ -421,7 +423,7 @@ class MemoryService:
             raise
 
     def _close_surplus(self) -> None:
-        """If too many users are open, start to close idle users, beginning with the least recently used one."""
+        """If too many engines are open, start to close idle ones, beginning with the least recently used one."""
         surplus = max(0, len(self._users) - self._capacity_users)
         if surplus:
             idle = (user for user in self._users.values() if user.is_idle)
@@ -453,22 +455,22 @@ class MemoryService:
 
     def _make_recovery(self) -> Recovery:
         async def wait(timeout_s: float) -> bool:
-            return await (await anyio.to_thread.run_sync(self._watched_stores)).wait_for_work(timeout_s)
+            return await (await anyio.to_thread.run_sync(self._made_stores)).wait_for_work(timeout_s)
 
         return Recovery(self._users_with_work, wait, self._guest, self._is_busy, self._clock)
 
-    def _watched_stores(self) -> "Stores":
-        """Return stores that can be used before the libraries of the engine are imported. Blocks."""
-        with self._watched_lock:
-            if self._watched is None:
-                self._watched = make_stores(self.settings, self._clock)
-            return self._watched
+    def _made_stores(self) -> "Stores":
+        """Return the stores, which can be used before the libraries of the engine are imported. Blocks."""
+        with self._stores_lock:
+            if self._stores is None:
+                self._stores = make_stores(self.settings, self._clock, threads=STORE_THREADS)
+            return self._stores
 
     def _users_with_work(self) -> list[str]:
         from memoryos_mcp.engine.wiring import configured_model
 
         model = self._embedder.model if self._embedder else configured_model(self.settings)
-        return self._watched_stores().users_with_work(model.to_json() if model else None)
+        return self._made_stores().users_with_work(model.to_json() if model else None)
 
     def _is_busy(self) -> bool:
         return any(user.uses for user in self._users.values())
@@ -495,5 +497,11 @@ class MemoryService:
     def _make_components(self) -> "Components":
         from memoryos_mcp.engine.wiring import Overrides, make_components
 
-        overrides = Overrides(embedder=self._embedder, chat=self._chat, analyst=self._analyst, tracer=self._tracer)
+        overrides = Overrides(
+            embedder=self._embedder,
+            chat=self._chat,
+            analyst=self._analyst,
+            tracer=self._tracer,
+            stores=self._made_stores(),
+        )
         return make_components(self.settings, self._endpoint, self._clock, overrides)

@@ -30,19 +30,15 @@ from memoryos_mcp.llm.user_chat import Account, Tally, UserChat
 from memoryos_mcp.retrieval.index.choice import choose_index
 from memoryos_mcp.retrieval.index.interface import MakeIndex
 from memoryos_mcp.storage.interface import Stores
-from memoryos_mcp.storage.stores import make_stores
+from memoryos_mcp.storage.stores import STORE_THREADS, make_stores
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-# Short transactions spend as much time in Python as in SQLite, so more threads would compete for the interpreter lock.
-# Fewer threads could all be blocked by files that other processes lock, each for up to 30 s.
-STORE_THREADS = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Components that replace the configured ones. With None, a component is not replaced.
+    """Components that replace the configured ones. None means that a component is not replaced.
 
     The tracer creates a span for each LLM call; None disables tracing.
     """
@@ -51,6 +47,7 @@ class Overrides:
     chat: ChatModel | None = None
     analyst: Analyst | None = None
     tracer: "Tracer | None" = None
+    stores: Stores | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +130,7 @@ def make_components(
         chat=chat,
         tally=tally,
         make_index=make_index,
-        stores=make_stores(settings, clock, threads=STORE_THREADS),
+        stores=overrides.stores or make_stores(settings, clock, threads=STORE_THREADS),
         clock=clock,
     )
 

@@ -120,7 +120,7 @@ class Analyst(Protocol):
     async def joined_digest(
         self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[Page]]]
     ) -> Digest:
-        """Return the new digest of a segment to which topics were added. This needs no network call.
+        """Return the new digest (keywords and summary) of a segment to which topics were added. Needs no network call.
 
         Args:
             known: The segment before the topics were added; None for a new segment.

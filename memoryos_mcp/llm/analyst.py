@@ -82,7 +82,9 @@ class LlmAnalyst:
         topics: Sequence[Topic],
         pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the reply covers them
     ) -> Digest:
-        """Return the new digest of a segment to which topics were added. It combines the digests of these topics.
+        """Return the new digest (keywords and summary) of a segment to which topics were added.
+
+        It combines the digests of these topics.
 
         ``known`` is the segment before the topics were added; None for a new segment. Its previous digest is included
         too, unless the digest of a topic already covers it.
@@ -139,9 +141,9 @@ class LlmAnalyst:
 
 
 def _covers(topic: Topic, known: Segment) -> bool:
-    """Return whether a topic's digest includes the previous digest of a segment.
+    """Return whether a topic's digest (keywords and summary) includes the previous digest of a segment.
 
-    This is so if the LLM was shown the segment's current summary when it wrote the topic's digest.
+    It does if the LLM was shown the segment's current summary when it wrote the topic's digest.
     """
     shown = topic.segment
     return shown is not None and (shown.segment, shown.summary) == (known.segment, known.summary)

@@ -54,7 +54,7 @@ def _too_long(response: ErrorResponse, where: str, dialect: Dialect) -> ModelErr
 
 
 def _simpler(response: ErrorResponse, dialect: Dialect) -> Iterator[Dialect]:
-    """Yield the dialects to try next.
+    """Yield the dialects (sets of request parameters) to try next.
 
     The first ones change or omit the parameter that the response names. The others use simpler reply formats.
     """

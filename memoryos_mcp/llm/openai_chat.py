@@ -157,10 +157,11 @@ class _TrackedListener:
 
 
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
-    """Return the dialect in which to send a refused request again.
+    """Return the dialect (set of request parameters) with which to send a refused request again.
 
-    The result is the dialect ``simpler``. If the request does not ask for a reply in JSON (``form`` is None), the reply
-    format was not sent and cannot be the reason for the refusal. The result then keeps the reply format of ``dialect``.
+    The result is the dialect ``simpler``, with one exception. If the request does not ask for a reply in JSON (``form``
+    is None), the reply format was not sent, so it did not cause the refusal. The result then has the reply format of
+    ``dialect``.
     """
     return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 

@@ -45,7 +45,7 @@ class OrganiseReading:
 
     Args:
         batch: The pages in the prompt, in the same order.
-        around: The surroundings in the prompt.
+        around: The parts of the memory that the prompt contains.
         max_topics: Maximum number of topics.
     """
 

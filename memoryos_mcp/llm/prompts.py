@@ -180,7 +180,7 @@ def facts_asked(pages: Sequence[Page]) -> int:
 
 
 def traits_asked(pages: int) -> int:
-    """Return the maximum number of traits to request for this number of pages."""
+    """Return the maximum number of traits to request from an LLM that reads this number of pages."""
     return 1 + pages // PAGES_PER_TRAIT_ASKED
 
 

@@ -140,16 +140,16 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Return the whole numbers in a number, a string, or a list of these. A string gives only its first number."""
+    """Convert a number, a string, or a list of these to whole numbers. Of a string, only the first number is used."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]
 
 
 def text_of(value: object) -> str:
-    """Return a string or the joined strings of a list, without repetitions and with single spaces.
+    """Return a string, or the strings of a list joined by spaces. Repeated sentences and phrases are removed.
 
-    The result is empty for other values, and for text that means "nothing".
+    White space is reduced to single spaces. The result is empty for other values, and for text that means "nothing".
     """
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))

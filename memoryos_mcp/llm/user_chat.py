@@ -146,6 +146,6 @@ class UserChat:
             await self._account.book(purpose, usage)
         except StorageError as error:
             logger.warning(
-                "today's token count is too low, because a call to the LLM could not be stored: %s",
+                "today's token count is too low, because the tokens of an LLM call could not be added to it: %s",
                 type(error).__name__,
             )

@@ -13,7 +13,7 @@ SAMPLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """A list of memories to forget. It contains their numbers, or dimensions of traits, but none of their text.
+    """A list of memories to forget. It contains only numbers and the dimensions of traits, but no text of a memory.
 
     Facts and traits that are supported only by the listed pages need not be listed; they are forgotten too.
 

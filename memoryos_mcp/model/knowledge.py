@@ -146,7 +146,10 @@ FAMILY = "family:"
 
 
 def is_head(slot: str | None) -> bool:
-    """Return whether a slot is for a main fact about a person: name, age, birthday, home, origin, work or family."""
+    """Return whether a slot (the property that a fact states) is one of the main ones.
+
+    The main ones are name, age, birthday, home, origin, work and family.
+    """
     return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
 
 

@@ -93,9 +93,9 @@ class PageRecord(_Line):
 
     Attributes:
         is_analysed: Whether the page has been read to update the profile.
-        read_by: Name of the analyst that extracted facts from the page, such as the LLM's name; None if not done yet.
-        organised_by: Name of the analyst that assigned chain and segment; None if not done yet.
-        learned_by: Name of the analyst that read the page to update the profile; None if not done yet.
+        read_by: Name of the analyst that extracted facts from the page, such as the LLM's name; None before that.
+        organised_by: Name of the analyst that assigned chain and segment; None before that.
+        learned_by: Name of the analyst that read the page to update the profile; None before that.
         is_degraded: Whether the page was processed without the LLM because the LLM failed.
     """
 
@@ -144,7 +144,7 @@ class FactRecord(_Line):
         said_since: The stated start, as precise as it was stated: a year, a month or a day, such as "2023-05"; None if
             no start was stated.
         said_until: The stated end in the same form as ``said_since``; None if no end was stated.
-        superseded_by: Number of the fact that replaced this one; None if none did.
+        superseded_by: Number of the fact that replaced this one; None if no fact did.
         ended_by: ``user`` if the user ended the fact by a correction; None otherwise.
         ended_after: Id of the newest page at the time of the correction.
         evidence: Ids of the pages that state the fact.

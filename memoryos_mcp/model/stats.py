@@ -130,7 +130,7 @@ class Stats:
         titles: Title of each of these segments, by segment number.
         health: State of each background loop, by the loop's name.
         is_semantic: Whether retrieval currently uses vectors.
-        is_settled: Whether all background work that is due has been done. Pages may still wait for their batch.
+        is_settled: Whether all background work that is due has been done. Pages of an incomplete batch may still wait.
         damaged_pages: Number of damaged pages that the last check of all pages found.
         space: Identity of the embedding model that search uses; None while search uses only keywords.
         move: Progress of a change to another embedding model; None if no change is in progress.

@@ -76,7 +76,7 @@ class FactView:
 
     Attributes:
         superseded: The facts that this fact replaced, newest first.
-        superseded_by: The fact that replaced this one; None if none did.
+        superseded_by: The fact that replaced this one; None if no fact did.
     """
 
     fact: Fact
@@ -168,8 +168,8 @@ class ListEntry:
             for a segment, the time of its newest page.
         state: For a page, its tier; for other kinds, whether the memory is current, superseded or archived.
         segment: For a page, the number of its segment, or None if it has none yet; None for other kinds.
-        after: Number of this memory, or dimension if it is a trait. To continue the list after this memory, use it as
-            `Place.after`.
+        after: Number of this memory, or dimension if it is a trait. To continue the list after this memory, use this
+            value as `Place.after`.
         gives_orders: Whether the memory is a page with instructions to an assistant that reads it.
     """
 

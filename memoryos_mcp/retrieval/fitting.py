@@ -156,7 +156,7 @@ def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset
 
 
 class _Budget:
-    """Keeps account of a token budget. ``left`` is the unused part in bytes."""
+    """Tracks how much of a token budget is used. ``left`` is the unused part in bytes."""
 
     def __init__(self, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> None:
         self._limits = limits
@@ -228,7 +228,7 @@ class _Budget:
     def fit_newest(self, pages: Sequence[Page], share: float, title: str | None) -> list[RecalledPage]:
         """Return the newest pages that fit into a share of the whole budget, oldest first; long pages are shortened.
 
-        ``pages`` are oldest first. ``title`` is the section's title; None if the title has already been charged.
+        ``pages`` are oldest first. ``title`` is the section's title; None if its cost is already counted.
         """
         allowance, kept = self._allowance(share), list[RecalledPage]()
         for page in reversed(pages):
@@ -279,7 +279,7 @@ class _Budget:
         return completed
 
     def fit_topics(self, pages: Sequence[RecalledPage]) -> bool:
-        """Return whether the headings of all topics fit into the budget. If they fit, charge them to the budget.
+        """Return whether the headings of all topics fit into the budget. If so, subtract their cost from the budget.
 
         If none of the pages has a topic, return False.
         """

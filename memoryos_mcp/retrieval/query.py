@@ -53,7 +53,7 @@ class ParsedQuery:
 
     Attributes:
         subject: The query without the names of the user and the assistant.
-        side: Whether the query asks for words of the user or of the assistant; None for no side in particular.
+        side: The side whose words the query asks for, the user or the assistant; None if it asks for neither or both.
         counts: The words of the query, each with the number of pages that contain it.
         pages: Approximate number of pages in the memory.
         times: The time spans in the query.

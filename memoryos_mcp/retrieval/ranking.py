@@ -143,8 +143,8 @@ def rank(
 def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
     """Return the candidates whose score is at least the best score times `CUT_SHARE`, best first.
 
-    At least `CUT_KEEPS` candidates are returned, if there are so many: if necessary, candidates with lower scores too.
-    The scores are compared without the loss ``spread`` (see `rank`).
+    If these are fewer than `CUT_KEEPS`, the next best candidates are returned too, up to that number. The scores are
+    compared without the loss ``spread`` (see `rank`).
 
     Args:
         ranked: The candidates, best first.

@@ -60,7 +60,7 @@ def recall_lines(recall: "Recall", newest: Sequence["RecalledPage"], title: str,
 
 
 def framed(lines: Iterable[str]) -> list[str]:
-    """Return a note and the delimited lines. The note says that the lines are information and not instructions."""
+    """Return the lines between delimiters, after a note that they are information and not instructions."""
     return [MARKED, delimited(lines)]
 
 

@@ -1,6 +1,7 @@
 """Builds the MCP server, which passes requests to tools, resources and prompts, and reports their errors.
 
-Tools and resources that a caller may not use are not listed. A request for one of them fails as if it did not exist.
+Tools and resources that a caller has no right to use are not listed. A request for one of them fails as if it did not
+exist.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Protocols for storing access tokens and for making backups. Every method blocks."""
+"""Protocols for storing access tokens, counting requests and making backups. Every method blocks."""
 
 from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
@@ -57,13 +57,48 @@ class Tokens(Protocol):
         ...
 
     def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
-        """Copy tokens to another place, and return their number. They stay valid there, and these are not changed.
+        """Copy tokens to ``target``, and return the number of these tokens. The originals are not changed.
 
-        A token that is revoked here is revoked there too.
+        The copies are valid too. If a token is already in ``target``, it is not copied again. If it has been revoked
+        here, it is also revoked in ``target``.
 
         Args:
-            target: The tokens of the other place.
+            target: The tokens in another folder or database.
             user_ids: The users whose tokens are copied; None for all tokens.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The requests of one caller that a server may admit.
+
+    Attributes:
+        requests: Their number, which may be 0.
+        wait_s: Seconds after which the number that was asked for will be available; 0 if it was granted.
+    """
+
+    requests: int
+    wait_s: float
+
+
+class Rates(Protocol):
+    """Counts the requests of each caller over all servers of a database. Safe to share between threads.
+
+    Each caller has a token bucket. Servers take requests out of it in advance, a few at a time.
+    """
+
+    def draw(self, caller: str, requests: int, *, per_second: float, burst: float) -> Grant:
+        """Take requests out of a caller's bucket. The grant may be smaller than what was asked for.
+
+        Args:
+            caller: Identifies the caller; only a digest of it is stored.
+            requests: Number of requests to take; at least 1.
+            per_second: Number of requests that are added to the bucket each second.
+            burst: Capacity of the bucket, at least ``requests``. A new bucket is full.
+
+        Raises:
+            StorageError: The database cannot be reached or written.
         """
         ...
 
@@ -117,8 +152,8 @@ class RestorePlan:
 class Backups(Protocol):
     """Backups of users' memories as files.
 
-    A method with the argument ``tell`` reports its progress: it calls ``tell(done, total)``, where ``done`` is the
-    number of parts copied so far and ``total`` is the number of parts to copy.
+    A method with the argument ``tell`` reports its progress by calls of ``tell(done, total)``. ``done`` is the number
+    of parts copied so far, and ``total`` is the number of all parts.
     """
 
     def names(self) -> list[str]:

@@ -8,8 +8,8 @@ Every store guarantees:
 
 - The pages of one user are numbered from 1 by ``seq``, in the order in which they were committed. Only forgotten pages
   leave gaps.
-- The change sequence numbers the changes to a memory. A change becomes visible before any change with a higher number,
-  so a reader that continues after the last number it has read does not miss a change.
+- The change sequence numbers the changes to a memory. A change becomes visible before any change with a higher number.
+  So a reader that continues after the last number it has read misses no change.
 - The forget epoch is a number that increases by one in each transaction that forgets something. If it is the same
   before and after several reads, none of the returned data was forgotten in between.
 
@@ -27,7 +27,7 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
-from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Tokens
+from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Rates, Tokens
 from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
@@ -63,7 +63,8 @@ class Pages(Protocol):
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
         """Store turns as pages, and move the oldest short-term pages to the backlog if there are now too many.
 
-        All of this is one transaction. When the method returns, all pages are on disk. After an error, none is.
+        All of this is one transaction. When the method returns, all pages are on disk. After an error, no page is
+        stored.
 
         Args:
             turns: The turns of the dialogue, in order.
@@ -112,7 +113,7 @@ class Pages(Protocol):
     async def changes(self, after: int, limit: int) -> Changes:
         """Return the next changes to the memory, at most ``limit``.
 
-        ``after`` is the position in the change sequence at which the caller stopped reading.
+        ``after`` is the position of the last change that the caller has read. Changes are numbered in order.
         """
         ...
 
@@ -134,7 +135,9 @@ class Index(Protocol):
         ...
 
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-        """Return which of the given pages contain which words. Words that occur in too many pages are left out.
+        """Return, for each of the given pages, which of the words it contains.
+
+        Words that occur in too many pages are left out.
 
         Args:
             counts: A mapping from each word to the number of pages that contain it.
@@ -186,7 +189,7 @@ class Index(Protocol):
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         """Return the encoded token vectors of as many pages as fit in ``max_bytes``, in the order of ``seqs``.
 
-        Pages without token vectors are left out. If a page is in the result, all of its token vectors are.
+        Pages without token vectors are left out. The result contains all token vectors of a page, or none.
         """
         ...
 
@@ -272,7 +275,9 @@ class Work(Protocol):
         ...
 
     async def mark_degraded(self, worker: str) -> int:
-        """Mark mid-term pages as degraded if the analyst ``worker`` organised them or read them for the profile.
+        """Mark mid-term pages as degraded: an LLM must process them again.
+
+        The pages are those that the analyst ``worker`` organised or read for the profile.
 
         Returns:
             The number of all pages that are now marked as degraded.
@@ -288,7 +293,7 @@ class Work(Protocol):
             lease: The caller's lease.
             retention: The maximum age of a page.
             limit: The maximum number of pages to forget.
-            receipt: The name of the receipt to be stored.
+            receipt: The id of the receipt to be stored.
 
         Returns:
             The receipt, or None if no page is old enough. If the clock may be wrong, nothing is forgotten, and the
@@ -414,14 +419,15 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         ...
 
     async def copy_to(self, target: "Store", tell: Callable[[int, int], None]) -> Copy:
-        """Copy the whole memory to the same user's memory in another place, in one transaction there.
+        """Copy the whole memory to ``target``, in one transaction of ``target``.
 
         The copy has the same ids, vectors, history, corrections and receipts. It is read back before it is committed.
         This memory is not changed. If other processes change it during the copy, the copy is repeated a few times.
 
         Args:
-            target: An open store of the same user. Its memory must be empty, or the same as this one.
-            tell: Called with the amounts of finished work and of all work; see `fingerprint`.
+            target: An open store of the same user. Its memory must be empty, or a copy of this one.
+            tell: Reports progress: it is called with the amount of finished work and the amount of all work. See
+                `fingerprint`.
 
         Raises:
             DamagedStoreError: This memory has damaged pages. Nothing was copied.
@@ -456,6 +462,11 @@ class Stores(Protocol):
         ...
 
     @property
+    def rates(self) -> Rates | None:
+        """The request rates of callers over all servers, or None if only one server can use these memories."""
+        ...
+
+    @property
     def backups(self) -> Backups | None:
         """The backups of memories, or None if backups are made with the tools of the database engine."""
         ...
@@ -478,7 +489,7 @@ class Stores(Protocol):
         ...
 
     def is_made(self) -> bool:
-        """Return whether there is a place for memories: the data folder, or the tables of the database. Blocks.
+        """Return whether the data folder exists or, with a database, whether its tables exist. Blocks.
 
         Nothing is created.
 
@@ -509,9 +520,9 @@ class Stores(Protocol):
         """Wait until other servers may have left unfinished work, but at most ``timeout_s`` seconds.
 
         Returns:
-            True if another server of a shared store has ended or was lost since the last call, or may have ended
-            without notice. `users_with_work` then returns the users whose work it was doing, at the latest when its
-            leases have expired.
+            True if another server of a shared store has ended since the last call, or may have ended. `users_with_work`
+            then returns the users with work that the server left unfinished, at the latest when its leases have
+            expired.
         """
         ...
 

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from memoryos_mcp.storage.interface import Stores
 
 
+# Threads for the memories of many users. Short transactions spend as much time in Python as in SQLite, so more threads
+# would compete for the interpreter lock. Fewer threads could all be blocked by files that other processes lock, each
+# for up to 30 s.
+STORE_THREADS = 8
+
+
 def make_stores(settings: Settings, clock: Callable[[], datetime], *, threads: int = 1) -> "Stores":
     """Return the stores in the configured database or, if none is configured, in the data folder.
 

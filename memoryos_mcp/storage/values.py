@@ -193,7 +193,7 @@ class FactQuery:
     Attributes:
         about: Only facts about the user, or only facts about the assistant; None means both.
         with_archived: Whether to include archived facts. With `is_past`, they are always included.
-        slots: Only facts in these slots; None means any fact, with or without a slot.
+        slots: Only facts about these properties (see `Fact.slot`); None means all facts.
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
         without: The name of an analyst and the ``seq`` of a page; None means no such filter. Only facts that would be
@@ -231,7 +231,7 @@ class Snapshot:
     Attributes:
         forget_epoch: The number of times that something was forgotten. If it has increased, data that was read earlier
             may have been forgotten.
-        position: The last position of the change sequence.
+        position: The last position in the change sequence, the numbered list of all changes to the memory.
     """
 
     forget_epoch: int
@@ -305,7 +305,7 @@ class WindowHits:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes after a position of the change sequence.
+    """The changes to a memory after a position in its change sequence, the numbered list of all changes.
 
     Attributes:
         position: The position of the last of these changes. Pass it to the next call to continue.
@@ -572,24 +572,31 @@ class MissingSummaries:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The content of a whole memory in short. Two memories with the same fingerprint are the same.
+    """A summary of the content of a whole memory. Two memories with the same fingerprint have the same content.
 
     Attributes:
         rows: The number of rows of each kind, such as ``pages``.
         sha256: A hash of all rows, as hexadecimal digits.
         is_empty: Whether the memory contains nothing that a user or an assistant stored.
+        copied_from: The ``sha256`` of the memory from which this one was copied; None if it is not a copy.
     """
 
     rows: Mapping[str, int]
     sha256: str
     is_empty: bool
+    copied_from: str | None = field(default=None, compare=False)
+
+    def is_copy_of(self, other: "Fingerprint") -> bool:
+        """Return whether a memory is the same as another one, or was copied from it and has changed since."""
+        return self == other or self.copied_from == other.sha256
 
 
 class CopyOutcome(StrEnum):
-    """What a copy of a memory to another store has done.
+    """The outcome of copying a memory to another store.
 
-    ``COPIED``: the memory was copied. ``SAME``: the other store already contained the same memory. ``OCCUPIED``: the
-    other store contains another memory of the user. ``CHANGING``: other processes changed the memory during the copy.
+    ``COPIED``: the memory was copied. ``SAME``: the other store already contained a copy of this memory, which may
+    have changed since. ``OCCUPIED``: the other store contains another memory of the user, or this one has changed since
+    it was copied. ``CHANGING``: other processes changed the memory during the copy.
     In the last three cases, nothing was written.
     """
 
@@ -601,7 +608,10 @@ class CopyOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The result of copying a memory. ``fingerprint`` is that of the copied memory; None if there is no copy."""
+    """The result of copying a memory.
+
+    ``fingerprint`` describes the content of the original and of the copy; None if their contents differ.
+    """
 
     outcome: CopyOutcome
     fingerprint: Fingerprint | None = None

@@ -78,7 +78,7 @@ def quoted(text: str, label: str = "") -> str:
 
 
 def delimited(lines: Iterable[str]) -> str:
-    """Return lines as one text between delimiters. Delimiters inside the lines are disarmed."""
+    """Return lines as one text between delimiters. Delimiters inside the lines are changed; see `disarmed`."""
     return "\n".join([OPEN, *map(disarmed, lines), CLOSE])
 
 

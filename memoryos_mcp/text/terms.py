@@ -180,7 +180,7 @@ def index_text(text: str) -> str:
 
 
 def index_forms(word: str) -> tuple[str, ...]:
-    """Return the forms in which the word index may contain a word (see `index_text`).
+    """Return all forms of a word for which the word index must be searched (see `index_text`).
 
     ``word`` must be in the form that `words` returns.
     """

@@ -1,8 +1,8 @@
 """Imports a file that this program or another system exported, in transactions of a few hundred pages.
 
 The whole file is read and checked before anything is stored. If a transaction fails, the pages of previous transactions
-stay stored. A second import of the same file then continues from there, because a page whose id or key is already in
-the memory is not stored again.
+stay stored. A second import of the same file then continues from there. It skips each page whose id or key is already
+in the memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ class Import:
         opening: Opens the memory. It is called after the file was checked, so that an unusable file creates no memory.
             In a dry run it yields None if the memory does not exist. All items then count as new.
         path: The file or folder.
-        prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn may not be stored.
+        prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn must not be stored.
         show: Shows the progress. It receives the name of the current step and the number of bytes processed in it.
         is_dry_run: Whether items are only counted and not stored.
 
@@ -159,7 +159,7 @@ class Import:
         yield long_term
 
     def _prepared(self, page: PageRecord) -> Iterator[PageRecord]:
-        """Yield the page with secrets removed. Yield nothing if the page may not be stored."""
+        """Yield the page with secrets removed. Yield nothing if the page must not be stored."""
         try:
             redaction = self._prepare(page.turn)
         except ArgumentError as error:

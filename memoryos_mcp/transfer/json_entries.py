@@ -72,8 +72,8 @@ class Outline:
 def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
     """Yield the entries of a document.
 
-    If the document is a list, its elements are the entries. If the document is an object, each of its values that is
-    neither a list nor an object is an entry. Of a value that is a list or an object, each inner value is an entry.
+    If the document is a list, its elements are the entries. If the document is an object, its values are the entries.
+    But if such a value is a list or an object itself, the entries are its inner values.
 
     Args:
         stream: The document, in UTF-8.
@@ -156,7 +156,7 @@ class _Window:
                 return b""
 
     def members(self) -> Iterator[str]:
-        """Yield the key of each member of the object that begins here. For a list, yield "" for each element.
+        """Yield the key of each member of the object at the current position. For a list, yield "" for each element.
 
         Before requesting the next key, the caller must consume the member's value with `cut` or `members`.
         """

@@ -25,7 +25,7 @@ class Spool:
     """Checks the items of an importer, and stores the turns in an unnamed temporary file and the facts in RAM.
 
     Args:
-        prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn may not be stored.
+        prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn must not be stored.
         max_page_chars: Maximum length of a page in characters, both sides together. Longer pages are split.
         zone: The user's time zone. None means the time zone of this machine.
         now: The current time, with a zone.

@@ -86,6 +86,7 @@ class ClientCommand(Command):
 @config_option
 @setting_option("user_id")
 @setting_option("data_storage_path")
+@setting_option("database_url")
 def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: bool, **given: Any) -> None:
     """Add the server to an MCP client.
 
@@ -94,7 +95,7 @@ def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: b
     from memoryos_mcp.cli.commands import installing
     from memoryos_mcp.cli.commands.installing.outcomes import Request
 
-    local = [given.pop(name) for name in ("config_file", "user_id", "data_storage_path")]
+    local = [given.pop(name) for name in ("config_file", "user_id", "data_storage_path", "database_url")]
     token, variable = given.pop("token"), given.pop("token_variable")
     if not clients:
         installing.list_clients("install", as_json=as_json)

@@ -165,13 +165,16 @@ async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | 
 
 
 def gave_up(error: str, hint: str) -> str:
-    """Return the error message of a command that gives up after `FAILURES_IN_A_ROW` failures."""
+    """Return the message of a command that gives up after `FAILURES_IN_A_ROW` failures.
+
+    ``error`` is the last failure, and ``hint`` says what the user can do.
+    """
     return f"the work failed {FAILURES_IN_A_ROW} times in a row: {error}; {hint}"
 
 
 @contextmanager
 def note_if_stopped(hint: str) -> Iterator[None]:
-    """Print a note with ``hint`` to stderr if the block is stopped with Ctrl-C."""
+    """If Ctrl-C stops the ``with`` block, print a note to stderr. ``hint`` says what the user can do next."""
     try:
         yield
     except asyncio.CancelledError:

@@ -93,7 +93,7 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
 
 
 class _Demo:
-    """The steps of the demo. The server's stderr is written to ``log``."""
+    """The steps of the demo. The stderr of the server is written to the file ``log``."""
 
     def __init__(self, console: Console, server_command: Sequence[str], data_folder: Path, log: TextIO) -> None:
         self._console = console
@@ -310,9 +310,9 @@ async def _config(client: Client) -> Any:
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield lines for the first items in one part of a retrieval result. A line is a pair of a label and a text.
+    """Yield lines that show the first items in one part of a retrieval result. A line is a label and a text.
 
-    ``look`` selects the part, such as the facts. If the part is the short-term pages, the newest come first.
+    ``look`` selects the part, such as the facts. Short-term pages are shown newest first.
     """
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
@@ -352,8 +352,8 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
     """Return a phrase that says whether the best page was found by its words or by its meaning.
 
-    A page that shares no word with the question was found by its meaning. The phrase is empty if no page was found.
-    It is also empty if the question is not answered by mid-term pages (``look`` is not `Look.MID_TERM`).
+    A page that shares no word with the question was found by its meaning. The phrase is empty if no page was found, or
+    if ``look`` is not `Look.MID_TERM`.
     """
     if look is not Look.MID_TERM or not result.retrieved_pages or result.understood is None:
         return ""

@@ -155,7 +155,7 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
-    """Return the reader for a file; None if the file has this program's own export format.
+    """Return the importer for a file; None if the file has this program's own export format.
 
     ``name`` is the format that the user chose. If it is None, the format is recognised from the file.
 
@@ -278,7 +278,7 @@ def _writing(target: str) -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         name = "stdout" if target == STDOUT else target
-        msg = f"{name} cannot be written ({reason}); free space or choose another file, and export again"
+        msg = f"{name} cannot be written ({reason}); free some space or choose another file, then export again"
         raise StorageError(msg) from error
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 from memoryos_mcp.cli.commands.common import ALL_PAGES, Show, progress_on_stderr
 from memoryos_mcp.cli.terminal import note, one_line, print_report
 from memoryos_mcp.config import Settings
+from memoryos_mcp.config.checks import database_url
 from memoryos_mcp.config.masks import without_credentials
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ArgumentError, ConfigError, DamagedStoreError, StorageError
@@ -25,7 +26,10 @@ OPTION = "--to"
 DATABASES = ("postgresql://", "postgres://")
 # A copy reads the memory in one thread, and looks for changes of other processes in another.
 THREADS = 3
-_OCCUPIED = "the target contains another memory of this user; choose another target, or delete that memory first"
+_OCCUPIED = (
+    "the target contains another memory of this user, or an earlier copy of this memory, which has changed since; "
+    "choose another target, or delete the memory there first"
+)
 _CHANGING = "other processes keep changing this memory; stop the servers, then run the command again"
 _MISSING = "this user has no memory; check the user id"
 _Check = Callable[[], None]
@@ -35,7 +39,7 @@ class MovedMemory(BaseModel, frozen=True):
     """What was done with the memory of one user.
 
     Attributes:
-        state: ``moved``; ``already_moved``: the target contained the same memory; ``would_move``: in a dry run; or
+        state: ``moved``; ``already_moved``: the target contained a copy of it; ``would_move``: in a dry run; or
             ``failed``.
         rows: The number of rows of each kind that has any, such as ``pages``; empty if the memory was not read.
         sha256: The hash of all rows, which is the same on both sides; None if the memory was not read.
@@ -178,7 +182,7 @@ class _Move:
         if not is_target or await to_thread.run_sync(self._target.footprint, user_id) is None:
             return _memory(user_id, "would_move", here)
         there = await self._fingerprint(self._target, user_id, tell)
-        if there == here:
+        if there.is_copy_of(here):
             return _memory(user_id, "already_moved", here)
         if there.is_empty:
             return _memory(user_id, "would_move", here)
@@ -204,12 +208,10 @@ def _target_settings(settings: Settings, target: str) -> Settings:
         ArgumentError: The target is an address of another kind, or the place of the memories themselves.
     """
     if target.strip().startswith(DATABASES):
-        there = settings.model_copy(update={"database_url": SecretStr(target.strip())})
         try:
-            urlsplit(target)
-        except ValueError:
-            problem = "is not a valid address; write postgresql://USER:PASSWORD@HOST/DATABASE"
-            raise ArgumentError(argument=OPTION, problem=problem) from None
+            there = settings.model_copy(update={"database_url": database_url(SecretStr(target))})
+        except ValueError as error:
+            raise ArgumentError(argument=OPTION, problem=str(error)) from None
     elif "://" in target or not target.strip():
         problem = "is neither an address that begins with postgresql:// nor a folder"
         raise ArgumentError(argument=OPTION, problem=problem)
@@ -295,7 +297,7 @@ def _lines(report: MoveReport) -> Iterator[str]:
         if each.state == "moved":
             yield f"{name}: {content}; moved, and both sides are the same (SHA-256 {str(each.sha256)[:16]}...)"
         elif each.state == "already_moved":
-            yield f"{name}: {content}; the same memory was already there"
+            yield f"{name}: {content}; already moved"
         elif each.state == "would_move":
             yield f"{name}: {content}; would be moved"
         else:

@@ -182,7 +182,7 @@ class _Blockage:
 
 
 def _spent(stats: Stats) -> dict[str, int]:
-    """Return the total numbers of LLM calls, failed calls, prompt tokens and reply tokens. The keys are their names."""
+    """Return four totals by name: LLM calls, failed calls, prompt tokens and reply tokens."""
     names = ("calls", "failed_calls", "prompt_tokens", "completion_tokens")
     entries = stats.llm.total if stats.llm else ()
     return {name: sum(getattr(entry, name) for entry in entries) for name in names}

@@ -50,7 +50,7 @@ async def warm_up(settings: Settings, *, as_json: bool) -> None:
 def _model(settings: Settings, purpose: str) -> EmbeddingModel:
     model = configured_model(settings)
     if model is None:
-        msg = f"embedding_model_name is set to 'none', which leaves no model to {purpose}; set it to a model"
+        msg = f"there is no model to {purpose}, because embedding_model_name is 'none'; set it to the name of a model"
         raise ConfigError(msg)
     return model
 

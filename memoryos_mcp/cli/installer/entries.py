@@ -22,7 +22,7 @@ _RUNNERS = frozenset({"uvx", "pipx", "uv"})
 
 
 class Kind(StrEnum):
-    """What an entry is for: this program, another project that is also called memoryos-mcp, or any other program."""
+    """Which program an entry is for: this one, another project that is also called memoryos-mcp, or any other."""
 
     OURS = "ours"
     OTHER_PROJECT = "other project"

@@ -45,7 +45,7 @@ class ClientFile:
         try:
             return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
         except UnicodeEncodeError as error:
-            msg = f"{self.path} was not changed: a path in the new entry is not valid Unicode; use plain Unicode"
+            msg = f"{self.path} was not changed: a path in the new entry is not valid Unicode; use another path"
             raise ClientFileError(msg) from error
 
 

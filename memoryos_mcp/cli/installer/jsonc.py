@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value at ``text[start:end]``.
+    """A JSON value and its position: the value is written at ``text[start:end]``.
 
     ``members`` contains the members of an object in order, including duplicates. It is empty for other values.
     """
@@ -185,7 +185,7 @@ def _style(text: str) -> _Style:
 
 
 def _object(text: str) -> _Node:
-    """Return the node of the object in a JSON text. A blank text counts as an empty object.
+    """Parse a JSON object, and return its node (its value with positions). A blank text counts as an empty object.
 
     Raise `ClientFileError` if the text is not a JSON object.
     """

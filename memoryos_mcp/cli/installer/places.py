@@ -70,7 +70,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The path and the scope of a client's configuration file. The file may not exist.
+    """The path and the scope of a client's configuration file. The file need not exist.
 
     ``is_client_there`` is True if the client is installed.
     """

@@ -22,15 +22,15 @@ class ForgetMemoryArguments(Arguments):
     """Arguments of ``forget_memory``: the memories to forget, or the handle of a dry run."""
 
     ids: list[str] = Field(
-        default=[], description="p_..., k1, trait:NAME, or s1 / c1 for all pages of a topic / chain."
+        default=[], description="Ids: p_..., k1, trait:NAME. s1 or c1: all pages of a topic or chain."
     )
-    query: str = Field(default="", description="Subject of the pages.")
+    query: str = Field(default="", description="What the pages are about.")
     max_results: Count = Field(
         default=None, description="Maximum pages for query. Default: 10.", json_schema_extra=RESULTS
     )
     after: str = Field(default="", description="Pages from this time on, ISO 8601.")
     before: str = Field(default="", description="Pages before this time, ISO 8601.")
-    everything: bool = Field(default=False, description="All memories.")
+    everything: bool = Field(default=False, description="Select all memories.")
     confirm: str = Field(default="", description="Handle of the dry run. Pass no other argument.")
 
 
@@ -51,13 +51,15 @@ class ForgetMemoryResult(BaseModel):
     facts: int
     traits: int
     changed_traits: int = Field(
-        description="Number of traits that stay without their reason, because it may quote forgotten text."
+        description="Number of traits whose reason was removed, because it may quote forgotten text."
     )
     affected_segments: int = Field(
         description="Number of topics that are removed, or summarised again from their remaining pages."
     )
     samples: list[ForgetSample] = Field(description="Some of the memories that a dry run selects; otherwise empty.")
-    confirm: str | None = Field(description="The handle for confirming a dry run; otherwise null.")
+    confirm: str | None = Field(
+        description="In a dry run, the handle that the confirming call must pass; otherwise null."
+    )
     expires_at: str | None = Field(description="When the handle expires; null if there is no handle.")
     receipt: str | None = Field(description="Id of the receipt, which contains no forgotten text; null in a dry run.")
     scrubbed: bool = Field(
@@ -65,8 +67,7 @@ class ForgetMemoryResult(BaseModel):
         "If not, it will be overwritten later."
     )
     kept_copies: list[str] = Field(
-        description="Files in which restores saved the memory that they replaced. "
-        "They are removed only if everything is forgotten."
+        description="Backup copies made by restores. They are removed only if everything is forgotten."
     )
 
 

@@ -37,7 +37,7 @@ class ListMemoriesArguments(Arguments):
 
     tier: Tiers = Field(default="", description="Default: all pages. long_term: profile and knowledge.")
     topic: str = Field(default="", description="Topic id (s1) or part of a keyword.")
-    state: States = Field(default="", description="For knowledge and segments. Default: current.")
+    state: States = Field(default="", description="State of knowledge or segments. Default: current.")
     after: str = Field(default="", description="From this time on, ISO 8601.")
     before: str = Field(default="", description="Before this time, ISO 8601.")
     cursor: str = Field(default="", description="next_cursor of the previous call; repeat its arguments.")
@@ -53,6 +53,6 @@ class CorrectMemoryArguments(Arguments):
         default=None, description="Level of a trait."
     )
     reason: OptionalText = Field(default=None, description="Reason for the level, one sentence.")
-    wrong: bool = Field(default=False, description="The memory is wrong; nothing replaces it.")
+    wrong: bool = Field(default=False, description="The fact or trait is wrong, without a replacement.")
     restore: bool = Field(default=False, description="Undo the last correction.")
     dry_run: bool = Field(default=False, description="Only show the change.")

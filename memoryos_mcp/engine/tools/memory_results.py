@@ -118,8 +118,9 @@ class CorrectMemoryResult(BaseModel):
 
     status: Literal["corrected", "restored", "dry_run"]
     corrected: str = Field(description="Id of the corrected or restored memory; get_memory shows its history.")
-    before: str | None = Field(description="The previous text; null if there was none.")
+    before: str | None = Field(description="The text before the correction; null if there was none.")
     holds_now: str | None = Field(
-        description="Id of the current memory; null if there is none, or if a dry run would create a new fact."
+        description="Id of the fact or trait that is current after the correction. Null if there is none, or if a dry "
+        "run would create a new fact."
     )
-    after: str | None = Field(description="The current text; null if there is none.")
+    after: str | None = Field(description="The text after the correction; null if there is none.")

@@ -44,7 +44,7 @@ def corrected_text(result: CorrectMemoryResult, *, is_restored: bool) -> str:
     if result.status == "dry_run":
         message = "Nothing has been changed yet. If this is what the user wants, call again without dry_run."
     elif is_restored:
-        message = "Restored. The memory is current again, and may be learned again."
+        message = "Restored. The memory is current again, and can be learned from pages again."
     else:
         message = (
             "Corrected. The previous text stays in the history, and will not be learned again. "

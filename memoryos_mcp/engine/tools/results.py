@@ -26,7 +26,7 @@ class KnowledgeEntry(BaseModel):
     knowledge_id: str
     evidence: list[str] = Field(description="Ids of the pages that state the fact.")
     kind: Literal["statement", "wish"] = Field(
-        default="statement", description="A wish of the user applies to every answer."
+        default="statement", description="A wish is the user's preference for every answer."
     )
     attribute: str | None = Field(
         default=None,
@@ -51,10 +51,10 @@ class UnderstoodQuery(BaseModel):
     )
     words: dict[str, int] = Field(description="Search terms, each with the number of pages that contain it.")
     times: list[str] = Field(
-        description="Periods that the query mentions, each as its first and last day. Days without a year recur yearly."
+        description="Periods that the query mentions, each as its first and last day. A period without a year recurs."
     )
     several: bool = Field(
-        description="Whether the query asks for several things. If so, results alternate between sessions."
+        description="Whether the query asks for several memories. If so, results alternate between sessions."
     )
 
 

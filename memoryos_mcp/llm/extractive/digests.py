@@ -161,14 +161,17 @@ def page_terms(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> PageTerms
 
 
 def make_digest(pages: Sequence[Page]) -> Digest:
-    """Return the digest of pages. If there are more than ``PAGES_MAX``, only that many evenly spaced pages are used."""
+    """Return a digest (keywords and summary) of pages.
+
+    If there are more than ``PAGES_MAX`` pages, only that many evenly spaced pages are used.
+    """
     pages = evenly(pages, PAGES_MAX)
     limit = min(SIDE_MAX_CHARS, max(400, TOTAL_MAX_CHARS // (2 * len(pages))))
     return digest_of(pages, [page_terms(page, side_max_chars=limit) for page in pages])
 
 
 def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
-    """Return the digest of pages.
+    """Return a digest (keywords and summary) of pages.
 
     Args:
         pages: The pages, at least one.

@@ -83,7 +83,7 @@ class _FactIndex:
             self._put(fact)
 
     def of_slot(self, about: About, slot: str) -> list[Fact]:
-        """Return the facts that fill a slot, oldest first."""
+        """Return the facts for a slot (a property with one value at a time, such as "lives"), oldest first."""
         return [self._facts[number] for number in self._by_slot.get((about, slot), ())]
 
     def rests_on(self, number: int, page: str) -> bool:
@@ -193,7 +193,7 @@ def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[Knowledg
 def _without_idle_guesses(said: Sequence[Statement], known: _FactIndex) -> list[Statement]:
     """Return the statements without needless guesses.
 
-    A guess is needless if another statement or a known fact has the same slot and is not a guess itself.
+    A guess is needless if another statement or a known fact states the same property (slot) and is not a guess itself.
     """
     filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
 
@@ -223,18 +223,18 @@ def _resolve_slot(
     confirmed: dict[int, dict[int, str]],
     added: list[tuple[Statement, tuple[int, ...]]],
 ) -> list[Statement]:
-    """Find out which answer is valid for a slot after a page, and record it in ``confirmed`` or ``added``.
+    """Decide which value of a property (slot) is valid after one page, and record it in ``confirmed`` or ``added``.
 
     Args:
-        group: The page's statements that fill the slot, in order.
-        known: The valid facts that fill the slot.
+        group: The page's statements about this property, in order.
+        known: The valid facts about this property.
         forms: The form of each fact, by the fact's number.
         confirmed: The pages that confirm each fact. The keys are fact numbers. The values are page ids by ``seq``.
         added: The statements to add as facts, each with the numbers of the facts that it supersedes.
 
     Returns:
-        Those statements of the group that give the valid answer and also say something new. They are copies without a
-        slot.
+        Copies of those statements of the group that state the valid value and also say something new. The copies have
+        no slot.
     """
     newest = group[-1]
     same = [statement for statement in group if _is_same_answer(newest, statement)]
@@ -252,7 +252,7 @@ def _resolve_slot(
 
 
 def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
-    """Return the statements that say more than a given text says. They are copies without a slot.
+    """Return copies of the statements that say more than a given text. The copies have no slot (see `Statement`).
 
     ``form`` is the form of the given text. A statement says more if enough of its stems are not among the text's stems.
     """
@@ -269,7 +269,7 @@ def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -
     """Return the fact number of each known fact that is no longer valid after a statement.
 
     For example, facts about the partner are no longer valid after "I'm divorced". ``replaced`` contains the numbers of
-    facts that are left out.
+    facts that are not returned.
     """
     if statement.kind is Kind.WISH:
         form = _form_of(statement)
@@ -320,7 +320,7 @@ def _is_same_answer(left: Statement, right: Statement) -> bool:
 
 
 def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
-    """Return whether two answers that fill a slot are the same.
+    """Return whether two answers for a slot (a property such as "lives") are the same.
 
     One answer may be more detailed than the other, but its numbers must not contradict those of the other. Places must
     be equal: York is not New York.
@@ -330,7 +330,7 @@ def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _F
         right: The stems of the second answer.
         one: The form of the text that contains the first answer.
         other: The form of the text that contains the second answer.
-        slot: The slot that both answers fill.
+        slot: The slot of both answers; None if they have no slot.
     """
     if slot in _OF_PLACES:
         return left == right

@@ -55,14 +55,14 @@ class Statement:
     Attributes:
         about: Whether the statement is about the user or the assistant.
         text: The quoted text, with white space collapsed and with the dates of relative days in brackets.
-        slot: The slot that the statement fills, such as "lives"; None if it fills none.
-        value: The stems of the answer that fills the slot; empty if there is no slot.
+        slot: The property that is stated, if it has only one value at a time, such as "lives"; None otherwise.
+        value: The stems of the words that state the value of this property; empty if there is no slot.
         said_at: The time of the page.
         pages: The pages that contain the statement: a mapping from each page's ``seq`` to its id.
         kind: Whether this is a statement or a wish.
         ends: The stems of the words for something that is no longer the case ("smoking" in "I quit smoking"); empty if
             there are no such words.
-        is_implied: Whether this is a guess. A guess is only learned if its slot has no stated answer.
+        is_implied: Whether this is a guess. A guess is only learned if no statement or fact has the same slot.
     """
 
     about: About
@@ -78,7 +78,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a text states, such as the answer "Rome" for the slot "lives".
+    """What a text states, such as the value "Rome" of the property (slot) "lives".
 
     The fields have the same meaning as in ``Statement``.
     """
@@ -203,11 +203,11 @@ def _asks_for_text(text: str) -> bool:
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return two values: the part of a sentence before a request to write or change a text, and whether to read on.
+    """Return the part of a sentence before a request to write or change a text, and whether to read the next sentence.
 
-    In "I'm a nurse, write me a letter", the part is "I'm a nurse, ". If there is no such request, the values are the
-    whole sentence and True. The second value is False if the next sentences of the message may not be about the user.
-    They may not be if the requested text is fiction or for somebody else, or if a text to be changed follows.
+    In "I'm a nurse, write me a letter", the part is "I'm a nurse, ". Without such a request, return the whole sentence
+    and True. The second value is False if the next sentence is probably not about the user. This is the case if the
+    requested text is fiction or for somebody else, or if a text to be changed follows.
     """
     made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
@@ -273,9 +273,9 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return the clauses after joining each two neighbours that were split inside a pair of people.
+    """Return the clauses, with two neighbours joined if the split between them divides a pair of people.
 
-    Such pairs are "my wife and I" and "with my wife and our son".
+    Such a pair is "my wife and I", or "with my wife and our son".
     """
     joined: list[str] = []
     for clause in clauses:

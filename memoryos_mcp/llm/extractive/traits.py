@@ -242,7 +242,7 @@ class _Style:
         return self.words.format(value=value, count=count)
 
     def read(self, reason: str) -> tuple[float, int] | None:
-        """Parse the reason of a trait, which `reason` has made. Return None if the reason has another form.
+        """Parse the reason of a trait that the method `reason` wrote. Return None if the reason has another form.
 
         The result is the mean of the measurements, and the number of measured messages.
         """

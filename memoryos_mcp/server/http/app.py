@@ -33,6 +33,7 @@ from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import PostGuard, SessionGuard, UnreadReplies
 from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
+from memoryos_mcp.storage.capabilities import Rates
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -49,10 +50,12 @@ def make_app(
     tracer: "Tracer | None" = None,
     *,
     has_sessions: bool = True,
+    rates: Rates | None = None,
 ) -> Starlette:
     """Return the ASGI application. When its lifespan ends, all sessions end, but ``service`` stays open.
 
-    Without sessions, the requests of one client of Streamable HTTP may go to different servers.
+    Without sessions, the requests of one client of Streamable HTTP may go to different servers. ``rates`` counts the
+    requests of each caller over all servers.
     """
     metrics = Metrics(service)
     server = make_server(service, _who)
@@ -116,6 +119,7 @@ def make_app(
                 per_second=settings.requests_per_second,
                 max_at_once=settings.max_requests_at_once,
                 clock=time.monotonic,
+                rates=rates,
             ),
         ],
         lifespan=lambda _: sessions.run(),
@@ -175,7 +179,11 @@ def _metadata_route(path: str, resource: str, issuer: str) -> Route:
 
 
 def _key(scope: Scope) -> str:
-    return caller_of(scope).token_id if "user" in scope else ""
+    """Return a key for the caller of a request. The issuer's tokens for one program have the same id for all users."""
+    if "user" not in scope:
+        return ""
+    caller = caller_of(scope)
+    return f"{caller.token_id} {caller.user_id}"
 
 
 async def _live(_: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Finds the caller of each HTTP request from its token."""
+"""Identifies the caller of each HTTP request by the request's token."""
 
 import logging
 from collections.abc import Collection

@@ -6,7 +6,7 @@ the body, and `RateGuard` the caller's request rate.
 
 import math
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
@@ -17,13 +17,13 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoryos_mcp.config.http import LOOPBACK
+from memoryos_mcp.server.http.rates import OwnRates, SharedRates
+from memoryos_mcp.storage.capabilities import Rates
 
 # Time limit for receiving a whole body. On a slow line, a page takes a few seconds.
 BODY_TIMEOUT_S = 20.0
 # Time limit for work that continues after the answer, such as passing on an accepted message.
 AFTER_ANSWER_S = 10.0
-# Number of callers whose rate is tracked. The least recently seen caller is dropped, which only resets its rate.
-CALLERS_REMEMBERED = 10_000
 # Maximum number of one caller's open streams. Each window of an editor needs one.
 STREAMS_PER_CALLER = 64
 # One caller may have 1/SHARE_OF_ONE of all concurrent requests, but at least ALWAYS_AT_ONCE.
@@ -205,6 +205,7 @@ class RateGuard:
         per_second: Average number of requests per second from one caller. A burst may have twice this number.
         max_at_once: Maximum number of concurrent requests of all callers.
         clock: Monotonic clock in seconds.
+        rates: Counts requests over all servers. If it is None or fails, only the requests of this process count.
     """
 
     def __init__(
@@ -215,18 +216,16 @@ class RateGuard:
         per_second: float,
         max_at_once: int,
         clock: Callable[[], float],
+        rates: Rates | None = None,
     ) -> None:
         self._app = app
         self._caller = caller
-        self._per_second = per_second
-        self._burst = max(1.0, 2 * per_second)
+        self._own = OwnRates(per_second, clock)
+        self._shared = None if rates is None else SharedRates(rates, per_second, clock)
         self._max_at_once = max_at_once
-        self._clock = clock
         self._max_of_one = max(ALWAYS_AT_ONCE, max_at_once // SHARE_OF_ONE)
         self._of_each: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
-        # For each caller, the number of requests that may still arrive at once, and when that number was computed.
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on to the guarded application, or refuse it."""
@@ -239,16 +238,18 @@ class RateGuard:
 
     async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = self._caller(scope)
-        wait_s = self._wait_s(key)
-        if wait_s > 0:
-            answer = refusal(429, "too many requests with this token; try again", retry_after=str(math.ceil(wait_s)))
-            await answer(scope, receive, send)
-            return
         if self._of_each.total() >= self._max_at_once or self._of_each[key] >= self._max_of_one:
             await refusal(429, "too many requests at once; try again", retry_after="1")(scope, receive, send)
             return
         with _counted(self._of_each, key):
-            await self._app(scope, receive, _until_read(send))
+            wait_s = None if self._shared is None else await self._shared.wait_s(key)
+            if wait_s is None:
+                wait_s = self._own.wait_s(key)
+            if wait_s == 0:
+                await self._app(scope, receive, _until_read(send))
+                return
+        answer = refusal(429, "too many requests with this token; try again", retry_after=str(math.ceil(wait_s)))
+        await answer(scope, receive, send)
 
     async def _listen(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = self._caller(scope)
@@ -258,17 +259,6 @@ class RateGuard:
             return
         with _counted(self._streams, key):
             await self._app(scope, receive, send)
-
-    def _wait_s(self, key: str) -> float:
-        """Return how many seconds the caller must wait. If the result is 0, the request is admitted and counted."""
-        now = self._clock()
-        left, since = self._left.pop(key, (self._burst, now))
-        left = min(self._burst, left + (now - since) * self._per_second)
-        is_admitted = left >= 1
-        self._left[key] = (left - is_admitted, now)
-        if len(self._left) > CALLERS_REMEMBERED:
-            self._left.popitem(last=False)
-        return 0.0 if is_admitted else (1 - left) / self._per_second
 
 
 @contextmanager

@@ -175,7 +175,7 @@ class _IssuerKeys:
         return key
 
     def _cached(self, key_id: str | None, age_s: float) -> jwt.PyJWK | None:
-        """Return the key with this id if it is cached and the cache is less than ``age_s`` seconds old."""
+        """Return the cached key with this id, or None if there is none or the cache is ``age_s`` seconds old."""
         if self._fetched_at is None or self._monotonic() - self._fetched_at >= age_s:
             return None
         if key_id is None:

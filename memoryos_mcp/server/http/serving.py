@@ -22,7 +22,7 @@ from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
 from memoryos_mcp.server.http.shutdown import Closing
 from memoryos_mcp.server.http.timeouts import PatientProtocol
 from memoryos_mcp.storage.capabilities import Tokens
-from memoryos_mcp.storage.stores import make_stores
+from memoryos_mcp.storage.stores import STORE_THREADS, make_stores
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -60,7 +60,7 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
     for name in _SELDOM:
         logging.getLogger(name).addFilter(seldom)
     listening = _listen(settings.host, settings.port)
-    with listening, closing(make_stores(settings, utc_now)) as stores:
+    with listening, closing(make_stores(settings, utc_now, threads=STORE_THREADS)) as stores:
         await _serve(settings, stores, listening, tracer)
 
 
@@ -69,9 +69,10 @@ async def _serve(settings: Settings, stores: "Stores", listening: socket.socket,
     verifier = BearerVerifier(stores.tokens, _jwts(settings), resource=settings.resource_url)
     _warn_of_tokens(settings, stores.tokens)
     shutdown = Closing()
-    async with MemoryService(settings, catches_up=True, tracer=tracer) as service:
+    async with MemoryService(settings, catches_up=True, tracer=tracer, stores=stores) as service:
+        has_sessions = not stores.is_shared
         config = uvicorn.Config(
-            make_app(service, settings, verifier, shutdown, tracer, has_sessions=not stores.is_shared),
+            make_app(service, settings, verifier, shutdown, tracer, has_sessions=has_sessions, rates=stores.rates),
             http=PatientProtocol,
             ws="none",
             lifespan="on",

@@ -49,9 +49,9 @@ class SessionGuard:
     """Limits the number of each caller's Streamable HTTP sessions, and refuses request ids that are in use.
 
     Only a successful `initialize` opens a session. If a caller exceeds the limit, the caller's least recently used
-    session is ended, so that forgotten sessions lock nobody out. Within a session, a request with the id of a running
-    request is refused, because the SDK would answer only one of the two. A call is cancelled when its client
-    disconnects.
+    session is ended, so that abandoned sessions do not lock the caller out. A request is refused if another request of
+    its session is running with the same id. The SDK would answer only one of the two. A call is cancelled when its
+    client disconnects.
 
     Args:
         app: The guarded application. It opens a session for a request without a session id. It ends a session on
@@ -219,10 +219,10 @@ class SessionGuard:
 
 
 class PostGuard:
-    """Accepts only POST requests, because a server without sessions has no other requests.
+    """Refuses all requests other than POST with the status 405, for a server without sessions.
 
-    Clients of the older protocol versions also send GET, to open a stream, and DELETE, to end a session. Status 405
-    tells them that the server has neither.
+    Clients of the older protocol versions also send GET, to open a stream, and DELETE, to end a session. Such a server
+    has neither streams nor sessions.
 
     Args:
         app: The guarded application, which answers each request by itself.

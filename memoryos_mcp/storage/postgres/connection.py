@@ -45,12 +45,15 @@ class PostgresConnection:
         return rows
 
     def last_numbers(self) -> dict[str, int]:
-        """Return the last number of each kind of row that is numbered."""
+        """Return the highest number used so far for each kind of numbered row, such as facts."""
         found = self.native(f"SELECT {', '.join(COPIED_NUMBERS)} FROM counters").get  # noqa: S608 - constants
         return dict(zip(COPIED_NUMBERS, found, strict=True))
 
     def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
-        """Set the last number of each kind. Past traits are numbered in the order of their rows."""
+        """Set the highest number used so far for each kind of row.
+
+        For past traits, the number is not in ``numbers``. It is read from the table of past traits.
+        """
         changes = ", ".join(f"{kind} = ${place}" for place, kind in enumerate(COPIED_NUMBERS, start=1))
         past = "past_trait = (SELECT coalesce(max(rowid), 0) FROM trait_history)"
         self.native(f"UPDATE counters SET {changes}, {past}", *(numbers[kind] for kind in COPIED_NUMBERS))  # noqa: S608
@@ -68,7 +71,7 @@ class PostgresRows:
 
     @property
     def get(self) -> Any:
-        """All rows in the shortest form: None without rows, and a value instead of a list or tuple of length 1."""
+        """All rows. A list or row with only one item is replaced by this item. None if there are no rows."""
         rows = self.fetchall()
         if not rows:
             return None

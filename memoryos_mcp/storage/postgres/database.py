@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import psycopg
@@ -25,12 +25,14 @@ OWN_TABLES_SQL = (
     "SELECT format('%I.%I', schemaname, tablename), pg_has_role(tableowner, 'USAGE') FROM pg_tables "
     "WHERE schemaname = 'memoryos' AND tablename <> 'schema_version'"
 )
+# A read-only database is asked at most this often whether it can be written now.
+LOOK_EVERY_S = 5.0
 SET_USER = "SELECT set_config('memoryos.user_no', $1, true)"
 # A transaction whose end is unknown is asked about this often, for this time in total.
 OUTCOME_EVERY_S, OUTCOME_LIMIT_S = 0.1, 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Deployment:
     """What all stores of one database share.
 
@@ -39,7 +41,7 @@ class Deployment:
         where: The host and the name of the database, for messages.
         threads: The threads in which blocking work runs.
         tokenize: Splits a text into the tokens of the word index.
-        only_reads_because: Why the database cannot be written; None if it can.
+        only_reads_because: Why the database cannot be written; None if it can. See `look_again`.
         connect: Opens a connection as the configured account, even if the stores use another role.
     """
 
@@ -48,7 +50,19 @@ class Deployment:
     threads: StoreThreads
     tokenize: Callable[[str], list[str]]
     only_reads_because: str | None
-    connect: "Callable[[], Raw]"
+    connect: Callable[[], Raw]
+    _look_at: float = field(default_factory=lambda: time.monotonic() + LOOK_EVERY_S)
+
+    def look_again(self) -> str | None:
+        """Return why the database cannot be written; None if it can.
+
+        If it was a read-only replica, it may have been promoted. This is checked every `LOOK_EVERY_S` at most.
+        """
+        if self.only_reads_because is not None and time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + LOOK_EVERY_S
+            if not self.retried(is_read_only):
+                self.only_reads_because = None
+        return self.only_reads_because
 
     def retried(self, run: Callable[[Raw], T]) -> T:
         """Call ``run`` with a connection. If the connection is lost, repeat the call once with another one.
@@ -71,6 +85,14 @@ class Deployment:
         self.pool.check()
 
 
+def is_read_only(raw: Raw) -> bool:
+    """Return whether the database, or this connection to it, accepts no changes."""
+    row = raw.execute(
+        "SELECT pg_is_in_recovery() OR CAST(current_setting('transaction_read_only') AS boolean)"
+    ).fetchone()
+    return row != (False,)
+
+
 class PostgresDatabase:
     """One user's rows in a PostgreSQL database. Implements `storage.sql.connection.Database`."""
 
@@ -78,11 +100,17 @@ class PostgresDatabase:
         self._deployment = deployment
         self._user_no = str(user_no)
         self._only_reads = only_reads
+        self._was_read_only = deployment.only_reads_because is not None
         self._write_lock = asyncio.Lock()
         self._running = 0
         self._is_closed = False
         self._idle = asyncio.Event()
         self._idle.set()
+
+    @property
+    def user_no(self) -> int:
+        """The number of the user."""
+        return int(self._user_no)
 
     @property
     def where(self) -> str:
@@ -101,7 +129,7 @@ class PostgresDatabase:
 
     def is_in_place(self) -> bool:
         """See `Store.is_in_place`."""
-        return True
+        return not self._was_read_only or self.only_reads_because is not None
 
     async def read(
         self, query: Callable[Concatenate[PostgresConnection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -136,7 +164,7 @@ class PostgresDatabase:
         When this method returns, the change is on disk. If it raises an error, nothing was changed. The only exception
         is an error that says that the outcome is unknown.
         """
-        self._refuse_if_unwritable()
+        await self._refuse_if_unwritable()
         async with self._write_lock:
             return await self._run(lambda: self._write(lambda connection: change(connection, *args, **kwargs)))
 
@@ -152,7 +180,7 @@ class PostgresDatabase:
         calls are one transaction and one round trip. They are repeated once if the connection was lost, so that the
         function must do nothing if it is called again with the same arguments.
         """
-        self._refuse_if_unwritable()
+        await self._refuse_if_unwritable()
 
         def run(raw: Raw) -> list[tuple[Any, ...]]:
             with raw.pipeline():
@@ -162,9 +190,12 @@ class PostgresDatabase:
         async with self._write_lock:
             return await self._run(lambda: self._deployment.retried(run))
 
-    def _refuse_if_unwritable(self) -> None:
-        if self._only_reads or self.only_reads_because is not None:
-            raise StorageError(self.only_reads_because or "this memory was opened for reading only; nothing was stored")
+    async def _refuse_if_unwritable(self) -> None:
+        if self.only_reads_because is not None and (problem := await self._run(self._deployment.look_again)):
+            raise StorageError(problem)
+        if self._only_reads:
+            msg = "this memory was opened for reading only; nothing was stored"
+            raise StorageError(msg)
 
     async def purge(self) -> bool:
         """Free the space of deleted rows, so that the server overwrites it with new rows.

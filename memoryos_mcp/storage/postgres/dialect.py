@@ -1,6 +1,6 @@
 """Translation of the SQL of `storage.sql` to PostgreSQL.
 
-SQLite understands that SQL as it is. Only the constructs below need another form; the rest is the same in both.
+That SQL is written for SQLite. Only the constructs in `_REWRITES`, and placeholders, have another form in PostgreSQL.
 """
 
 import re
@@ -17,7 +17,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
         r"SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(\1 AS json))",
     ),
     (re.compile(r"json_each\(([^()]+)\)"), r"json_array_elements_text(CAST(\1 AS json))"),
-    # The planner does not know how long a list is, and would read the rows of all users. An array it looks up.
+    # Under row-level security, a list is looked up in an index only as an array: the conversion of its values is not
+    # leakproof (see "Rules and Privileges" in the manual).
     (re.compile(rf"\bNOT IN \({_LIST}\)"), r"<> ALL(ARRAY(\1))"),
     (re.compile(rf"\bIN \({_LIST}\)"), r"= ANY(ARRAY(\1))"),
     (re.compile(r"json_group_array\((\w+)\)"), r"coalesce(CAST(json_agg(\1) AS text), '[]')"),
@@ -73,7 +74,7 @@ def values(keys: Sequence[int | str], bindings: Sequence[Any] | Mapping[str, Any
 
 
 def plain(value: Any) -> Any:
-    """Return a parameter as PostgreSQL is to receive it: truth values as numbers, and members of an enum as text."""
+    """Convert a boolean to a number, and an enum member to a string, because PostgreSQL does not accept them."""
     if isinstance(value, bool):
         return int(value)
     return str(value) if isinstance(value, str) and type(value) is not str else value

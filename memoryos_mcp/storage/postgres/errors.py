@@ -27,7 +27,7 @@ def place(url: str) -> str:
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Raise errors of PostgreSQL as `StorageError`, with a message about the database ``where``."""
+    """Convert errors of PostgreSQL in the block to `StorageError`. ``where`` is the database in the message."""
     try:
         yield
     except psycopg.Error as error:
@@ -35,7 +35,7 @@ def translated(where: str) -> Iterator[None]:
 
 
 def newer(where: str, version: int, supported: int) -> NewerStoreError:
-    """Return the error for a database with a newer schema."""
+    """Return the error for a database whose schema is newer than this program supports."""
     return NewerStoreError(
         f"the database {where} has schema version {version}, but this program supports only versions up to "
         f"{supported}; the database was not changed. Upgrade memoryos-mcp-server"
@@ -43,7 +43,7 @@ def newer(where: str, version: int, supported: int) -> NewerStoreError:
 
 
 def older_replica(where: str) -> StorageError:
-    """Return the error for a read-only database whose schema is missing or older."""
+    """Return the error for a read-only database whose schema is missing, or older than this program requires."""
     return StorageError(
         f"the database {where} is read-only, and its tables are missing or of an older version; run "
         "`memoryos-mcp doctor` on the primary server once, or set database_url to the primary server"
@@ -51,7 +51,10 @@ def older_replica(where: str) -> StorageError:
 
 
 def bypasses_rows(where: str) -> StorageError:
-    """Return the error for an account that row-level security does not restrict, and that cannot change to another."""
+    """Return the error for an account that row-level security does not restrict.
+
+    It is raised if this account cannot switch to another one.
+    """
     return StorageError(
         f"the account for the database {where} bypasses row-level security, which keeps users apart; set database_url "
         "to an account without BYPASSRLS, as docs/scaling.md describes"
@@ -78,8 +81,11 @@ _NO_RIGHTS = (
     "does not allow this account to create or use the tables; let the owner of the database run `memoryos-mcp doctor` "
     "once, or grant the rights that docs/scaling.md lists"
 )
-_BAD_OPTION = "was given with an invalid option; correct the port in database_url, and the part after the ?"
-_NO_TLS = "does not accept TLS as sslmode in database_url demands; check the server's certificate, and sslrootcert"
+_BAD_OPTION = "has an invalid option in its address; correct the port in database_url, and the part after the ?"
+_NO_TLS = (
+    "does not accept the TLS connection that sslmode in database_url requires; check the server's certificate, and "
+    "sslrootcert"
+)
 # The message for each kind of error, after the name of the database.
 _BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
     ((sqlstates.InvalidPassword, sqlstates.InvalidAuthorizationSpecification), _REJECTED),

@@ -7,9 +7,11 @@ only the rows of the user whose number is in its setting ``memoryos.user_no``, a
 A released migration is never edited. Each change of the schema is made by a new migration.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import psycopg
+from psycopg.errors import DuplicateObject, UniqueViolation
 
 SCHEMA = "memoryos"
 USER = "CAST(current_setting('memoryos.user_no') AS integer)"
@@ -283,9 +285,23 @@ END $$
     "ALTER TABLE page_vectors ADD code bit varying GENERATED ALWAYS AS (signs(vector)) STORED",
     "CREATE INDEX page_vectors_codes ON page_vectors (user_no, space) INCLUDE (seq, part, code)",
 ]
+# The buckets of callers; see `storage.postgres.rates`. The table is not logged: after a crash, all buckets are full.
+_RATES = """
+CREATE UNLOGGED TABLE rates (
+    caller bytea PRIMARY KEY CHECK (length(caller) = 32),
+    requests double precision NOT NULL,
+    granted double precision NOT NULL,
+    drawn_at timestamptz NOT NULL
+) WITH (fillfactor = 50)
+"""
 
 
-MIGRATIONS: tuple[list[str], ...] = (_first(), _WINDOW_CODES)
+def _second() -> list[str]:
+    """Return the statements of the second migration."""
+    return [*_WINDOW_CODES, _RATES]
+
+
+MIGRATIONS: tuple[list[str], ...] = (_first(), _second())
 CURRENT_VERSION = len(MIGRATIONS)
 
 
@@ -321,7 +337,9 @@ def grant_app_role(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         if connection.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APP_ROLE}'").fetchone() is None:  # noqa: S608
-            connection.execute(f"CREATE ROLE {APP_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
+            # Roles belong to all databases of a server, so another database may create it at the same time.
+            with suppress(DuplicateObject, UniqueViolation), connection.transaction():
+                connection.execute(f"CREATE ROLE {APP_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
         for rights, on in (
             ("USAGE", f"SCHEMA {SCHEMA}"),
             ("SELECT, INSERT, UPDATE, DELETE", f"ALL TABLES IN SCHEMA {SCHEMA}"),

@@ -15,8 +15,9 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.capabilities import Footprint, MemorySummary
 from memoryos_mcp.storage.postgres import schema, window_vectors
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
-from memoryos_mcp.storage.postgres.database import SET_USER, Deployment, PostgresDatabase, Raw
+from memoryos_mcp.storage.postgres.database import SET_USER, Deployment, PostgresDatabase, Raw, is_read_only
 from memoryos_mcp.storage.postgres.errors import bypasses_rows, newer, older_replica, place, translated
+from memoryos_mcp.storage.postgres.rates import PostgresRates
 from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.postgres.tokens import PostgresTokens
 from memoryos_mcp.storage.postgres.watch import Watch
@@ -32,6 +33,8 @@ CONNECT_TIMEOUT_S = 10
 # A call waits at most this long for a connection of the pool.
 POOL_TIMEOUT_S = 30.0
 USERS_PER_READ = 200
+# Connections for work outside the stores' threads: checking tokens, counting requests, and looking for unfinished work.
+SPARE_CONNECTIONS = 4
 # Whether a user has work that no process is doing.
 _WORK = (
     "SELECT NOT EXISTS (SELECT 1 FROM lease WHERE holder <> '' "
@@ -54,7 +57,7 @@ class PostgresStores:
     Args:
         url: The address of the database, with account and password.
         clock: Returns the current time, with a time zone.
-        threads: Number of threads that do the blocking work. The pool has as many connections.
+        threads: Number of threads that do the blocking work.
         tokenize: Splits a text into the tokens of the word index.
     """
 
@@ -76,6 +79,7 @@ class PostgresStores:
         self._version = 0
         self._watch = Watch(url, self._where)
         self.tokens = PostgresTokens(self._deployment, clock)
+        self.rates = PostgresRates(self._deployment)
 
     @property
     def engine(self) -> str:
@@ -87,7 +91,7 @@ class PostgresStores:
     async def open(self, user_id: str, options: StoreOptions, *, only_reads: bool = False) -> PostgresStore:
         user_folder_name(user_id)  # raises ArgumentError if the user id is not valid
         deployment = await self._threads.run(self._deployment)
-        can_write = not only_reads and deployment.only_reads_because is None
+        can_write = await self._threads.run(deployment.look_again) is None and not only_reads
         user_no = await self._threads.run(lambda: self._user_no(user_id, creates=can_write))
         if user_no is None:
             msg = f"the database {self._where} contains no memory of this user"
@@ -210,12 +214,8 @@ class PostgresStores:
         options: dict[str, Any] = {"autocommit": True, "cursor_factory": psycopg.RawCursor}
         with translated(self._where), psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_S, **options) as raw:
             self._version = raw.info.server_version
-            row = raw.execute(
-                "SELECT rolsuper OR rolbypassrls, "
-                "pg_is_in_recovery() OR CAST(current_setting('transaction_read_only') AS boolean) "
-                "FROM pg_roles WHERE rolname = current_user"
-            ).fetchone()
-            is_unrestricted, is_replica = row or (False, False)
+            sql = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+            is_unrestricted, is_replica = raw.execute(sql).fetchone() == (True,), is_read_only(raw)
             found = schema.version(raw)
             if found > schema.CURRENT_VERSION:
                 raise newer(self._where, found, schema.CURRENT_VERSION)
@@ -236,7 +236,7 @@ class PostgresStores:
         pool: ConnectionPool[Raw] = ConnectionPool(
             self._url,
             min_size=1,
-            max_size=self._count + 1,
+            max_size=self._count + SPARE_CONNECTIONS,
             kwargs={**options, "connect_timeout": CONNECT_TIMEOUT_S},
             configure=configure,
             timeout=POOL_TIMEOUT_S,

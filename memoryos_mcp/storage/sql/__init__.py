@@ -1,1 +1,1 @@
-"""The parts of a store that every SQL database shares: tables of a memory, and all changes to them."""
+"""The parts of a store that all SQL databases share: the tables of a memory, and all changes to them."""

@@ -1,7 +1,5 @@
 """Checksums of pages, with which damage on disk is detected before a page is shown.
 
-from memoryos_mcp.storage.sql.connection import Connection
-
 CRC-32 detects all changes within 32 consecutive bits, and misses one in four billion other changes. It does not protect
 against attackers, who could replace the checksum too.
 """

@@ -1,7 +1,7 @@
-"""The connection to a SQL database that holds a memory, as the modules of this folder use it.
+"""Protocols for SQL databases that contain memories: a connection, its rows, the word index, and the database.
 
-The SQL of this folder runs on SQLite and on PostgreSQL. Both understand most of it as it is. For PostgreSQL, the
-connection translates the placeholders (``?``, ``?1``, ``:name``) and the functions for JSON.
+The SQL in this folder is written for SQLite. For PostgreSQL, the connection translates the placeholders (``?``, ``?1``,
+``:name``) and the functions for JSON. The rest is the same for both.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ class Rows(Protocol):
 
     @property
     def get(self) -> Any:
-        """All rows in the shortest form: None without rows, and a value instead of a list or tuple of length 1."""
+        """All rows. A list or row with only one item is replaced by this item. None if there are no rows."""
         ...
 
     def fetchone(self) -> Any:
@@ -47,15 +47,15 @@ class WordIndex(Protocol):
         ...
 
     def add_many(self, pages: Sequence[tuple[int, str, str]]) -> None:
-        """Add the words of several pages. Each is given by the arguments of `add`."""
+        """Add the words of several pages. A page is a tuple: its ``seq``, the user's text and the assistant's text."""
         ...
 
     def remove_going(self) -> None:
-        """Remove the words of the pages in the table ``going``."""
+        """Remove the words of the pages in the table ``going``, which lists the pages to be deleted."""
         ...
 
     def optimise(self) -> None:
-        """Remove what deleted pages have left in the index."""
+        """Remove the remains of deleted pages from the index."""
         ...
 
     def expect(self, words: Sequence[str], postings: int) -> None:
@@ -92,7 +92,7 @@ class WordIndex(Protocol):
         ...
 
     def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> NDArray[np.bool_]:
-        """Return which of the given pages contain which words, on which side.
+        """Return, for each of the given pages, which of the words each of its two texts contains.
 
         The array has the shape ``(2, pages, words)``. The first index is 0 for the user's text, and 1 for the
         assistant's.
@@ -121,11 +121,14 @@ class Connection(Protocol):
         ...
 
     def last_numbers(self) -> dict[str, int]:
-        """Return the last number of each kind of row that is numbered, so that no number is given out twice."""
+        """Return the highest number used so far for each kind of numbered row, such as facts.
+
+        With these numbers, another database does not use the number of a deleted row again.
+        """
         ...
 
     def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
-        """Set the last number of each kind, as `last_numbers` of another database returned them."""
+        """Set the highest number used so far for each kind of row. ``numbers`` is from `last_numbers`."""
         ...
 
 

@@ -46,9 +46,11 @@ def _table(name: str, key: str, others: str, *, later: str = "", where: str = ""
     return Table(name, tuple(key.split()), tuple(others.split()), tuple(later.split()), where)
 
 
+# The note in a copy: the hash of the memory from which it was copied.
+ORIGIN_KEY = "copied_from"
 # A table comes after the tables that it refers to.
 TABLES = (
-    _table("meta", "key", "value", where="key <> 'user_id'"),
+    _table("meta", "key", "value", where=f"key NOT IN ('user_id', '{ORIGIN_KEY}')"),
     _table("chains", "chain", "summary"),
     _table(
         "segments",
@@ -96,9 +98,10 @@ _SEQ, _USER_INPUT, _AGENT_RESPONSE = map(_PAGES.columns.index, ("seq", "user_inp
 
 
 class SourceError(Exception):
-    """The memory that is being copied cannot be read. The cause is the error of its database.
+    """The memory that is being copied cannot be read. ``__cause__`` is the error of its database.
 
-    It passes through the transaction of the other database, which would report the error as its own.
+    The copy runs inside a transaction of the target. Without this class, the error would be reported as an error of the
+    target.
     """
 
 
@@ -107,7 +110,7 @@ class ChangedError(Exception):
 
 
 class Source:
-    """Reads the memory that is being copied, and raises `SourceError` if this fails."""
+    """Reads the memory that is being copied. Each method raises `SourceError` if the memory cannot be read."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -128,12 +131,12 @@ class Source:
 
 
 def is_empty(memory: Source) -> bool:
-    """Return whether a memory contains nothing."""
+    """Return whether a memory is empty."""
     return not any(memory.rows(f"SELECT 1 FROM {name} LIMIT 1") for name in _CONTENT)  # noqa: S608 - constant
 
 
 def state(memory: Source) -> tuple[int, ...]:
-    """Return numbers of which at least one is different after any change of a memory that a user would notice."""
+    """Return numbers that describe the state of a memory. Every change that a user would notice changes a number."""
     sql = (
         "SELECT (SELECT coalesce(max(change), 0) FROM changes), (SELECT count(*) FROM forget_receipts), "
         "(SELECT coalesce(max(seq), 0) FROM pages), (SELECT count(*) FROM page_vectors), "
@@ -181,6 +184,10 @@ def copy(source: Source, target: Connection, tell: Tell) -> Fingerprint:
     target.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
     target.words.optimise()
     wanted = copied.fingerprint(source)
+    target.execute(
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (ORIGIN_KEY, wanted.sha256),
+    )
     if fingerprint(Source(target), lambda done, _: tell(total + done, 2 * total)) != wanted:
         msg = "the copy differs from the memory that was copied; nothing was stored. Check the disks, and try again"
         raise StorageError(msg)
@@ -212,7 +219,10 @@ class _Sums:
             whole.update(f"{name} {count} ".encode() + table_hash.to_bytes(_HASH_BYTES))
         whole.update(repr(sorted(memory.last_numbers().items())).encode())
         is_empty = not any(self._counts[name] for name in _CONTENT)
-        return Fingerprint(dict(self._counts), whole.hexdigest(), is_empty=is_empty)
+        origin = memory.rows("SELECT value FROM meta WHERE key = ?", ORIGIN_KEY)
+        return Fingerprint(
+            dict(self._counts), whole.hexdigest(), is_empty=is_empty, copied_from=origin[0][0] if origin else None
+        )
 
 
 def _hash(row: Sequence[Any]) -> int:

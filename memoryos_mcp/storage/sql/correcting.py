@@ -159,7 +159,7 @@ class Correcting:
         """Return the text of the fact ``successor``, which replaced the wrong fact ``name``.
 
         Return None if the replacement is no longer valid, but was neither corrected nor superseded (for example,
-        because it was to end last week).
+        because its end date has passed).
 
         Raises:
             ArgumentError: The replacement has itself been corrected or superseded.
@@ -178,9 +178,9 @@ class Correcting:
         """Withdraw the fact ``successor``. The user has undone the correction in which it replaced ``fact``.
 
         ``successor`` stays if it was already known before the correction, or if it also replaces another wrong fact.
-        Otherwise, it ends now if pages support it (evidence), and is deleted if no page does.
+        In all other cases, it ends now if pages are evidence for it, and is deleted if there is no evidence.
 
-        ``slot`` is the slot of ``fact``, and ``corrected_us`` is the time of the correction.
+        ``slot`` is the property that ``fact`` states, and ``corrected_us`` is the time of the correction.
         """
         connection = self.connection
         row = connection.execute(
@@ -221,9 +221,10 @@ class Correcting:
         note_change(connection, "fact", successor)
 
     def _fact(self, fact: int) -> tuple[str, str, str | None, str, int | None, bool, bool]:
-        """Return a fact's (about, owner, slot, text, successor, is_current, is_corrected).
+        """Return seven values of a fact: (about, owner, slot, text, successor, is_current, is_corrected).
 
-        ``successor`` is the number of the fact that superseded it, or None.
+        ``successor`` is the number of the fact that superseded this fact, or None. For the other values,
+        see `Fact`; ``owner`` is the id of the assistant, or empty for a fact about the user.
 
         Raises:
             ArgumentError: There is no such fact, or the fact is about another assistant.
@@ -243,8 +244,8 @@ class Correcting:
     def _correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> Corrected:
         """Set a trait's level and reason to the user's values. Background work does not change these values later.
 
-        If ``level`` is None, the level is not changed. If ``reason`` is None, the result depends on the level. If the
-        level is changed, the reason becomes `REASON_WITHOUT_WORDS`. Otherwise, the reason is not changed.
+        If ``level`` is None, the level is not changed. If ``reason`` is None and the level changes, the reason becomes
+        `REASON_WITHOUT_WORDS`. If ``reason`` is None and the level does not change, the reason is not changed.
         """
         connection = self.connection
         old_level, old_reason, learner = self._trait(dimension)
@@ -327,7 +328,8 @@ def _user_fact(
 ) -> int:
     """Return the number of the current fact with this text; add the fact if it is missing.
 
-    In both cases, the fact is marked as stated by the user. ``place`` contains (about, owner, slot).
+    In both cases, the fact is marked as stated by the user. ``place`` contains three values of the fact: ``about``,
+    ``owner`` and ``slot``.
     """
     about, owner, slot = place
     sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608

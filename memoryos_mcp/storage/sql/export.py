@@ -22,6 +22,7 @@ from memoryos_mcp.model.records import (
     turn_values,
 )
 from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.copying import ORIGIN_KEY
 from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, to_page
 from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.sql.retention import WATCHED_KEY
@@ -57,7 +58,8 @@ _PAST_TRAITS = (
     "(SELECT value FROM json_each(evidence)) ORDER BY seq) AS listed) FROM trait_history "
     "ORDER BY held_from_us, dimension, held_until_us, level, reason"
 )
-_NOTES = f"SELECT key, value FROM meta WHERE key NOT IN ('user_id', '{WATCHED_KEY}') ORDER BY key"  # noqa: S608 - constant
+_NOT_EXPORTED = f"('user_id', '{WATCHED_KEY}', '{ORIGIN_KEY}')"
+_NOTES = f"SELECT key, value FROM meta WHERE key NOT IN {_NOT_EXPORTED} ORDER BY key"  # noqa: S608 - constants
 _REFUSED = (
     "SELECT digest, (SELECT page_id FROM pages WHERE seq <= until_seq ORDER BY seq DESC LIMIT 1) FROM refused "
     "ORDER BY digest"

@@ -170,6 +170,7 @@ def unpurged(connection: Connection) -> list[str]:
 def mark_purged(connection: Connection, names: Sequence[str]) -> None:
     """Mark the receipts with the ids ``names`` as purged.
 
-    The caller must have erased their forgotten content from the user's file and from the journal.
+    These receipts report content as forgotten. The caller must have erased this content from the user's file and from
+    the journal.
     """
     connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

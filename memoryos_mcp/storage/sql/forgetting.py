@@ -202,7 +202,8 @@ def _remaining_evidence(connection: Connection, facts: Sequence[int] | set[int])
 def _drop_pages(connection: Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
-    Return the words of the deleted pages. If no page remains, the words are not collected: return an empty set.
+    Return the words of the deleted pages. If no page remains, return an empty set, because the caller does not need the
+    words then.
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
@@ -261,7 +262,7 @@ def _clear_reasons(connection: Connection, dimensions: set[str]) -> None:
 
 
 def _clear_summaries(connection: Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
-    """Delete those chains and segments that have no pages left. Clear the summaries and vectors of the others."""
+    """Delete those of the chains and segments that have no pages left. Clear summaries and vectors of the rest."""
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
         connection.execute(
@@ -293,7 +294,7 @@ def _lost_words(connection: Connection, said: set[str]) -> frozenset[str]:
 
 
 def _keys_with(connection: Connection, sql: str, lost: frozenset[str]) -> list[Any]:
-    """Return the key of each row that the query ``sql`` finds and that contains a lost word; see `_lost_words`."""
+    """Run the query ``sql``, and return the key of each row that contains a lost word; see `_lost_words`."""
     rows = all_rows(connection, sql)
     return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 

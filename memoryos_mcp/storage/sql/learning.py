@@ -8,7 +8,7 @@ from memoryos_mcp.storage.values import Learning, StoreOptions
 def store_learning(connection: Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
     """Store the traits and facts that were learned from pages, mark the pages as read, and return True.
 
-    Return False, and store nothing, if the learning no longer matches the memory; see `longterm.is_current`.
+    Return False, and store nothing, if ``learning`` no longer matches the memory; see `longterm.is_current`.
     """
     if not longterm.is_current(connection, learning, options.owner, now_us):
         return False

@@ -58,14 +58,14 @@ def find_dimension(connection: Connection, name: str, *, with_history: bool = Fa
 
 
 def is_current(connection: Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
-    """Return whether the lessons of a learning still match the memory, which may have changed in the meantime.
+    """Return whether the lessons (facts and traits) in ``learning`` still match the memory.
 
-    The lessons do not match the memory in four cases:
+    The memory may have changed since the lessons were computed. They do not match it in four cases:
 
     - A trait that the lessons change has been changed in the meantime.
     - A fact that the lessons confirm or supersede is no longer valid.
     - The user has made a correction in the meantime.
-    - A new fact does not supersede every earlier fact with the same slot.
+    - A new fact does not supersede every earlier fact about the same property (slot).
     """
     lessons = learning.lessons
     if corrected_facts(connection) != list(learning.corrections):
@@ -92,9 +92,10 @@ def is_current(connection: Connection, learning: Learning, owner: Callable[[Abou
 def _supersedes_all(
     connection: Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
 ) -> bool:
-    """Return whether ``change.supersedes`` lists every valid earlier fact with the same slot and another text.
+    """Return whether ``change.supersedes`` lists every valid earlier fact about the same property (slot).
 
-    Archived facts need not be listed. ``later`` contains the numbers of facts that are treated as if they were deleted.
+    Archived facts, and facts with the same text, need not be listed. ``later`` contains the numbers of facts that are
+    treated as if they were deleted.
     """
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
@@ -207,13 +208,13 @@ def delete_trait(connection: Connection, dimension: str) -> None:
 
 
 def change_knowledge(connection: Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> None:
-    """Apply the fact changes of a learning: add, supersede and confirm facts.
+    """Apply the fact changes in ``learning``: add, supersede and confirm facts.
 
     A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
-    see `is_refused_fact`. If several new facts have the same slot, only the last one stays valid.
+    see `is_refused_fact`. If several new facts are about the same property (slot), only the last one stays valid.
 
-    The ``learned_by`` of a confirmed fact names the analyst that first learned it, and does not change. The only
-    exception is ``learning.replaces``: this name is replaced with ``learning.learner``.
+    The ``learned_by`` of a confirmed fact is the name of the analyst that first learned it, and does not change. The
+    only exception is the name ``learning.replaces``, which is replaced with ``learning.learner``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -248,7 +249,7 @@ def import_facts(
 ) -> Counter[str]:
     """Add facts without evidence. Facts that exist or once existed are skipped; see `UserData.import_facts`.
 
-    Return two numbers: with the key ``fact``, how many facts were added, and with the key `ARCHIVED`, how many facts
+    Return two numbers. The key ``fact`` has the number of added facts. The key `ARCHIVED` has the number of facts that
     were archived because there are too many.
     """
     new = Counter[str]()
@@ -281,8 +282,8 @@ def _add_fact(
         learner: Name of the analyst that learned the fact.
         owner: The function `StoreOptions.owner`.
         now_us: The current time in microseconds.
-        added: The facts that were already added from the same lessons. The keys are the `folded` texts of the facts.
-            The values are the facts' numbers.
+        added: The facts that the current call of `change_knowledge` has already added. The keys are the `folded` texts
+            of the facts. The values are the facts' numbers.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -333,9 +334,9 @@ def _add_fact(
 
 
 def _end_before_newer(connection: Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """If there is a newer fact with the same slot, end the given fact when the newer one begins.
+    """If there is a newer fact about the same property (slot), end ``fact`` when the newer one begins.
 
-    A newer fact exists only if the pages were not read in order. ``said`` is what `_last_said` returned for ``fact``.
+    A newer fact exists only if the pages were not read in order. ``said`` is the result of `_last_said` for ``fact``.
     """
     sql = (
         f"SELECT * FROM (SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
@@ -375,10 +376,10 @@ def archive_facts(connection: Connection, capacity: int, now_us: int) -> int:
 
 
 def drop_replaced_traits(connection: Connection, learning: Learning, now_us: int) -> None:
-    """Delete traits of the analyst named ``learning.replaces``, if other analysts have read their pages again.
+    """Delete traits that the analyst ``learning.replaces`` learned, if other analysts have read their pages again.
 
-    A trait is deleted if at least one page of ``learning`` is evidence for it, and if other analysts have read all of
-    its evidence for the profile. The values of deleted traits are added to the history.
+    A trait is deleted under two conditions: at least one page of ``learning`` is evidence for it, and other analysts
+    have read all pages that are evidence for it. The values of deleted traits are added to the history.
     """
     if learning.replaces is None or not learning.segments:
         return
@@ -394,12 +395,13 @@ def drop_replaced_traits(connection: Connection, learning: Learning, now_us: int
 
 
 def drop_replaced_facts(connection: Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Delete facts that the analyst ``learning.replaces`` learned, and that the new lessons do not contain.
+    """Delete facts that the analyst ``learning.replaces`` learned, and that are not in the new lessons.
 
-    A fact is deleted only if other analysts have read all pages that are evidence for it. It is kept if the new lessons
-    contain or confirm it. A wish, or a fact with a slot, is also kept if the lessons contain nothing from its pages,
-    because the new analyst may have overlooked it. If a fact is deleted or the lessons contain it, the facts that it
-    superseded become valid again. Facts that the user marked as wrong are neither deleted nor made valid again.
+    The lessons are the facts and traits in ``learning``. A fact is deleted only if other analysts have read all pages
+    that are evidence for it, and if the lessons neither contain nor confirm it. The new analyst may have overlooked a
+    wish, or a fact about a property that has one value at a time (slot). Such a fact is also kept if the lessons
+    contain nothing from its pages. If a fact is deleted or the lessons contain it, the facts that it superseded become
+    valid again. Facts that the user marked as wrong are neither deleted nor made valid again.
 
     ``owner`` is the function `StoreOptions.owner`.
     """
@@ -433,8 +435,8 @@ def drop_replaced_facts(connection: Connection, learning: Learning, owner: Calla
 def drop_facts(connection: Connection, facts: Sequence[int]) -> None:
     """Delete facts. The facts that they superseded become valid again, except facts that the user marked as wrong.
 
-    However, if a remaining fact has superseded the deleted fact, they do not. (Fact B superseded A, and C superseded B.
-    If only B is deleted, A stays superseded.)
+    They stay superseded if a remaining fact has superseded the deleted fact. (Example: fact B superseded A, and C
+    superseded B. If only B is deleted, A stays superseded.)
     """
     deleted = json.dumps(list(facts))
     for fact in facts:

@@ -1,4 +1,4 @@
-"""Conversion between SQLite rows and pages, segments, facts and vectors."""
+"""Conversion between database rows and pages, segments, facts and vectors."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

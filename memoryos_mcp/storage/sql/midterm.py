@@ -27,9 +27,9 @@ def add_visits(connection: Connection, visits: Mapping[int, int], at_us: int) ->
 
 
 def file_pages(connection: Connection, space: int, filing: Filing, now_us: int) -> bool:
-    """Put the pages of a filing into chains and segments, and return True.
+    """Put the pages of ``filing`` into the chains and segments that it contains, and return True.
 
-    If the filing is outdated, write nothing and return False; see `Work.commit`.
+    If ``filing`` is outdated, write nothing and return False; see `Work.commit`.
     """
     pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
     where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
@@ -165,8 +165,8 @@ def mark_read(connection: Connection, pages: Sequence[int], reader: str) -> None
 def mark_analysed(connection: Connection, learning: Learning) -> None:
     """Mark the pages of a `Learning` as analysed: traits were extracted from them.
 
-    If at least one of the pages was not analysed before, reset two counters of the `Learning`'s segments to 0: the
-    number of visits and the interaction length.
+    If any of the pages was not analysed before, two counters of the `Learning`'s segments are reset to 0: the number of
+    visits and the interaction length.
     """
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
@@ -211,7 +211,10 @@ def accept_degraded(connection: Connection, pages: Sequence[int]) -> None:
 
 
 def mark_degraded(connection: Connection, worker: str) -> int:
-    """Mark as degraded all pages that ``worker`` organised or learned from; return the number of all degraded pages."""
+    """Mark all pages that ``worker`` organised or learned from as degraded: an LLM must process them again.
+
+    Return the number of all degraded pages.
+    """
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
     )

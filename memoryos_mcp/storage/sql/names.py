@@ -1,17 +1,20 @@
-"""The names by which the user and the assistant address each other: how many pages use each."""
+"""Counts how many pages contain each name by which the user and the assistant address each other."""
 
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.text.addressees import addressed
 
 
 def called(user_input: str, agent_response: str) -> list[tuple[str, int, int]]:
-    """Return the names in a page, each with 0 or 1 for whether the user uses it, and for whether the assistant does."""
+    """Return a tuple for each name in a page: the name, 1 if the user uses it, and 1 if the assistant uses it.
+
+    If a speaker does not use the name, the number is 0.
+    """
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     return [(name, int(name in by_user), int(name in by_agent)) for name in sorted(by_user | by_agent)]
 
 
 def index_names(connection: Connection, user_input: str, agent_response: str) -> None:
-    """Count the names that user and assistant call each other in a new page. The caller opens the transaction."""
+    """Add a new page to the counts of the names in it. The caller opens the transaction."""
     connection.executemany(
         "INSERT INTO names (name, pages, called_by_user, called_by_agent) VALUES (?1, 1, ?2, ?3) "
         "ON CONFLICT (name) DO UPDATE SET pages = names.pages + 1, "

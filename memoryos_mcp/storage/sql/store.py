@@ -90,7 +90,7 @@ T = TypeVar("T")
 
 
 class SqlStore:
-    """One user's memory in a SQL database. Implements `Store`, together with the subclass for each database."""
+    """One user's memory in a SQL database. Implements the methods of `Store` that all SQL databases share."""
 
     def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime]) -> None:
         self._database = database
@@ -395,7 +395,7 @@ class SqlStore:
     async def _copied(self, target: Database, tell: Callable[[int, int], None]) -> Copy:
         """Copy the memory to ``target``, unless another process changes it meanwhile.
 
-        The copy runs inside one transaction of each database, in threads of both.
+        The copy runs inside one transaction of each database, in a thread for each.
         """
         loop = asyncio.get_running_loop()
 
@@ -414,8 +414,8 @@ class SqlStore:
         def write(connection: Connection, source_connection: Connection) -> Copy:
             source, found = copying.Source(source_connection), copying.Source(connection)
             if not copying.is_empty(found):
-                is_same = copying.fingerprint(found, tell) == (wanted := copying.fingerprint(source, tell))
-                return Copy(CopyOutcome.SAME, wanted) if is_same else Copy(CopyOutcome.OCCUPIED)
+                there, here = copying.fingerprint(found, tell), copying.fingerprint(source, tell)
+                return Copy(CopyOutcome.SAME, here) if there.is_copy_of(here) else Copy(CopyOutcome.OCCUPIED)
             before = copying.state(source)
             copied = copying.copy(source, connection, tell)
             if waited(self._database.read(lambda now: copying.state(copying.Source(now)))) != before:
@@ -436,5 +436,8 @@ class SqlStore:
         return await self._database.write(checked)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[Connection, Sequence[int]], T]) -> list[T]:
-        """Run a query for ``seqs``, or one for each of several parts of them; return one result for each query."""
+        """Run a query for the pages ``seqs``, and return a list of results.
+
+        Here the list has one result. A subclass may split ``seqs`` into parts, and return one result for each part.
+        """
         return [await self._database.read(query, seqs)]

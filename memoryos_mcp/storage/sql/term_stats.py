@@ -91,9 +91,9 @@ class WordCounts:
         return counts
 
     def called(self, connection: Connection, newest: int) -> tuple[str | None, str | None]:
-        """Return the most common name of the user and the most common name of the assistant.
+        """Return the names by which the user and the assistant are most often addressed, in this order.
 
-        Each name begins with a capital letter. An unknown name is None.
+        Each name begins with a capital letter. A name is None if it is unknown.
         """
         with self._lock:
             known = self._called
@@ -148,7 +148,7 @@ def _called(
     by: Literal["user", "agent"],
     candidates: Sequence[tuple[str, int]],
 ) -> str | None:
-    """Return the name that one side most often calls the other side; None if no name is known.
+    """Return the name by which one side most often addresses the other side; None if no name is known.
 
     The name begins with a capital letter. ``by`` is the side that uses the name. ``candidates`` contains the names that
     it uses most, and the number of pages with each.

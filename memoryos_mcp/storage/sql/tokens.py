@@ -25,7 +25,7 @@ _ENTRY = "SELECT token_id, user_id, scopes, created_us, expires_us, revoked_us"
 
 
 class SqlTokens(ABC):
-    """The table of static tokens. Implements `Tokens`, together with the subclass for each database."""
+    """The table of static tokens. Implements the methods of `Tokens` that all SQL databases share."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
@@ -35,7 +35,7 @@ class SqlTokens(ABC):
 
     @abstractmethod
     def _read(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Run a query, and return all rows; none if the table does not exist yet."""
+        """Run a query, and return all rows. If the table does not exist yet, return an empty list."""
 
     @abstractmethod
     def _write(self, sql: str, *parameters: Any) -> int:
@@ -43,7 +43,7 @@ class SqlTokens(ABC):
 
     @abstractmethod
     def _invalid(self, what: str) -> StorageError:
-        """Return the error for a row that is not valid."""
+        """Return the error for a stored token that is not valid; ``what`` describes the problem."""
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
         user_folder_name(user_id)

@@ -1,4 +1,4 @@
-"""The vector spaces in a user's file: one for each embedding model whose vectors are stored."""
+"""The vector spaces of a memory: one for each embedding model whose vectors are stored."""
 
 import json
 from collections.abc import Collection

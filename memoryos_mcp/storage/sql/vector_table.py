@@ -1,6 +1,7 @@
 """The tables of vectors and encoded token vectors, and the change sequence.
 
-Other processes read the change sequence to find out which rows have changed.
+The change sequence is a numbered list of all changes to a memory. Other processes read it to find out which rows have
+changed.
 """
 
 import json

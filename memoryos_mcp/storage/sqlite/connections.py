@@ -41,12 +41,12 @@ class SqliteConnection(apsw.Connection):
         return FtsWords(self)
 
     def last_numbers(self) -> dict[str, int]:
-        """Return the last number of each kind of row that is numbered."""
+        """Return the highest number used so far for each kind of numbered row, such as facts."""
         last: dict[str, int] = dict(self.execute("SELECT name, seq FROM sqlite_sequence"))
         return {kind: last.get(table, 0) for kind, table in _NUMBERED.items()}
 
     def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
-        """Set the last number of each kind."""
+        """Set the highest number used so far for each kind of row."""
         for kind, table in _NUMBERED.items():
             self.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
             self.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, numbers[kind]))

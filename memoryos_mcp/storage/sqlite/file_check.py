@@ -71,7 +71,7 @@ def check_copy(path: Path) -> MemorySummary:
 
 
 def set_aside_foreign_locked(path: Path) -> None:
-    """Rename the journal beside a file if the journal belongs to a different file. The folder is locked meanwhile."""
+    """Lock the folder of a file, and rename the journal beside the file if it belongs to a different file."""
     with locked_folder(path.parent):
         set_aside_foreign(path)
 

@@ -128,14 +128,14 @@ def set_aside_foreign(path: Path) -> None:
 def is_foreign(path: Path) -> bool:
     """Return whether the journal beside a file belongs to a different file.
 
-    There may be a note beside the journal. It names a file and a journal that belong together. The result is True in
-    two cases:
+    There may be a note beside the journal. It contains the identities of a file and of the file's journal. The result
+    is True in two cases:
 
-    - The note names this journal, but a different file.
+    - The note is about this journal, but about a different file.
     - The file was overwritten, and no other process has it open. A file counts as overwritten if it differs from the
       state in the note, or was not written with a WAL.
 
-    In all other cases, such as an empty journal, the result is False. A note that names a different journal is ignored,
+    In all other cases, such as an empty journal, the result is False. A note about a different journal is ignored,
     because the file and its journal were probably copied together (for instance with their folder).
 
     Raises:

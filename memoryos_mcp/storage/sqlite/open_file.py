@@ -295,15 +295,17 @@ class OpenFile:
 
     def _remove_journals(self, opened: FileIdentity) -> None:
         if self._saved is None:
-            logger.warning("%s was removed or moved with its folder; its content was not saved", self.path)
+            logger.warning(
+                "%s was removed or moved with its folder, and the content of the file was not saved", self.path
+            )
         with locked_folder(self.path.parent):
             opened.remove_journals()
 
     def _close_each(self, connections: Sequence[SqliteConnection], *, is_opened: bool, is_lost: bool) -> None:
         """Close connections.
 
-        When the last connection of all processes is closed, SQLite copies the journal's content to the file. It
-        does not do so after `leave_journal`. The note beside the file (see `journals`) is updated if the file was
+        When the last connection of all processes is closed, SQLite copies the journal's content to the file, but not
+        after a call of `leave_journal`. The note beside the file (see `journals`) is updated if the file was
         opened (``is_opened``) and neither replaced nor removed (``is_lost``).
         """
         with ExitStack() as stack:

@@ -22,7 +22,7 @@ def kept_name(at: datetime) -> str:
 def kept_copies(database: Path) -> list[Path]:
     """Return the paths of the backup copies in the folder of ``database``, the oldest first.
 
-    A backup copy contains a memory that was replaced. Most copies are whole database files. Some are only the
+    A backup copy contains a memory that a restore replaced. Most copies are whole database files. Some are only the
     journal of a replaced database file.
     """
     journals = database.parent.glob(f"{_KEPT}*.db-wal")

@@ -28,6 +28,7 @@ class SqliteStores:
     """The users' files in one data folder. Implements `Stores`."""
 
     is_shared = False
+    rates = None
 
     def __init__(self, data_folder: Path, clock: Callable[[], datetime], *, threads: int) -> None:
         self._data_folder = data_folder

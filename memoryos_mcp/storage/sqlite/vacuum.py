@@ -32,7 +32,8 @@ def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
     """Move the content of a file's journal into the file. Return whether the journal is now empty.
 
-    It may not be empty if another process blocks this. No other connection of this process may read the file meanwhile.
+    It is not empty if another process blocks the move. During the call, no other connection of this process may read
+    the file.
     """
 
     def empty(connection: apsw.Connection) -> bool:

@@ -1,7 +1,7 @@
 """Patterns for private keys in PEM and PuTTY format. A key may be complete, incomplete, or in a JSON string.
 
 A key may be pasted in two halves, so each half is found by its own marker. The second half is searched for in the
-reversed text, because a forward search would have to try every line of base64 as the beginning of that half.
+reversed text. A forward search would have to try every line of base64 as the beginning of that half.
 """
 
 import re

@@ -41,7 +41,7 @@ def is_seed_phrase(words: tuple[str, ...]) -> bool:
     """Return whether lower-cased words from the BIP-39 list form a seed phrase with a valid checksum.
 
     One in 16 sequences of 12 words has a valid checksum by chance. Return False if at most half of the words are
-    different, because such a sequence is hardly a seed phrase.
+    different, because such a sequence is probably not a seed phrase.
     """
     if 2 * len(set(words)) <= len(words):
         return False

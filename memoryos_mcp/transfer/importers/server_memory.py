@@ -22,7 +22,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield a fact for each observation and each relation."""
+    """Yield a fact for each observation and each relation in the knowledge graph."""
     for stream in streams(path, JSON_FILES, progress):
         for number, line in stream.lines(ENTRY_MAX_BYTES):
             where = f"line {number}"

@@ -59,9 +59,9 @@ def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
     (`Message.name`). If an exchange continued after an earlier export, its last message is another one. So the page
     has a new key, and is imported again.
 
-    If the last message has no id, or an earlier page has the same id, the key contains two other values: a hash of the
-    page's text, and the number of the page in the conversation. Such a key changes if a later export has additional
-    pages before the page.
+    In two cases, the key contains a hash of the page's text and the page's number in the conversation instead: the last
+    message has no id, or an earlier page has the same id. Such a key changes if a later export has additional pages
+    before the page.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):

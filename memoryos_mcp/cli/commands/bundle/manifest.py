@@ -49,7 +49,7 @@ class UserSetting:
 
     @property
     def template(self) -> str:
-        """The placeholder that the client replaces with the value."""
+        """The placeholder that the client replaces with the user's value, such as ``${user_config.llm_model}``."""
         return f"${{user_config.{self.name}}}"
 
     def option(self) -> dict[str, Any]:

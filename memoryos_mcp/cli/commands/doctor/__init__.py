@@ -72,7 +72,7 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
     elif endpoint is None:
         yield passed(
             "llm",
-            "no LLM is configured, and the memory works without one",
+            "no LLM is configured, and none is required",
             f"to use one, {how_to_use_one(environment)}",
         )
     else:

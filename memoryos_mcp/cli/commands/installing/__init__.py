@@ -26,12 +26,19 @@ MCP_PATH = "/mcp"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
-def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
+def local_server(
+    config_file: Path | None, user_id: str | None, data_folder: str | None, database_url: str | None = None
+) -> Local:
     """Return this installation as a server that a client starts.
 
     Each argument that is not None becomes an option of the server's command line (such as ``--user-id``).
+
+    Raises:
+        ArgumentError: The address of the database contains a password.
+        ConfigError: A setting is not valid.
     """
-    settings = load_settings(config_file, {"user_id": user_id, "data_storage_path": data_folder})
+    given = {"user_id": user_id, "data_storage_path": data_folder, "database_url": database_url}
+    settings = load_settings(config_file, given)
     args = ["serve"]
     if config_file is not None:
         args += ["--config", str(config_file.expanduser().absolute())]
@@ -39,8 +46,22 @@ def local_server(config_file: Path | None, user_id: str | None, data_folder: str
         args += ["--user-id", settings.user_id]
     if data_folder is not None:
         args += ["--data-storage-path", str(settings.data_storage_path.absolute())]
+    if database_url is not None and settings.database_url is not None:
+        args += ["--database-url", _without_password(settings.database_url.get_secret_value())]
     command = entries.this_command()
     return Local(command[0], (*command[1:], *args))
+
+
+def _without_password(url: str) -> str:
+    """Return the address of a database unchanged. Raise `ArgumentError` if it contains a password."""
+    parts = urlsplit(url)
+    if parts.password or "password=" in parts.query:
+        problem = (
+            "contains a password, which the client's file would show; put database_url in a file of settings, and pass "
+            "this file with --config"
+        )
+        raise ArgumentError(argument="--database-url", problem=problem)
+    return url
 
 
 def remote_server(url: str, token: str | None, token_variable: str | None) -> Remote:
@@ -88,20 +109,21 @@ def server_of(
     config_file: Path | None,
     user_id: str | None,
     data_folder: str | None,
+    database_url: str | None = None,
 ) -> Local | Remote:
     """Return the server at ``url``, or the server of this installation if ``url`` is None."""
     if url is not None:
-        if config_file or user_id or data_folder:
+        if config_file or user_id or data_folder or database_url:
             problem = (
-                "cannot be combined with --config, --user-id or --data-storage-path, because a running server has its "
-                "own settings; omit these options"
+                "cannot be combined with --config, --user-id, --data-storage-path or --database-url, because a running "
+                "server has its own settings; omit these options"
             )
             raise ArgumentError(argument="--http", problem=problem)
         return remote_server(url, _token(token), token_variable)
     if token is not None or token_variable is not None:
         problem = "can only be used with --http; add --http URL, or omit this option"
         raise ArgumentError(argument="--token" if token is not None else "--token-variable", problem=problem)
-    return local_server(config_file, user_id, data_folder)
+    return local_server(config_file, user_id, data_folder, database_url)
 
 
 def _token(given: str | None) -> str | None:
@@ -154,7 +176,7 @@ def list_clients(command: str, *, as_json: bool) -> None:
 
 
 def clients_here(machine: Machine) -> list[Location]:
-    """Return the locations of the user's configuration files of all clients that are installed on ``machine``."""
+    """Return where the user's configuration file is, for each client that is installed on ``machine``."""
     return [
         location
         for client in CLIENTS.values()
@@ -251,7 +273,7 @@ def _cautions(request: Request, server: Local | Remote) -> Iterator[str]:
         )
         if names:
             yield (
-                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but may not be set when a client "
+                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but perhaps not when a client "
                 "starts the server; put these settings in a file, and pass it with --config"
             )
         if re.search(r"[/\\]uv[/\\](?:cache[/\\])?archive-v\d", server.command):

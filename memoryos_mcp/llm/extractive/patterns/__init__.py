@@ -3,7 +3,7 @@
 A row consists of a slot and a regular expression for the beginning of a statement. A slot is a property that has only
 one value at a time, such as "lives" (the place where the user lives). The slot is None for statements that may be valid
 side by side. In a row with a slot, the group ``value`` of the regular expression matches the value of the property. A
-slot may contain names of other groups in braces, which stand for the texts that these groups match.
+slot may contain the name of another group in braces. The text that this group matches is put there.
 The group ``ends`` matches the words for something that is no longer the case, such as "smoking" in "I quit smoking".
 """
 
@@ -61,7 +61,8 @@ class Pattern:
     """A pattern for the beginning of a statement or wish.
 
     Attributes:
-        slot: The slot that the statement fills; None if it fills none.
+        slot: The property that the statement is about, such as "lives"; None if such statements may be valid side by
+            side.
         text: The regular expression, which is compiled on first use.
         kind: Whether the pattern matches statements or wishes.
         is_event: Whether the statement may contain words such as "today".
@@ -164,7 +165,7 @@ def greeted_table() -> Table:
 
 @cache
 def names_of(table: Table) -> Table:
-    """Return a copy of a table with only the patterns for the slot "name"."""
+    """Return a copy of a table with only the patterns for statements of a person's name."""
     groups = (
         (
             group.needs,
