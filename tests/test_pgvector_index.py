@@ -95,10 +95,19 @@ async def test_search_in_an_index_keeps_the_rules(
     rule: Rule, stores: PostgresStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(window_vectors, "EXACT_WINDOWS", 0)
-    stores.prepare_vector_index()
-    with stores._deployment().connect() as raw:
-        assert window_vectors.create_index(raw, "here", "public", DIMENSION)
-    await rule(make_for(stores))
+    make, settled = make_for(stores), set[str]()
+
+    def indexed(user_id: str) -> WindowVectors:
+        index = make(user_id)
+        if user_id not in settled:
+            settled.add(user_id)
+            stores.prepare_vector_index()
+            memory = window_vectors.LargeMemory(index._database.user_no, 1, DIMENSION)
+            with stores._deployment().connect() as raw:
+                assert window_vectors.create_index(raw, "here", "public", memory)
+        return index
+
+    await rule(indexed)
 
 
 async def test_a_large_memory_gets_an_index_and_a_small_one_is_searched_exactly(
@@ -116,11 +125,25 @@ async def test_a_large_memory_gets_an_index_and_a_small_one_is_searched_exactly(
     assert not large.is_settled
     await large.settle()
     assert large.is_settled
-    assert indexes(stores) == [f"window_vectors_hnsw_{DIMENSION}"]
+    assert indexes(stores) == ["window_vectors_hnsw_1_1"]
+    assert "window_vectors_hnsw_1_1" in plan_of(large, stores)
+    assert "hnsw" not in plan_of(small, stores)
     for index, expected in ((large, 300), (small, 4)):
         hits = await index.search(rows[0], 300)
         assert len(hits.seqs) == expected
         assert (int(hits.seqs[0]), int(hits.parts[0])) == (1, 0)
+
+
+def plan_of(index: WindowVectors, stores: PostgresStores) -> str:
+    """Return how a search is done if sorting all vectors is to be avoided."""
+    is_exact = not index._has_index or index._size <= window_vectors.EXACT_WINDOWS
+    query = str([1.0] * DIMENSION)
+    with stores._deployment().pool.connection() as raw, raw.transaction():
+        raw.execute(SET_USER, (str(index._database.user_no),))
+        for way in ("sort", "seqscan", "bitmapscan"):
+            raw.execute(f"SET LOCAL enable_{way} = off")
+        sql = f"EXPLAIN {index._search_sql('public', is_exact=is_exact)}"
+        return "\n".join(line for (line,) in raw.execute(sql, (1, query, 10)))
 
 
 def indexes(stores: PostgresStores) -> list[str]:

@@ -137,8 +137,8 @@ class PostgresStores:
     def prepare_vector_index(self) -> None:
         with translated(self._where), self._deployment().connect() as raw:
             type_ = window_vectors.prepare(raw, self._where)
-            for dimension in window_vectors.large_dimensions(raw, type_):
-                window_vectors.create_index(raw, self._where, type_, dimension)
+            for memory in window_vectors.large_memories(raw, type_):
+                window_vectors.create_index(raw, self._where, type_, memory)
 
     def footprint(self, user_id: str) -> Footprint | None:
         size = self._read(user_id, lambda connection: int(connection.native(_SIZES).get))
