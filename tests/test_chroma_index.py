@@ -95,12 +95,14 @@ def is_reached(url: str) -> bool:
 
 
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.campaign
 async def test_a_server_keeps_the_rules(rule: Rule, tmp_path: Path, server: str) -> None:
     settings = Settings(data_storage_path=tmp_path, vector_index="chroma", chroma_url=server)
     with closing(ChromaIndexes(settings)) as indexes:
         await rule(lambda user_id: indexes(request(settings, user_id)))
 
 
+@pytest.mark.campaign
 async def test_memories_on_one_server_are_separate(tmp_path: Path, server: str) -> None:
     folders = [tmp_path / "one", tmp_path / "two"]
     for number, folder in enumerate(folders):
@@ -290,6 +292,7 @@ async def vector_of(engine: MemoryEngine, text: str) -> Vectors:
     return block.vectors[row]
 
 
+@pytest.mark.campaign
 async def test_a_memory_is_found_again_without_filling_the_index(data: Path) -> None:
     settings = {"data_storage_path": data, "vector_index": "chroma"}
     async with MemoryEngine.open("ada", **settings) as engine:
@@ -311,6 +314,7 @@ def collections(data: Path, user_id: str) -> list[str]:
 
 
 @pytest.mark.parametrize("others", [0, 2])
+@pytest.mark.campaign
 async def test_forgotten_pages_leave_the_files(data: Path, others: int) -> None:
     settings = {"data_storage_path": data, "vector_index": "chroma"}
     async with MemoryEngine.open("ada", **settings) as engine:
@@ -327,6 +331,7 @@ async def test_forgotten_pages_leave_the_files(data: Path, others: int) -> None:
         assert not is_in_files(data, vector)
 
 
+@pytest.mark.campaign
 async def test_the_command_forget_leaves_nothing_in_the_files(data: Path) -> None:
     settings = {"data_storage_path": data, "vector_index": "chroma"}
     async with MemoryEngine.open("ada", **settings) as engine:
@@ -343,6 +348,7 @@ async def test_the_command_forget_leaves_nothing_in_the_files(data: Path) -> Non
     assert not is_in_files(data, vector)
 
 
+@pytest.mark.campaign
 async def test_a_page_forgotten_by_another_process_leaves_the_folder(data: Path) -> None:
     settings = {"data_storage_path": data, "vector_index": "chroma"}
     async with MemoryEngine.open("ada", **settings) as first:
@@ -358,6 +364,7 @@ async def test_a_page_forgotten_by_another_process_leaves_the_folder(data: Path)
                 await asyncio.sleep(0.1)
 
 
+@pytest.mark.campaign
 async def test_keywords_answer_while_a_server_is_down(data: Path, tmp_path: Path) -> None:
     with running_server(tmp_path) as url:
         settings = {"data_storage_path": data, "vector_index": "chroma", "chroma_url": url}

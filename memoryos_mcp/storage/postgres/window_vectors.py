@@ -1,8 +1,7 @@
 """The vector index ``pgvector``: the vectors of pages in a table of the extension ``vector``.
 
-The table is created when it is first needed. Rows go together with the rows of ``page_vectors`` that they were made of,
-in the same transaction, so that a forgotten page has none. Small memories are searched exactly; for large ones, the
-owner of the tables creates an HNSW index each.
+The table is created when it is first needed. Rows are deleted in the same transaction as their page. Small memories are
+searched exactly; for large ones, the owner of the tables creates an HNSW index each.
 """
 
 import logging
@@ -167,7 +166,7 @@ class WindowVectors:
         if not rows:
             return None
         head, slash, count = rows[0][0].rpartition("/")
-        # Rows are lost only together with the vectors of the store: as those of forgotten pages.
+        # Rows are lost only together with their pages.
         return f"{head}{slash}{min(int(count), rows[0][1])}"
 
     async def set_mark(self, mark: str) -> None:
@@ -319,15 +318,14 @@ def _create_extension(raw: Raw, where: str) -> tuple[str, str]:
 
 def _create_tables(raw: Raw, schema: str) -> None:
     raw.execute(f"SET LOCAL search_path TO {SCHEMA}")
+    of_space = "FOREIGN KEY (user_no, space) REFERENCES spaces (user_no, space) ON DELETE CASCADE"
     raw.execute(
         f"CREATE TABLE window_vectors ({_OWN}, seq bigint NOT NULL, part integer NOT NULL, "
-        f"vector {schema}.halfvec NOT NULL, PRIMARY KEY (user_no, space, seq, part), FOREIGN KEY (user_no, space, seq, "
-        "part) REFERENCES page_vectors (user_no, space, seq, part) ON DELETE CASCADE)"
+        f"vector {schema}.halfvec NOT NULL, PRIMARY KEY (user_no, space, seq, part), {of_space}, "
+        "FOREIGN KEY (user_no, seq) REFERENCES pages (user_no, seq) ON DELETE CASCADE)"
     )
-    raw.execute(
-        f"CREATE TABLE window_marks ({_OWN}, mark text NOT NULL, PRIMARY KEY (user_no, space), "
-        "FOREIGN KEY (user_no, space) REFERENCES spaces (user_no, space) ON DELETE CASCADE)"
-    )
+    raw.execute("CREATE INDEX window_vectors_pages ON window_vectors (user_no, seq)")  # for the second reference
+    raw.execute(f"CREATE TABLE window_marks ({_OWN}, mark text NOT NULL, PRIMARY KEY (user_no, space), {of_space})")
     has_role = raw.execute("SELECT 1 FROM pg_roles WHERE rolname = $1", (APP_ROLE,)).fetchone() is not None
     for table in ("window_vectors", "window_marks"):
         for statement in _SECURITY:
