@@ -3,7 +3,7 @@
 #   docker build --tag memoryos-mcp-server:stdio --target stdio .      stdin and stdout, for a client that starts it
 FROM python:3.13-slim AS build
 # Extras of the package, with commas between them.
-ARG EXTRAS=otel
+ARG EXTRAS=otel,postgres
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY memoryos_mcp memoryos_mcp

@@ -1,4 +1,9 @@
-"""The floor of all MCP figures: a server of the same SDK with one trivial tool."""
+"""The floor of all MCP figures: a server of the same SDK with one trivial tool.
+
+It serves stdio, or with ``--port`` HTTP on loopback.
+"""
+
+import sys
 
 from mcp.server.mcpserver import MCPServer
 
@@ -12,4 +17,7 @@ def echo(user_input: str, agent_response: str) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    server.run()
+    if sys.argv[1:2] == ["--port"]:
+        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]), json_response=True, stateless_http=True)
+    else:
+        server.run()

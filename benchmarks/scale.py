@@ -1,47 +1,58 @@
 """Several server processes on one PostgreSQL database, of which one is killed again and again.
 
-Run ``python -m benchmarks.scale``; ``--quick`` takes fewer users and kills. The database, the servers and the client
-are processes of one machine.
+Run ``python -m benchmarks.scale``; ``--quick`` takes fewer users and kills. The database, the servers, the client and
+an LLM that answers by rules are processes of one machine. A second part compares one server with two.
 """
 
 import asyncio
 import json
 import random
-import re
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import click
-from pydantic import SecretStr
 from rich.console import Console
-from rich.progress import Progress
 
+from benchmarks import scale_processes
 from benchmarks.client import ServerError
 from benchmarks.figures import Figure, percentile_ms, print_figures
-from benchmarks.fleet import Server, Spread, fleet, poll
+from benchmarks.fleet import Server, fleet, poll, running
+from benchmarks.llm_server import MODEL, LlmServer, running_llm_server
 from benchmarks.postgres import OWNER, PostgresServer
-from benchmarks.scale_audit import Reader, Sent, audit, isolation, none_of, pending
-from benchmarks.synthetic import Grammar
-from memoryos_mcp.config import Settings
-from memoryos_mcp.model.callers import Scope
-from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.storage.stores import make_stores
+from benchmarks.scale_audit import Reader, audit, isolation, none_of, pending
+from benchmarks.scale_filings import Interrupted, batches, filing_figures, held, install, takeover_figures
+from benchmarks.scale_load import Load, make_tokens, marker_of
+from benchmarks.scale_processes import Say, measure_processes
+from memoryos_mcp.llm.chat import Purpose
 
+PARTS = ("kills", "processes")
 SERVERS = 3
-CLIENTS = 12
-# So small that nearly every page is organised while servers are killed.
-BUSY = {"short_term_capacity": 2, "consolidation_batch_pages": 3, "consolidation_idle_s": 1.0}
-ALIVE_S, DOWN_S = 6.0, 2.0
+# Small batches, so that many are organised while servers are killed.
+BUSY = {
+    "short_term_capacity": 0,
+    "consolidation_batch_pages": 2,
+    "consolidation_idle_s": 1.0,
+    "llm_model": MODEL,
+}
+# The LLM answers after this time, for which a server holds the lease of the user.
+LLM_LATENCY_MS = 1_000
+DOWN_S = 2.0
+# A server is killed when it is organising pages, or after this time.
+HELD_LIMIT_S, HELD_EVERY_S = 10.0, 0.05
+# The transactions of a killed server end within this time.
+ENDED_S = 0.2
 READ_EVERY_S = 0.5
 FOLLOWED_USERS = 50
+SEARCHED_PAGES = 200
 # The background work of all users ends within this time.
-SETTLE_LIMIT_S = 900.0
-_MARKED = re.compile(r"I am (user-\d+) with remark(\d+)x\.")
+SETTLE_LIMIT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,92 +62,16 @@ class Size:
     Attributes:
         users: Number of users.
         kills: How often a server is killed and started again.
+        alive_s: Mean time between two kills.
     """
 
     users: int
     kills: int
+    alive_s: float
 
 
-WHOLE = Size(users=1_000, kills=10)
-QUICK = Size(users=100, kills=3)
-
-
-@dataclass(slots=True)
-class Load:
-    """Adds and questions of random users, spread at random over the servers, until `is_over` is set."""
-
-    servers: list[Server]
-    tokens: dict[str, str]
-    seed: int
-    sent: Sent = field(default_factory=Sent)
-    took_s: list[float] = field(default_factory=list)
-    answers: int = 0
-    foreign: int = 0
-    repeated: int = 0
-    is_over: bool = False
-    _pages: int = 0
-
-    async def run(self) -> None:
-        """Run `CLIENTS` clients."""
-        async with asyncio.TaskGroup() as group:
-            for number in range(CLIENTS):
-                group.create_task(self._client(random.Random(f"{self.seed}/{number}")))  # noqa: S311 - made-up data
-
-    async def _client(self, draw: random.Random) -> None:
-        spread, grammar, users = Spread(self.servers, draw), Grammar(draw), sorted(self.tokens)
-        try:
-            while not self.is_over:
-                user = draw.choice(users)
-                if draw.randrange(2):
-                    await self._add(spread, user, grammar, has_key=bool(draw.randrange(2)))
-                else:
-                    await self._ask(spread, user, grammar)
-        finally:
-            await spread.close()
-
-    async def _add(self, spread: Spread, user: str, grammar: Grammar, *, has_key: bool) -> None:
-        """Add a page. With a key, the call is repeated on any server until it is acknowledged."""
-        self._pages += 1
-        marker, turn = str(self._pages), grammar.turn(utc_now())
-        arguments = {
-            "user_input": f"I am {user} with remark{marker}x. {turn.user_input}",
-            "agent_response": turn.agent_response,
-        }
-        if has_key:
-            arguments["idempotency_key"] = marker
-            reply = await spread.until_answered(self.tokens[user], "add_memory", arguments)
-            self.repeated += not reply.content["is_new"]
-        else:
-            answer = await spread.once(self.tokens[user], "add_memory", arguments)
-            if answer is None:
-                self.sent.unknown.add(marker)
-                return
-            reply = answer
-        self.sent.acknowledged[marker] = reply.content["page_id"]
-        self.took_s.append(reply.took_s)
-
-    async def _ask(self, spread: Spread, user: str, grammar: Grammar) -> None:
-        """Ask a question. Every page of the answer must be the user's."""
-        reply = await spread.until_answered(self.tokens[user], "retrieve_memory", {"query": grammar.question()})
-        pages = [*reply.content["retrieved_pages"], *reply.content["short_term_memory"]]
-        self.foreign += sum(marker_of(page["user_input"])[0] not in {user, ""} for page in pages)
-        self.answers += 1
-        self.took_s.append(reply.took_s)
-
-
-def marker_of(text: str) -> tuple[str, str]:
-    """Return the user and the marker in a page; empty texts if an excerpt does not contain them."""
-    found = _MARKED.search(text)
-    return (found[1], found[2]) if found else ("", "")
-
-
-def make_tokens(url: str, users: list[str]) -> dict[str, str]:
-    """Make a token for each user."""
-    stores = make_stores(Settings(database_url=SecretStr(url)), utc_now)
-    try:
-        return {user: stores.tokens.add(user, {Scope.WRITE}) for user in users}
-    finally:
-        stores.close()
+WHOLE = Size(users=1_000, kills=10, alive_s=12.0)
+QUICK = Size(users=100, kills=3, alive_s=6.0)
 
 
 @contextmanager
@@ -149,54 +84,92 @@ def database() -> Iterator[PostgresServer]:
         server.close()
 
 
-async def kill_often(servers: list[Server], load: Load, kills: int, progress: Progress) -> None:
-    """Kill random servers while the load runs; then end the load."""
-    task, draw = progress.add_task("kills", total=kills), random.Random(load.seed)  # noqa: S311 - made-up data
-    for _ in range(kills):
-        await asyncio.sleep(ALIVE_S * (0.5 + draw.random()))
+async def kill_often(servers: list[Server], load: Load, size: Size, superuser_url: str, say: Say) -> list[Interrupted]:
+    """Kill random servers while the load runs; then end the load. Return the users whose work was interrupted."""
+    draw, interrupted = random.Random(load.seed), list[Interrupted]()  # noqa: S311 - made-up data
+    for kill in range(size.kills):
+        await asyncio.sleep(size.alive_s * (0.5 + draw.random()))
         server = draw.choice(servers)
+
+        async def is_working(server: Server = server) -> bool:
+            return bool(await asyncio.to_thread(held, superuser_url, server.name))
+
+        await poll(is_working, HELD_EVERY_S, HELD_LIMIT_S)
         await server.kill()
+        await asyncio.sleep(ENDED_S)
+        found = await asyncio.to_thread(held, superuser_url, server.name)
+        interrupted += found
+        say(f"kill {kill + 1} of {size.kills}: {len(load.took_s):,} calls so far, {len(found)} users interrupted")
         await asyncio.sleep(DOWN_S * draw.random())
         await server.start()
-        progress.advance(task)
-    await asyncio.sleep(ALIVE_S)
+    await asyncio.sleep(size.alive_s)
     load.is_over = True
+    return interrupted
 
 
 async def measure_kills(
-    database: PostgresServer, folder: Path, size: Size, embedding: str, progress: Progress
+    database: PostgresServer, folder: Path, size: Size, settings: dict[str, object], say: Say
 ) -> list[Figure]:
     """Kill servers under load, and compare the database with what was acknowledged."""
     url, superuser_url = database.make("kills"), database.url("kills", OWNER)
     tokens = make_tokens(url, [f"user-{number:05d}" for number in range(size.users)])
-    settings = {**BUSY, "embedding_model_name": embedding, "requests_per_second": 100_000.0}
-    async with fleet(SERVERS, url, folder, settings) as servers:
-        load, reader = Load(servers, tokens, seed=1), Reader(url, sorted(tokens)[:FOLLOWED_USERS])
-        began = time.monotonic()
-        async with asyncio.TaskGroup() as group:
-            following = group.create_task(_follow(reader))
-            async with asyncio.TaskGroup() as calling:
-                calling.create_task(load.run())
-                calling.create_task(kill_often(servers, load, size.kills, progress))
-            loaded_s = time.monotonic() - began
-            settled_s = await _settle(superuser_url, progress)
-            following.cancel()
-        reader.read()
-        lost = reader.lost()
-        reader.close()
-        warnings = sum(len(server.warnings) for server in servers)
-    calls = len(load.took_s)
-    figures = [
+    install(superuser_url)
+    load = Load([], tokens, seed=1)
+    async with running_llm_server(latency_ms=LLM_LATENCY_MS) as llm:
+        load.servers = fleet(SERVERS, url, folder, {**BUSY, **settings, "openai_base_url": llm.base_url})
+        async with running(load.servers):
+            return await _measure_kills(load, url, superuser_url, size, llm, say)
+
+
+async def _measure_kills(
+    load: Load, url: str, superuser_url: str, size: Size, llm: LlmServer, say: Say
+) -> list[Figure]:
+    reader = Reader(url, sorted(load.tokens)[:FOLLOWED_USERS])
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(_follow(reader))
+        async with asyncio.TaskGroup() as calling:
+            calling.create_task(load.run())
+            killing = calling.create_task(kill_often(load.servers, load, size, superuser_url, say))
+        loaded_s = time.monotonic() - began
+        calls, took_s = len(load.took_s), list(load.took_s)
+        settled_s = await _settle(superuser_url, say)
+        following.cancel()
+    reader.read()
+    lost = reader.lost()
+    reader.close()
+    say("each server searches for pages that others have written")
+    unread = await load.unread(SEARCHED_PAGES)
+    interrupted = killing.result()
+    asked = (await llm.tally()).of[Purpose.ORGANISE].calls
+    say(
+        f"{load.repeated} pages were stored by a call whose answer was lost; "
+        f"{len(load.sent.unknown)} calls without a key had no answer"
+    )
+    return [
         Figure(
-            what=f"{calls:,} calls of {size.users:,} users, {SERVERS} servers, {size.kills} kills: answered",
-            floor=f"{percentile_ms(load.took_s, 50):.0f} ms p50, {percentile_ms(load.took_s, 99):.0f} ms p99",
+            what=f"{calls:,} calls of {size.users:,} users, {SERVERS} servers, {size.kills} kills",
+            floor="-",
             ours=f"{calls / loaded_s:.0f} calls/s",
             ratio=None,
             target="-",
             is_reached=True,
         ),
+        Figure(
+            what="of that: a call, p50 and p99",
+            floor="-",
+            ours=f"{percentile_ms(took_s, 50):.0f}, {percentile_ms(took_s, 99):.0f} ms",
+            ratio=None,
+            target="-",
+            is_reached=True,
+        ),
         *audit(superuser_url, load.sent, marker_of),
+        *filing_figures(superuser_url),
+        _llm_calls(asked, batches(superuser_url), len(interrupted)),
+        *takeover_figures(superuser_url, interrupted),
         none_of(f"of {reader.changes:,} changes that a reader followed, lost", lost),
+        none_of(f"of {load.searched:,} pages searched for by another server at once, not found", load.unfound),
+        none_of(f"of {SEARCHED_PAGES} pages searched for by all other servers at the end, not found", unread),
         none_of(f"of {load.answers:,} answers, pages of another user", load.foreign),
         *isolation(url),
         Figure(
@@ -204,17 +177,23 @@ async def measure_kills(
             floor="-",
             ours="never" if settled_s is None else f"{settled_s:.0f} s",
             ratio=None,
-            target=f"within {SETTLE_LIMIT_S:.0f} s",
+            target=f"<= {SETTLE_LIMIT_S:.0f} s",
             is_reached=settled_s is not None,
         ),
-        none_of("warnings and errors in the logs of the servers", warnings),
+        none_of("warnings and errors in the logs of the servers", sum(len(each.warnings) for each in load.servers)),
     ]
-    click.echo(
-        f"{load.repeated} pages were stored by a call whose answer was lost; "
-        f"{len(load.sent.unknown)} calls without a key had no answer",
-        err=True,
+
+
+def _llm_calls(calls: int, number: int, interrupted: int) -> Figure:
+    """Compare the calls to the LLM with the batches. A call that a kill interrupts is repeated."""
+    return Figure(
+        what=f"calls to the LLM for {number:,} batches, {interrupted} of them interrupted by a kill",
+        floor=f"{number:,}",
+        ours=f"{calls:,}",
+        ratio=calls / number if number else None,
+        target=f"<= {number + interrupted:,}",
+        is_reached=calls <= number + interrupted,
     )
-    return figures
 
 
 async def _follow(reader: Reader) -> None:
@@ -223,26 +202,44 @@ async def _follow(reader: Reader) -> None:
         await asyncio.sleep(READ_EVERY_S)
 
 
-async def _settle(superuser_url: str, progress: Progress) -> float | None:
+async def _settle(superuser_url: str, say: Say) -> float | None:
     """Wait until all pages are organised. Return the seconds, or None if some are not within the limit."""
-    task = progress.add_task("users whose pages are not organised yet", total=None)
+    said_at = 0.0
 
     async def is_settled() -> bool:
+        nonlocal said_at
         left = await asyncio.to_thread(pending, superuser_url)
-        progress.update(task, description=f"{len(left)} users have pages that are not organised yet")
+        if time.monotonic() > said_at + 5:
+            said_at = time.monotonic()
+            say(f"{len(left)} users have pages that are not organised yet")
         return not left
 
     return await poll(is_settled, 1.0, SETTLE_LIMIT_S)
 
 
-async def measure(size: Size, embedding: str, progress: Progress) -> list[Figure]:
+async def measure(parts: tuple[str, ...], size: Size, other_size: scale_processes.Size, embedding: str) -> list[Figure]:
     """Return every line of the table."""
+    say = partial(click.echo, err=True)
+    settings: dict[str, object] = {"embedding_model_name": embedding, "requests_per_second": 100_000.0}
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="memoryos-scale-") as name, database() as server:
-        return await measure_kills(server, Path(name), size, embedding, progress)
+        if "kills" in parts:
+            figures += await measure_kills(server, Path(name), size, settings, say)
+        if "processes" in parts:
+            figures += await measure_processes(server, Path(name), other_size, settings, say)
+    return figures
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--quick", is_flag=True, help="Fewer users and kills.")
+@click.option(
+    "--part",
+    "parts",
+    type=click.Choice(PARTS),
+    multiple=True,
+    default=PARTS,
+    help="Only this part: kills under load, or one process compared with two.",
+)
 @click.option("--users", type=click.IntRange(min=2), help="Number of users.")
 @click.option("--kills", type=click.IntRange(min=1), help="How often a server is killed.")
 @click.option(
@@ -255,15 +252,18 @@ async def measure(size: Size, embedding: str, progress: Progress) -> list[Figure
 @click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file too."
 )
-def main(quick: bool, users: int | None, kills: int | None, embedding: str, json_file: Path | None) -> None:
+def main(
+    quick: bool, parts: tuple[str, ...], users: int | None, kills: int | None, embedding: str, json_file: Path | None
+) -> None:
     """Check and measure several servers on one PostgreSQL database."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the servers too
     given = QUICK if quick else WHOLE
-    size = Size(users or given.users, kills or given.kills)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        try:
-            figures = asyncio.run(measure(size, embedding, progress))
-        except* ServerError as errors:
-            raise click.ClickException(str(errors.exceptions[0])) from None
+    size = Size(users or given.users, kills or given.kills, given.alive_s)
+    other_size = scale_processes.QUICK if quick else scale_processes.WHOLE
+    try:
+        figures = asyncio.run(measure(parts, size, other_size, embedding))
+    except* ServerError as errors:
+        raise click.ClickException(str(errors.exceptions[0])) from None
     print_figures(Console(width=None if sys.stdout.isatty() else 150), figures, title="Several servers on one database")
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(figure) for figure in figures], indent=2), encoding="utf-8")

@@ -34,7 +34,7 @@ INITIALIZE = {
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
 }
 MCP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-_LISTENING = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
+_LISTENING = re.compile(r"listening on http://127\.0\.0\.\d+:(\d+)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import httpx2
 import numpy as np
@@ -52,7 +52,9 @@ class FewVectors:
 def of_pages(pages: dict[int, Vectors], limit: int | None = None) -> PageVectors:
     some = [*pages.items()][:limit]
     seqs = np.repeat(np.array([seq for seq, _ in some], dtype=np.int64), [len(rows) for _, rows in some])
-    return PageVectors(seqs, np.concatenate([rows for _, rows in some]) if some else np.empty((0, DIMENSION)))
+    return PageVectors(
+        seqs, np.concatenate([rows for _, rows in some]) if some else np.empty((0, DIMENSION), np.float32)
+    )
 
 
 def request(settings: Settings, user_id: str = "ada", store: FewVectors | None = None) -> IndexRequest:
@@ -78,8 +80,8 @@ def running_server(folder: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    program = Path(sys.executable).with_name("chroma")
-    arguments = [program, "run", "--path", folder, "--host", "127.0.0.1", "--port", str(port)]
+    program = str(Path(sys.executable).with_name("chroma"))
+    arguments = [program, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
     with (folder / "log").open("wb") as log, subprocess.Popen(arguments, stdout=log, stderr=log) as process:
         try:
             wait_until(lambda: is_reached(url), "Chroma's server")
@@ -283,18 +285,17 @@ def test_faiss_imports_nothing_of_chroma() -> None:
 
 async def vector_of(engine: MemoryEngine, text: str) -> Vectors:
     """Return the vector of a page that has one window."""
-    embedder = engine._spaces.retrieving.embedder
-    assert embedder is not None
     store = engine._spaces.retrieving.cache._store
     block = await store.all_vectors(0, 100)
     pages = {page.seq: page for page in await store.pages(PageQuery())}
     (row,) = [row for row, seq in enumerate(block.seqs.tolist()) if pages[seq].user_input == text]
-    return block.vectors[row]
+    vector: Vectors = block.vectors[row]
+    return vector
 
 
 @pytest.mark.campaign
 async def test_a_memory_is_found_again_without_filling_the_index(data: Path) -> None:
-    settings = {"data_storage_path": data, "vector_index": "chroma"}
+    settings: dict[str, Any] = {"data_storage_path": data, "vector_index": "chroma"}
     async with MemoryEngine.open("ada", **settings) as engine:
         await engine.add("My cat is called Miu.", "Noted.")
         await until_settled(engine)
@@ -316,7 +317,7 @@ def collections(data: Path, user_id: str) -> list[str]:
 @pytest.mark.parametrize("others", [0, 2])
 @pytest.mark.campaign
 async def test_forgotten_pages_leave_the_files(data: Path, others: int) -> None:
-    settings = {"data_storage_path": data, "vector_index": "chroma"}
+    settings: dict[str, Any] = {"data_storage_path": data, "vector_index": "chroma"}
     async with MemoryEngine.open("ada", **settings) as engine:
         receipt = await engine.add("My cat is called Miu.", "Noted.")
         for number in range(others):
@@ -333,7 +334,7 @@ async def test_forgotten_pages_leave_the_files(data: Path, others: int) -> None:
 
 @pytest.mark.campaign
 async def test_the_command_forget_leaves_nothing_in_the_files(data: Path) -> None:
-    settings = {"data_storage_path": data, "vector_index": "chroma"}
+    settings: dict[str, Any] = {"data_storage_path": data, "vector_index": "chroma"}
     async with MemoryEngine.open("ada", **settings) as engine:
         await engine.add("My cat is called Miu.", "Noted.")
         await until_settled(engine)
@@ -350,7 +351,7 @@ async def test_the_command_forget_leaves_nothing_in_the_files(data: Path) -> Non
 
 @pytest.mark.campaign
 async def test_a_page_forgotten_by_another_process_leaves_the_folder(data: Path) -> None:
-    settings = {"data_storage_path": data, "vector_index": "chroma"}
+    settings: dict[str, Any] = {"data_storage_path": data, "vector_index": "chroma"}
     async with MemoryEngine.open("ada", **settings) as first:
         await first.add("My cat is called Miu.", "Noted.")
         await until_settled(first)
@@ -367,7 +368,7 @@ async def test_a_page_forgotten_by_another_process_leaves_the_folder(data: Path)
 @pytest.mark.campaign
 async def test_keywords_answer_while_a_server_is_down(data: Path, tmp_path: Path) -> None:
     with running_server(tmp_path) as url:
-        settings = {"data_storage_path": data, "vector_index": "chroma", "chroma_url": url}
+        settings: dict[str, Any] = {"data_storage_path": data, "vector_index": "chroma", "chroma_url": url}
         async with MemoryEngine.open("ada", **settings) as engine:
             await engine.add("My cat is called Miu.", "Noted.")
             await until_settled(engine)

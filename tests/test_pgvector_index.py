@@ -20,7 +20,7 @@ from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.retrieval.index.choice import choose_index
 from memoryos_mcp.retrieval.index.conformance import DIMENSION, RULES, Make
 from memoryos_mcp.storage.postgres import window_vectors
-from memoryos_mcp.storage.postgres.database import SET_USER
+from memoryos_mcp.storage.postgres.database import SET_USER, PostgresDatabase
 from memoryos_mcp.storage.postgres.schema import SCHEMA
 from memoryos_mcp.storage.postgres.stores import PostgresStores
 from memoryos_mcp.storage.postgres.window_vectors import WindowVectors
@@ -68,7 +68,7 @@ class CountedVectors(WindowVectors):
         await self.size()
 
 
-def make_for(stores: PostgresStores) -> Make:
+def make_for(stores: PostgresStores) -> Callable[[str], WindowVectors]:
     known: dict[str, Any] = {}
 
     def make(user_id: str) -> WindowVectors:
@@ -79,7 +79,7 @@ def make_for(stores: PostgresStores) -> Make:
                 raw.execute(SET_USER, (str(number),))
                 for statement in _PAGES:
                     raw.execute(statement)
-            known[user_id] = window_vectors.PostgresDatabase(deployment, number or 0, only_reads=False)
+            known[user_id] = PostgresDatabase(deployment, number or 0, only_reads=False)
         return CountedVectors(known[user_id], 1, DIMENSION)
 
     return make

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import socket
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import NewerStoreError, StorageError
 from memoryos_mcp.model.callers import Scope
-from memoryos_mcp.model.forgotten import ForgetPlan
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.storage.postgres import database, schema
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
@@ -460,25 +457,3 @@ def test_a_statement_outside_of_a_users_transaction_fails() -> None:
         assert stores.engine
     with pytest.raises(psycopg.errors.UndefinedObject, match=r"memoryos\.user_no"):
         run_sql("errors_nobody", "SELECT * FROM memoryos.pages", APP)
-
-
-async def test_the_documented_rights_are_enough() -> None:
-    page = Path(__file__).parents[1] / "docs" / "scaling.md"
-    roles, rights = re.findall(r"```sql\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    for statement in roles.split(";\n"):
-        run_sql("postgres", statement)
-    with stores_at(server().url("memoryos", "memoryos_owner")) as stores:
-        assert await asyncio.to_thread(lambda: stores.engine)
-    refused = pytest.raises(StorageError, match="does not allow this account")
-    with stores_at(server().url("memoryos", "memoryos")) as stores, refused:
-        await stores.open("ada", OPTIONS)
-    for statement in rights.split(";\n"):
-        run_sql("memoryos", statement, "memoryos_owner")
-    with stores_at(server().url("memoryos", "memoryos")) as stores:
-        store = await stores.open("ada", OPTIONS)
-        await store.add_pages([Turn("I like tea.", "Ok.", START)])
-        await store.user_data.plan_forgetting(ForgetPlan(runs=((1, 1),)), "f_1", START + timedelta(hours=1))
-        assert await store.user_data.forget("f_1")
-        assert not await store.user_data.purge()  # only the owner may vacuum
-        assert await store.user_data.unpurged() == ["f_1"]
-        await store.close()

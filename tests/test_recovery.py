@@ -12,6 +12,7 @@ import pytest
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation import worker
+from memoryos_mcp.consolidation.loops import LEASE_TTL_S
 from memoryos_mcp.embedding import Passage
 from memoryos_mcp.engine import recovery
 from memoryos_mcp.engine.service import MemoryService
@@ -170,3 +171,62 @@ async def test_close_ends_a_recovery_in_progress(tmp_path: Path) -> None:
             await asyncio.sleep(POLL_S)
     assert memory.open_users == 0
     assert [*users_with_work(tmp_path)] == USERS
+
+
+class FakeEngine:
+    """Has no work."""
+
+    async def next_work_at(self) -> None:
+        return None
+
+
+class Borrower:
+    """Opens fake engines, and notes the users."""
+
+    def __init__(self) -> None:
+        self.borrowed: list[str] = []
+        self.is_borrowed = asyncio.Event()
+
+    @asynccontextmanager
+    async def borrow(self, user_id: str) -> AsyncIterator[Any]:
+        self.borrowed.append(user_id)
+        self.is_borrowed.set()
+        yield FakeEngine()
+
+
+async def never(_: float) -> bool:
+    await asyncio.Event().wait()
+    return False
+
+
+@pytest.mark.sqlite_only
+async def test_a_user_who_is_open_already_is_borrowed_once() -> None:
+    users = Borrower()
+    made = recovery.Recovery(lambda: ["ada"], never, users.borrow, lambda: False, 2, Clock())
+    made.start()
+    async with asyncio.timeout(LIMIT_S):
+        await users.is_borrowed.wait()
+        for _ in range(100):  # turns of the event loop
+            await asyncio.sleep(0)
+    await made.close()
+    assert users.borrowed == ["ada"]
+
+
+@pytest.mark.sqlite_only
+async def test_work_with_an_old_lease_is_found_after_the_lease_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert timedelta(seconds=LEASE_TTL_S) < recovery.LOOK_FOR
+    monkeypatch.setattr(recovery, "LOOK_FOR", timedelta(days=365))
+    clock, users = Clock(), Borrower()
+    start = clock.now
+
+    def find() -> list[str]:
+        return ["ada"] if clock.now - start > timedelta(seconds=LEASE_TTL_S) else []
+
+    made = recovery.Recovery(find, never, users.borrow, lambda: False, 2, clock)
+    made.start()
+    async with asyncio.timeout(LIMIT_S):
+        while not users.borrowed:
+            clock.now += timedelta(seconds=1)
+            await asyncio.sleep(POLL_S)
+    await made.close()
+    assert users.borrowed[0] == "ada"

@@ -99,7 +99,8 @@ def is_dockers(line: str) -> None:
     match verb:
         case "compose":
             services = re.findall(r"^  (\w+):$", (ROOT / "compose.yaml").read_text(encoding="utf-8"), re.MULTILINE)
-            assert words in (["up", "--detach"], ["exec", services[0], *words[2:]])
+            more: list[list[str]] = [[], ["--build"], ["--scale", f"{services[0]}=4"]]
+            assert words in (*(["up", "--detach", *each] for each in more), ["exec", services[0], *words[2:]])
             inner = words[2:] if words[0] == "exec" else []
         case "build":
             recipe = (ROOT / "Dockerfile").read_text(encoding="utf-8")

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Number of users opened at once; the remaining capacity is for callers.
-AT_ONCE = 2
+# Maximum number of users opened at once, and never more than half of all; the remaining capacity is for callers.
+AT_ONCE = 4
 POLL_S = 0.5
-# While callers are being served, the loop pauses for this many times as long as it has worked.
+# While callers are being served, the loop pauses for this many times the CPU time of the process during its work.
+# Waiting for an LLM takes none, so that a slow LLM does not delay other users.
 PAUSE_PER_WORK = 4.0
 # Time limit for one user, and the delay after a failure, for example if a model is unreachable.
 USER_LIMIT_S = 60.0
 RETRY_AFTER = timedelta(minutes=5)
-# After another server has ended, its work is looked for until its leases have expired. The pause between two searches
-# is at least LOOK_EVERY, and PAUSE_PER_LOOK times as long as a search.
+# After the start, and after another server has ended, work is looked for until the leases of servers that were killed
+# have expired. The pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times as long as a search.
 LOOK_FOR = timedelta(seconds=LEASE_TTL_S + 5)
 LOOK_EVERY = timedelta(seconds=2)
 PAUSE_PER_LOOK = 10.0
@@ -47,6 +48,7 @@ class Recovery:
         wait: Waits until another server may have left unfinished work; see `Stores.wait_for_work`.
         borrow: Opens a user's memory. If too many memories are open, this one is closed before all others.
         is_busy: Returns whether any caller is being served.
+        capacity_users: Maximum number of users whose memories are open.
         clock: Returns the current time.
     """
 
@@ -56,16 +58,18 @@ class Recovery:
         wait: Callable[[float], Awaitable[bool]],
         borrow: "Callable[[str], AbstractAsyncContextManager[MemoryEngine]]",
         is_busy: Callable[[], bool],
+        capacity_users: int,
         clock: Callable[[], datetime],
     ) -> None:
         self._find = find
         self._wait = wait
         self._borrow = borrow
         self._is_busy = is_busy
+        self._at_once = max(1, min(AT_ONCE, capacity_users // 2))
         self._clock = clock
         self._due: dict[str, datetime] = {}
         self._look_at: datetime | None = clock()
-        self._look_until = clock()
+        self._look_until = clock() + LOOK_FOR
         self._loop = BackgroundLoop("catching up", self._step, poll_s=POLL_S, clock=clock)
         self._watching = BackgroundLoop("watching", self._watch, poll_s=POLL_S, clock=clock)
 
@@ -115,15 +119,16 @@ class Recovery:
         if self._look_at is not None and self._look_at <= self._clock():
             await self._look()
         now = self._clock()
-        due = [user_id for user_id, at in self._due.items() if at <= now][:AT_ONCE]
-        began = time.monotonic()
+        due = [user_id for user_id, at in self._due.items() if at <= now][: self._at_once]
+        began = time.process_time()
         await asyncio.gather(*map(self._finish_work, due))
         if due and self._is_busy():
-            await asyncio.sleep(PAUSE_PER_WORK * (time.monotonic() - began))
+            await asyncio.sleep(PAUSE_PER_WORK * (time.process_time() - began))
         return bool(due)
 
     async def _finish_work(self, user_id: str) -> None:
         """Open a user's memory, and keep it open until no work is due or the time limit is reached."""
+        self.forget(user_id)  # a memory that is open already is not opened, which would do this too
         try:
             async with asyncio.timeout(USER_LIMIT_S), self._borrow(user_id) as engine:
                 while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110

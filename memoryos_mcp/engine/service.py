@@ -457,7 +457,8 @@ class MemoryService:
         async def wait(timeout_s: float) -> bool:
             return await (await anyio.to_thread.run_sync(self._made_stores)).wait_for_work(timeout_s)
 
-        return Recovery(self._users_with_work, wait, self._guest, self._is_busy, self._clock)
+        capacity_users = self.settings.max_open_users
+        return Recovery(self._users_with_work, wait, self._guest, self._is_busy, capacity_users, self._clock)
 
     def _made_stores(self) -> "Stores":
         """Return the stores, which can be used before the libraries of the engine are imported. Blocks."""

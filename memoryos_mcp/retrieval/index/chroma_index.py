@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
@@ -182,7 +183,7 @@ class ChromaIndex:
         async with self._writing:
             for collection in (await self._opened(), self._copy):
                 if collection is not None:
-                    await self._run(lambda each=collection: _replace(each, pages, vectors))
+                    await self._run(partial(_replace, collection, pages, vectors))
 
     async def clear(self) -> None:
         """See `VectorIndex`. The previous collection is deleted when the new one has been filled."""
@@ -249,7 +250,7 @@ class ChromaIndex:
                     block = await self._request.store.all_vectors(after, WINDOWS_AT_ONCE)
                     if not len(block.seqs):
                         break
-                    await self._run(lambda each=block: _add(copy, each))
+                    await self._run(partial(_add, copy, block))
                     after = int(block.seqs[-1])
             async with self._writing:
                 mark = _metadata(await self._opened()).get("mark")

@@ -92,7 +92,7 @@ class ServerCollection:
         _checked(self._http.put(self._path, json={"new_metadata": metadata}))
         self.metadata = metadata
 
-    def get(self, *, where: Mapping[str, Any], include: Sequence[str]) -> Mapping[str, Any]:
+    def get(self, *, where: Mapping[str, Any], include: Sequence[str]) -> Any:
         """Return the ids of vectors by their metadata."""
         return self._post("get", {"where": where, "include": include})
 
@@ -107,9 +107,7 @@ class ServerCollection:
         texts = [base64.b64encode(each.astype("<f4").tobytes()).decode("ascii") for each in embeddings]
         self._post("upsert", {"ids": ids, "embeddings": texts, "metadatas": metadatas})
 
-    def query(
-        self, *, query_embeddings: NDArray[np.float32], n_results: int, include: Sequence[str]
-    ) -> Mapping[str, Any]:
+    def query(self, *, query_embeddings: NDArray[np.float32], n_results: int, include: Sequence[str]) -> Any:
         """Return the ids and distances of the nearest vectors."""
         body = {"query_embeddings": query_embeddings.tolist(), "n_results": n_results, "include": include}
         return self._post("query", body)

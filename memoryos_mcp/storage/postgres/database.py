@@ -1,11 +1,12 @@
 """Asynchronous access to a user's rows in PostgreSQL. Blocking work runs in threads."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import psycopg
 from psycopg_pool import ConnectionPool
@@ -20,16 +21,29 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Raw = psycopg.Connection[tuple[Any, ...]]
 
-# The tables that contain text or vectors, and whether this account may vacuum them.
-OWN_TABLES_SQL = (
-    "SELECT format('%I.%I', schemaname, tablename), pg_has_role(tableowner, 'USAGE') FROM pg_tables "
+# The tables that contain text or vectors, and whether this account may vacuum them. Before version 17 of PostgreSQL,
+# only their owner may.
+_MAY_VACUUM = (
+    "CASE WHEN CAST(current_setting('server_version_num') AS integer) >= 170000 "
+    "THEN has_table_privilege(format('%I.%I', schemaname, tablename), 'MAINTAIN') "
+    "ELSE pg_has_role(tableowner, 'USAGE') END"
+)
+TABLES_SQL = (
+    f"SELECT format('%I.%I', schemaname, tablename), {_MAY_VACUUM} FROM pg_tables "  # noqa: S608 - constants
     "WHERE schemaname = 'memoryos' AND tablename <> 'schema_version'"
 )
 # A read-only database is asked at most this often whether it can be written now.
 LOOK_EVERY_S = 5.0
 SET_USER = "SELECT set_config('memoryos.user_no', $1, true)"
-# A transaction whose end is unknown is asked about this often, for this time in total.
-OUTCOME_EVERY_S, OUTCOME_LIMIT_S = 0.1, 10.0
+# A server that loses one connection in a crash ends the others within this time.
+ALL_LOST_S = 0.2
+# The length of the random id of a change, and of the ids of a user's latest changes.
+WRITE_ID_CHARS, WRITE_IDS_CHARS = 12, 192
+_NOTE_WRITE_SQL = f"UPDATE counters SET latest_writes = left($1 || latest_writes, {WRITE_IDS_CHARS})"  # noqa: S608
+UNKNOWN_OUTCOME = (
+    "The connection was lost while a change was stored, and its outcome is unknown; check the memory before you repeat "
+    "the change"
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,24 +78,33 @@ class Deployment:
                 self.only_reads_because = None
         return self.only_reads_because
 
-    def retried(self, run: Callable[[Raw], T]) -> T:
+    def retried(self, run: Callable[[Raw], T], *, is_in_doubt: Callable[[], bool] = lambda: False) -> T:
         """Call ``run`` with a connection. If the connection is lost, repeat the call once with another one.
 
-        ``run`` only reads, or may be repeated after it has stored its change.
+        Args:
+            run: Only reads, or does nothing if its change was stored by the first call.
+            is_in_doubt: Returns, after the second call has failed too, whether a change may have been stored.
         """
         with translated(self.where):
-            for is_last in (False, True):
-                with self.pool.connection() as raw:
-                    try:
-                        return run(raw)
-                    except psycopg.Error as error:
-                        if is_last or not is_lost(error, raw):
-                            raise
-                self.drop_lost()
-            raise AssertionError  # the loop returns or raises
+            with self.pool.connection() as raw:
+                try:
+                    return run(raw)
+                except psycopg.Error as error:
+                    if not is_lost(error, raw):
+                        raise
+            self.drop_lost()
+            try:
+                with translated(self.where), self.pool.connection() as raw:
+                    return run(raw)
+            except StorageError as error:
+                if not is_in_doubt():
+                    raise
+                msg = f"{error}. {UNKNOWN_OUTCOME}"
+                raise StorageError(msg) from error.__cause__
 
     def drop_lost(self) -> None:
-        """Remove lost connections from the pool. A server that restarts, or fails over, ends all of them at once."""
+        """Remove lost connections from the pool. A server that crashes, restarts or fails over ends all of them."""
+        time.sleep(ALL_LOST_S)
         self.pool.check()
 
 
@@ -166,7 +189,8 @@ class PostgresDatabase:
         """
         await self._refuse_if_unwritable()
         async with self._write_lock:
-            return await self._run(lambda: self._write(lambda connection: change(connection, *args, **kwargs)))
+            write = _Write(self._deployment, self._user_no, lambda connection: change(connection, *args, **kwargs))
+            return await self._run(lambda: self._deployment.retried(write.run, is_in_doubt=lambda: write.is_in_doubt))
 
     @property
     def tokenize(self) -> Callable[[str], list[str]]:
@@ -188,7 +212,7 @@ class PostgresDatabase:
             return [row for cursor in found if (row := cursor.fetchone()) is not None]
 
         async with self._write_lock:
-            return await self._run(lambda: self._deployment.retried(run))
+            return await self._run(lambda: self._deployment.retried(run, is_in_doubt=lambda: True))
 
     async def _refuse_if_unwritable(self) -> None:
         if self.only_reads_because is not None and (problem := await self._run(self._deployment.look_again)):
@@ -200,15 +224,15 @@ class PostgresDatabase:
     async def purge(self) -> bool:
         """Free the space of deleted rows, so that the server overwrites it with new rows.
 
-        Return False if only another account may do this: the owner of the tables.
+        Return False if this account may not do it.
         """
 
         def run() -> bool:
             with translated(self._deployment.where), self._deployment.pool.connection() as raw:
                 raw.execute("RESET ROLE")
                 try:
-                    tables = raw.execute(OWN_TABLES_SQL).fetchall()
-                    if not all(is_own for _, is_own in tables):
+                    tables = raw.execute(TABLES_SQL).fetchall()
+                    if not all(may_vacuum for _, may_vacuum in tables):
                         return False
                     raw.execute(f"VACUUM {', '.join(name for name, _ in tables)}")
                 finally:
@@ -241,50 +265,6 @@ class PostgresDatabase:
             self._running -= 1
             if not self._running:
                 self._idle.set()
-
-    def _write(self, change: Callable[[PostgresConnection], T]) -> T:
-        """Run a change in a transaction. It is repeated once if the connection was lost and nothing was stored."""
-        with translated(self._deployment.where):
-            for is_last in (False, True):
-                with self._deployment.pool.connection() as raw:
-                    transaction = _Transaction(raw, self._user_no, self._deployment.tokenize)
-                    try:
-                        return transaction.run(change)
-                    except psycopg.Error as error:
-                        if not is_lost(error, raw):
-                            raise
-                        lost = error
-                if transaction.is_ending and self._was_committed(transaction.number):
-                    result: T = transaction.result
-                    return result
-                if is_last:
-                    raise lost
-                self._deployment.drop_lost()
-            raise AssertionError  # the loop returns or raises
-
-    def _was_committed(self, number: int) -> bool:
-        """Return whether a transaction whose connection was lost has been committed.
-
-        Raises:
-            StorageError: The database does not say it within `OUTCOME_LIMIT_S`.
-        """
-        give_up_at = time.monotonic() + OUTCOME_LIMIT_S
-        while True:
-            try:
-                with self._deployment.pool.connection(timeout=OUTCOME_LIMIT_S) as raw:
-                    row = raw.execute("SELECT pg_xact_status(CAST($1 AS text)::xid8)", (str(number),)).fetchone()
-                status = row[0] if row else None
-                if status in {"committed", "aborted"}:
-                    return bool(status == "committed")
-            except psycopg.Error:
-                pass
-            if time.monotonic() > give_up_at:
-                msg = (
-                    f"the connection to the database {self._deployment.where} was lost while a change was stored, and "
-                    "its outcome is unknown; check the memory before you repeat the change"
-                )
-                raise StorageError(msg)
-            time.sleep(OUTCOME_EVERY_S)
 
 
 class _Reading:
@@ -326,35 +306,54 @@ class _Reading:
         self._deployment.pool.putconn(raw)
 
 
-class _Transaction:
-    """One writing transaction of a user. The user's row of counters is locked, so that writers take turns.
+class _Write(Generic[T]):
+    """A change of a user's rows in one transaction, which may be repeated after its connection was lost.
+
+    The user's row of counters is locked, so that writers take turns. It contains the ids of the user's latest changes,
+    which tell whether a change was committed whose connection was lost in the commit. The number of the transaction
+    would not tell it: after a crash, the database gives the numbers of lost transactions to others.
 
     Attributes:
-        number: The transaction's number in the database; 0 until the first result was read.
-        is_ending: Whether the change is complete, so that the loss of the connection leaves the outcome unknown.
-        result: The result of the change, once ``is_ending`` is true.
+        is_in_doubt: Whether the change may have been committed.
     """
 
-    def __init__(self, raw: Raw, user_no: str, tokenize: Callable[[str], list[str]]) -> None:
-        self.number = 0
-        self.is_ending = False
-        self.result: Any = None
-        self._raw = raw
+    def __init__(self, deployment: Deployment, user_no: str, change: Callable[[PostgresConnection], T]) -> None:
+        self.is_in_doubt = False
+        self._deployment = deployment
         self._user_no = user_no
-        self._tokenize = tokenize
+        self._change = change
+        self._id = secrets.token_hex(WRITE_ID_CHARS // 2)
+        self._previous_id = ""
+        self._results: list[T] = []
 
-    def run(self, change: Callable[[PostgresConnection], T]) -> T:
-        """Begin the transaction, call ``change``, and commit. After an error, the pool rolls back."""
-        raw = self._raw
+    def run(self, raw: Raw) -> T:
+        """Make the change and commit it, unless an earlier call has done so. After an error, the pool rolls back."""
         with raw.pipeline():
             raw.execute("BEGIN")
             raw.execute(SET_USER, (self._user_no,))
-            locked = raw.execute("SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint) FROM counters FOR UPDATE")
-            result = change(PostgresConnection(raw, self._tokenize))
-            row = locked.fetchone()
-            if row is None:
-                msg = "the user of this memory was removed from the database; nothing was stored"
-                raise StorageError(msg)
-            self.result, self.number, self.is_ending = result, row[0], True
+            locked = raw.execute("SELECT latest_writes FROM counters FOR UPDATE")
+            latest = _latest(locked) if self.is_in_doubt else ""
+            if latest and self._is_stored(latest):
+                raw.execute("ROLLBACK")
+                return self._results[-1]
+            self.is_in_doubt = False
+            self._results.append(self._change(PostgresConnection(raw, self._deployment.tokenize)))
+            raw.execute(_NOTE_WRITE_SQL, (self._id,))
+            self._previous_id, self.is_in_doubt = (latest or _latest(locked))[:WRITE_ID_CHARS], True
             raw.execute("COMMIT")
-        return result
+        return self._results[-1]
+
+    def _is_stored(self, latest: str) -> bool:
+        if self._id not in latest and self._previous_id not in latest:
+            msg = f"the database {self._deployment.where} was changed too often meanwhile"
+            raise StorageError(msg)
+        return self._id in latest
+
+
+def _latest(locked: "psycopg.Cursor[tuple[Any, ...]]") -> str:
+    """Return the ids of the user's latest changes, the newest one first."""
+    row = locked.fetchone()
+    if row is None:
+        msg = "the user of this memory was removed from the database; nothing was stored"
+        raise StorageError(msg)
+    return str(row[0])

@@ -285,6 +285,8 @@ END $$
     "ALTER TABLE page_vectors ADD code bit varying GENERATED ALWAYS AS (signs(vector)) STORED",
     "CREATE INDEX page_vectors_codes ON page_vectors (user_no, space) INCLUDE (seq, part, code)",
 ]
+# The ids of a user's latest changes; see `storage.postgres.database`. The value is never empty.
+_LATEST_WRITES = "ALTER TABLE counters ADD latest_writes text NOT NULL DEFAULT '000000000000'"
 # The buckets of callers; see `storage.postgres.rates`. The table is not logged: after a crash, all buckets are full.
 _RATES = """
 CREATE UNLOGGED TABLE rates (
@@ -298,7 +300,7 @@ CREATE UNLOGGED TABLE rates (
 
 def _second() -> list[str]:
     """Return the statements of the second migration."""
-    return [*_WINDOW_CODES, _RATES]
+    return [_LATEST_WRITES, *_WINDOW_CODES, _RATES, "DROP INDEX facts_words"]
 
 
 MIGRATIONS: tuple[list[str], ...] = (_first(), _second())

@@ -1,5 +1,6 @@
 """The memories of a deployment in one PostgreSQL database."""
 
+import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -20,7 +21,7 @@ from memoryos_mcp.storage.postgres.errors import bypasses_rows, newer, older_rep
 from memoryos_mcp.storage.postgres.rates import PostgresRates
 from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.postgres.tokens import PostgresTokens
-from memoryos_mcp.storage.postgres.watch import Watch
+from memoryos_mcp.storage.postgres.watch import KEEPALIVE_SQL, Watch
 from memoryos_mcp.storage.sql import checksums, retention
 from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.threads import StoreThreads
@@ -32,6 +33,9 @@ T = TypeVar("T")
 CONNECT_TIMEOUT_S = 10
 # A call waits at most this long for a connection of the pool.
 POOL_TIMEOUT_S = 30.0
+# While the database does not accept connections, the pool tries at intervals that grow up to this time, and then begins
+# again. It would otherwise wait for minutes after a long outage.
+RECONNECT_S = 2.0
 USERS_PER_READ = 200
 # Connections for work outside the stores' threads: checking tokens, counting requests, and looking for unfinished work.
 SPARE_CONNECTIONS = 4
@@ -229,10 +233,13 @@ class PostgresStores:
 
         def configure(raw: Raw) -> None:
             raw.adapters.register_dumper(int, Int8Dumper)
+            raw.execute(KEEPALIVE_SQL)
             raw.execute(f"SET search_path TO {schema.SCHEMA}")
             if role is not None:
                 raw.execute(f"SET ROLE {role}")
 
+        # Each call that fails has its own message.
+        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
         pool: ConnectionPool[Raw] = ConnectionPool(
             self._url,
             min_size=1,
@@ -240,6 +247,8 @@ class PostgresStores:
             kwargs={**options, "connect_timeout": CONNECT_TIMEOUT_S},
             configure=configure,
             timeout=POOL_TIMEOUT_S,
+            reconnect_timeout=RECONNECT_S,
+            reconnect_failed=ConnectionPool.check,
             open=True,
             name="memoryos",
         )

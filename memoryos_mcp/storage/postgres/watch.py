@@ -23,8 +23,12 @@ LOOK_EVERY_S = 600.0
 # How long a thread waits at a time. A server that is stopped waits for this thread.
 SLICE_S = 0.2
 CONNECT_TIMEOUT_S = 10
-# The database detects within 20 s that the machine of a server was lost.
-_KEEPALIVE = "-c tcp_keepalives_idle=8 -c tcp_keepalives_interval=4 -c tcp_keepalives_count=3"
+# With these settings, the database detects within 20 s that the machine of a server was lost. It then ends the server's
+# transactions, and so unlocks the memories that they change. PgBouncer would refuse them as options of the connection.
+KEEPALIVE_SQL = (
+    "SELECT set_config('tcp_keepalives_idle', '8', false), set_config('tcp_keepalives_interval', '4', false), "
+    "set_config('tcp_keepalives_count', '3', false)"
+)
 _SERVERS = (
     "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND objsubid = 1 "  # noqa: S608
     f"AND objid = {LOCK_KEY} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -88,9 +92,8 @@ class Watch:
     def _has_one_ended(self) -> bool:
         """Wait for up to `LIST_EVERY_S`, then read the list of servers. Return whether a server is missing from it."""
         if self._connection is None:
-            self._connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S, options=_KEEPALIVE
-            )
+            self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+            self._connection.execute(KEEPALIVE_SQL)
             self._connection.execute(f"SELECT pg_advisory_lock_shared({LOCK_KEY})")
             self._connection.execute(f"LISTEN {CHANNEL}")
             self._servers = self._listed(self._connection)
