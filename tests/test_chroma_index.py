@@ -376,3 +376,44 @@ async def test_keywords_answer_while_a_server_is_down(data: Path, tmp_path: Path
     async with MemoryEngine.open("ada", **settings) as engine:
         recall = await engine.retrieve("What is the cat called?")
         assert "My cat is called Miu." in [each.page.user_input for each in recall.short_term]
+
+
+# Adds and searches pages until it is killed.
+_BUSY = """
+import asyncio, sys
+from pathlib import Path
+from memoryos_mcp.engine.engine import MemoryEngine
+
+async def main():
+    async with MemoryEngine.open("ada", data_storage_path=Path(sys.argv[1]), vector_index="chroma") as engine:
+        for number in range(100_000):
+            await engine.add(f"Cat {number} sleeps.", "Noted.")
+            await engine.retrieve("cats")
+            if number == int(sys.argv[2]):
+                print("killed from now on", flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.campaign
+async def test_kills_leave_an_index_that_is_completed(data: Path) -> None:
+    for number in (0, 30, 60):
+        await asyncio.to_thread(kill_after, data, number)
+    async with MemoryEngine.open("ada", data_storage_path=data, vector_index="chroma") as engine:
+        async with asyncio.timeout(120):  # the lease of the killed process must end first
+            while not (stats := await engine.stats()).is_semantic or stats.counts.unembedded:  # noqa: ASYNC110 - another task's state
+                await asyncio.sleep(0.1)
+        await engine.retrieve("cats")
+        cache = engine._spaces.retrieving.cache
+        index = cache.index._index
+        assert isinstance(index, ChromaIndex)
+        assert await index.size() == len((await cache._store.all_vectors(0, 100_000)).seqs) > 90
+
+
+def kill_after(data: Path, pages: int) -> None:
+    command = [sys.executable, "-c", _BUSY, str(data), str(pages)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
