@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from pathlib import Path
+from statistics import mean
 from typing import Any, TypeVar
 
 import click
@@ -71,14 +72,17 @@ async def add_row(url: str) -> Figure:
             await timed(ours, lambda turn=turn: store.add_pages([turn]))  # type: ignore[misc]
     await store.close()
     stores.close()
-    floor, added = percentile_ms(bare, 50), percentile_ms(ours, 50)
-    ratio = added / floor
+    ratio = percentile_ms(ours, 50) / percentile_ms(bare, 50)
+    floor, added = (
+        f"{percentile_ms(each, 50):.2f}, {percentile_ms(each, 95):.2f}, {mean(each) * 1e3:.2f} ms"
+        for each in (bare, ours)
+    )
     return Figure(
-        "add a page, p50; floor: bare INSERT RETURNING and commit",
-        f"{floor:.2f} ms",
-        f"{added:.2f} ms",
+        "add a page: p50, p95, and mean with the indexing of its words; floor: bare INSERT RETURNING and commit",
+        floor,
+        added,
         ratio,
-        f"<= {ADD_AT_MOST} x",
+        f"p50 <= {ADD_AT_MOST} x",
         ratio <= ADD_AT_MOST,
     )
 

@@ -19,6 +19,8 @@ from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 
+# The word index in PostgreSQL: the view, and its tables.
+WORD_TABLES = {"postings", "new_postings", "indexed_postings"}
 # The database of the running test.
 _engine = "sqlite"
 
@@ -103,7 +105,7 @@ def stored_bytes(folder: Path, user_id: str) -> bytes:
     """Return the content of all files in a data folder, and of all rows of a user in its database."""
     found = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()]
     if is_postgres():
-        for table in [*table_names(folder, user_id), "postings"]:
+        for table in [*table_names(folder, user_id), *sorted(WORD_TABLES)]:
             texts = rows(folder, f"SELECT CAST({table} AS text) FROM {table}", user_id)  # noqa: S608 - our names
             found += [text.encode() for (text,) in texts]
     return b"".join(found)
@@ -125,7 +127,7 @@ def table_names(folder: Path, user_id: str = "ada") -> list[str]:
     """Return the names of all tables of a user's memory, except those of the word index."""
     if is_postgres():
         sql = "SELECT table_name FROM information_schema.columns WHERE column_name = 'user_no'"
-        without = {"users", "counters", "postings"}
+        without = {"users", "counters", *WORD_TABLES}
     else:
         sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 11) <> 'page_words_'"
         without = {"page_words", "page_vocabulary", "sqlite_sequence"}

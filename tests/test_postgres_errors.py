@@ -414,8 +414,9 @@ async def test_no_query_shows_or_changes_another_users_row(role: str) -> None:
             assert connection.native("SELECT DISTINCT user_no FROM pages").get != number
             assert connection.native("SELECT user_input FROM pages ORDER BY seq").get == ["I row.", "again"]
             connection.native("UPDATE pages SET user_input = 'gone' WHERE user_no = $1", number)
-            connection.native("DELETE FROM postings WHERE user_no = $1", number)
-            connection.native("DELETE FROM postings")
+            connection.native("DELETE FROM new_postings WHERE user_no = $1", number)
+            connection.native("DELETE FROM new_postings")
+            connection.native("SELECT index_postings()")
 
         await database_of_store(ada).write(wrong)
         assert [page.user_input for page in await bob.pages(PageQuery())] == ["I fly.", "again"]

@@ -8,13 +8,15 @@ import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-# A name follows the start of a sentence, a comma or a greeting, and precedes a punctuation mark.
+# A name precedes a punctuation mark, and follows the start of a sentence, a comma or a greeting.
 _GREETINGS = (
     "hey|hi|hello|dear|thanks|thank you|wow|bye|yeah|yes|no|oh|well|sorry|congrats|"
     "hallo|danke|liebe|lieber|bonjour|salut|merci|hola|gracias|ciao|grazie|olá|obrigado|obrigada|hoi|bedankt|"
     "привет|спасибо"
 )
-_ADDRESS = re.compile(rf"(?:^|[.!?,:\n]\s*|\b(?i:{_GREETINGS})\s+)([^\W\d_]+)(?=[,.!?])")
+_ADDRESS = re.compile(r"\b[^\W\d_]++(?=[,.!?])")
+_GREETING = re.compile(rf"\b(?i:{_GREETINGS})$")
+_GREETING_MAX_CHARS = 12
 # Text before a word that is certainly the name of the person addressed. The start of a sentence is not enough, because
 # a sentence may begin with "Certainly,".
 _BEFORE_CALL = re.compile(rf"(?:(?P<comma>,\s+)|\b(?i:{_GREETINGS})\s+)$")
@@ -66,8 +68,20 @@ def addressed(text: str) -> set[str]:
 
     The words are in lower case. Many of them are not names.
     """
-    found = {word.lower() for word in _ADDRESS.findall(text) if word[0].isupper() and 1 < len(word) <= NAME_MAX_CHARS}
+    found = {
+        match[0].lower()
+        for match in _ADDRESS.finditer(text)
+        if match[0][0].isupper() and 1 < len(match[0]) <= NAME_MAX_CHARS and _addresses(text[: match.start()])
+    }
     return found - _NO_NAMES
+
+
+def _addresses(before: str) -> bool:
+    """Return whether a word after ``before`` may be the name of the person addressed."""
+    said = before.rstrip()
+    if not before or said.endswith((".", "!", "?", ",", ":")) or "\n" in before[len(said) :]:
+        return True
+    return said != before and _GREETING.search(said, max(0, len(said) - _GREETING_MAX_CHARS)) is not None
 
 
 def is_called(text: str, name: str) -> bool:

@@ -127,6 +127,8 @@ def words(text: str) -> list[str]:
 def is_foreign(text: str) -> bool:
     """Return whether ``text`` has more foreign function words and accented words than English function words."""
     found = _TOLD_BY.findall(text.lower())
+    if text.isascii() and _TELLS_FOREIGN.isdisjoint(found):
+        return False
     foreign = sum(word in _TELLS_FOREIGN for word in found)
     if not text.isascii():
         foreign += sum(1 for word in found if _ACCENTED.search(word) and word not in _TELLS_FOREIGN)

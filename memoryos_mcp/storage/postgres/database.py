@@ -207,7 +207,7 @@ class PostgresDatabase:
         await self._refuse_if_unwritable()
 
         def run(raw: Raw) -> list[tuple[Any, ...]]:
-            with raw.pipeline():
+            with raw.pipeline() if len(calls) > 1 else nullcontext():  # for one call, a pipeline only takes time
                 found = [raw.execute(sql, [int(self._user_no), *arguments], binary=True) for arguments in calls]
             return [row for cursor in found if (row := cursor.fetchone()) is not None]
 

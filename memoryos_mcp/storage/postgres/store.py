@@ -19,7 +19,7 @@ from memoryos_mcp.storage.sql.mapping import turn_row
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.names import called
 from memoryos_mcp.storage.sql.store import SqlStore
-from memoryos_mcp.storage.values import Receipt, TokenRows, WindowHits
+from memoryos_mcp.storage.values import Commit, Filing, Lease, Receipt, TokenRows, WindowHits
 
 ADD_PAGE_SQL = "SELECT * FROM add_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 OUTLINES_SQL = (
@@ -50,6 +50,11 @@ class PostgresStore(SqlStore):
             Receipt(page_id, from_us(occurred_us, offset), is_new, added[-1][-1])
             for _, is_new, page_id, occurred_us, offset, _ in added
         ]
+
+    async def commit(self, lease: Lease, step: Commit) -> bool:
+        if isinstance(step, Filing):
+            await self._database.write(lambda connection: connection.words.index_new())
+        return await super().commit(lease, step)
 
     def _page(self, turn: Turn, added_us: int, forget_epoch: int | None) -> list[Any]:
         """Return the arguments of the database's function ``add_page``, without the user."""

@@ -51,7 +51,7 @@ _SIZES = (
     "SELECT coalesce((SELECT sum(bytes + 200) FROM pages), 0) "
     "+ coalesce((SELECT sum(octet_length(vector) + 60) FROM page_vectors), 0) "
     "+ coalesce((SELECT sum(octet_length(codes) + 60) FROM page_tokens), 0) "
-    "+ coalesce((SELECT count(*) * 90 FROM postings), 0)"
+    "+ (SELECT count(*) * 90 FROM postings)"
 )
 
 

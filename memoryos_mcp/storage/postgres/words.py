@@ -77,7 +77,7 @@ class PostingWords:
     def add_newest(self, user_input: str, agent_response: str) -> None:
         terms, places, size = postings(self._tokenize, user_input, agent_response)
         self._connection.native(
-            "INSERT INTO postings (term, seq, size, places) SELECT term, page, $2, decode(places, 'hex') "
+            "INSERT INTO indexed_postings (term, seq, size, places) SELECT term, page, $2, decode(places, 'hex') "
             "FROM counters, unnest(string_to_array($1, ' '), string_to_array($3, ' ')) AS new (term, places)",
             terms,
             size,
@@ -90,7 +90,7 @@ class PostingWords:
         for seq, user_input, agent_response in pages:
             terms, places, size = postings(self._tokenize, user_input, agent_response)
             self._connection.native(
-                "INSERT INTO postings (term, seq, size, places) SELECT term, $4, $2, decode(places, 'hex') "
+                "INSERT INTO indexed_postings (term, seq, size, places) SELECT term, $4, $2, decode(places, 'hex') "
                 "FROM unnest(string_to_array($1, ' '), string_to_array($3, ' ')) AS new (term, places)",
                 terms,
                 size,
@@ -100,18 +100,23 @@ class PostingWords:
             total += size
         self._count(len(pages), total)
 
+    def index_new(self) -> None:
+        """Move the postings of new pages into the index, where they are found faster."""
+        self._connection.native("SELECT index_postings()")
+
     def remove_going(self) -> None:
+        self.index_new()
         sizes = "SELECT DISTINCT seq, size FROM postings WHERE seq IN (SELECT seq FROM going)"
         pages, tokens = self._connection.native(f"SELECT count(*), coalesce(sum(size), 0) FROM ({sizes}) AS gone").get  # noqa: S608
         wordless = self._connection.native(
             "SELECT count(*) FROM going JOIN pages USING (seq) WHERE NOT EXISTS "
             "(SELECT 1 FROM postings WHERE postings.seq = going.seq)"
         ).get
-        self._connection.native("DELETE FROM postings WHERE seq IN (SELECT seq FROM going)")
+        self._connection.native("DELETE FROM indexed_postings WHERE seq IN (SELECT seq FROM going)")
         self._count(-pages - wordless, -int(tokens))
 
     def optimise(self) -> None:
-        pass  # VACUUM does it
+        self.index_new()  # VACUUM does the rest
 
     def expect(self, words: Sequence[str], postings: int) -> None:
         tokens = {form[0] for word in words if not is_prefix(word) for form in self._forms(word) if len(form) == 1}
@@ -260,15 +265,15 @@ def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_respon
     The tokens, and the texts of their places, are separated by spaces. Joined texts are sent faster than arrays, and
     tokens contain no white space.
     """
-    places: dict[str, list[int]] = {}
+    places: dict[str, str] = {}
     size = 0
     for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
         tokens = tokenize(index_text(side))
         size += len(tokens)
-        for place, token in enumerate(tokens, start=start):
-            places.setdefault(token, []).append(place)
-    encoded = (b"".join([place.to_bytes(4, "little") for place in each]).hex() for each in places.values())
-    return " ".join(places), " ".join(encoded), size
+        encoded = np.arange(start, start + len(tokens), dtype=_PLACE).tobytes().hex(" ", _PLACE.itemsize).split()
+        for token, place in zip(tokens, encoded, strict=True):
+            places[token] = places.get(token, "") + place
+    return " ".join(places), " ".join(places.values()), size
 
 
 def _adjacent(places: Sequence[dict[int, bytes]]) -> "dict[int, NDArray[np.uint32]]":

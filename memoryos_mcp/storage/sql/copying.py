@@ -90,7 +90,9 @@ TABLES = (
     _table("retention", "slot", "looked_us waits_since_us"),
 )
 # Not copied: leases and plans of dry runs are short-lived, and the word index is built from the pages.
-NOT_COPIED = frozenset({"lease", "forget_plans", "going", "page_words", "page_vocabulary", "postings", "counters"})
+NOT_COPIED = frozenset(
+    "lease forget_plans going page_words page_vocabulary postings new_postings indexed_postings counters".split()
+)
 # A memory without rows in these tables is empty: a server that merely opens a memory writes to the others.
 _CONTENT = tuple("pages chains segments facts traits trait_history refused forget_receipts llm_usage imports".split())
 _PAGES = next(table for table in TABLES if table.name == "pages")
