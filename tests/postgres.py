@@ -29,6 +29,14 @@ def server() -> PostgresServer:
     return running
 
 
+@cache
+def vector_server() -> PostgresServer:
+    """Return a server of this test process on which the extension ``vector`` can be installed."""
+    running = PostgresServer(has_vector=True)
+    atexit.register(running.close)
+    return running
+
+
 def empty(database: str) -> None:
     """Delete all memories in a database, and end its connections."""
     with psycopg.connect(server().url(database, OWNER), autocommit=True) as connection:

@@ -207,8 +207,13 @@ class Settings(HttpSettings):
     vector_index: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(checks.name_text)] = Field(
         default="faiss",
         description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM. "
-        "If PostgreSQL contains a large memory, PostgreSQL searches it instead. Installed packages may provide other "
-        "indexes.",
+        "If PostgreSQL contains a large memory, PostgreSQL searches it instead. `chroma` keeps vectors in the folder "
+        "`chroma` of `data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, by "
+        "the extension `vector`. Installed packages may provide other indexes.",
+    )
+    chroma_url: Annotated[str | None, AfterValidator(checks.chroma_url)] = Field(
+        default=None,
+        description="URL of a Chroma server for `vector_index`, such as `http://localhost:8000`. Null means a folder.",
     )
     max_vectors_in_ram: Annotated[StrictInt, Field(ge=0, le=1_000_000_000)] = Field(
         default=20_000,
@@ -292,7 +297,8 @@ class Settings(HttpSettings):
     @property
     def needs_data_folder(self) -> bool:
         """Whether files are written to `data_storage_path`."""
-        return self.database_url is None or self.llm_log
+        has_chroma_folder = self.vector_index == "chroma" and self.chroma_url is None
+        return self.database_url is None or self.llm_log or has_chroma_folder
 
     @property
     def zone(self) -> tzinfo | None:

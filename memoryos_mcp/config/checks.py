@@ -173,6 +173,15 @@ def server_url(url: str | None) -> str | None:
     return url
 
 
+def chroma_url(url: str | None) -> str | None:
+    """Return the URL of a Chroma server; None if it is blank. Raise `ValueError` if the URL has a path."""
+    url = server_url(url)
+    if url is not None and urlsplit(url).path.strip("/"):
+        msg = "must not have a path; write it like http://localhost:8000"
+        raise ValueError(msg)
+    return url
+
+
 def _address(url: str, problem: str) -> str:
     try:
         parts = urlsplit(url)

@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 # The vectors of an unused model are kept for this time, in case the model is configured again.
 KEPT_UNUSED = timedelta(days=7)
+# The files of a larger index are cleaned in the background, because a caller waits for `VectorSpaces.purge`.
+PURGED_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class VectorSpaces:
         self._clock = clock
         self._target: _OpenSpace | None = None
         self._previous: _OpenSpace | None = None
+        # The identity of the current space.
+        self._current: str | None = None
         self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, None)), None)
         self.query_priority = QueryPriority()
         self.filing = asyncio.Lock()
@@ -204,8 +208,32 @@ class VectorSpaces:
             await self._use(target)
             self._previous = None
             logger.info("all pages have been embedded with the new embedding model; search uses it from now on")
-        await self.retrieving.cache.load_index(self.query_priority.pauses())  # if the index has failed
-        await self.retrieving.cache.index.settle()
+        cache = self.retrieving.cache
+        await cache.load_index(self.query_priority.pauses())  # if the index has failed
+        if cache.index.is_kept:
+            await cache.refresh()  # pages forgotten by other processes are removed even if no query follows
+        await cache.index.settle()
+
+    async def purge(self) -> bool:
+        """Remove forgotten pages from the vector indexes that outlive this process.
+
+        Returns:
+            True if nothing of these pages is left in the indexes. False if `settle` has to remove it from their files.
+        """
+        is_done = True
+        for space in await self._store.spaces():
+            cache = self.retrieving.cache
+            if space.identity != self._current or not cache.index.is_loaded:
+                store = await self._store.in_space(space.identity)
+                index = self._make_index(store, space.identity, int(space.identity.rsplit(":", 2)[1]))
+                if not await index.is_filled():
+                    continue
+                cache = MemoryCache(store, index)
+                await cache.load_index(self.query_priority.pauses())
+            if cache.index.is_kept:
+                await cache.refresh()
+                is_done &= await cache.index.settle(PURGED_AT_ONCE)
+        return is_done
 
     async def tidy(self, lease: Lease) -> bool:
         """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether more of them remain."""
@@ -268,4 +296,5 @@ class VectorSpaces:
         # Without an embedder, pages are filed by keywords, so filing does not depend on the space.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
             self._store.use_space_of(filled.store)
+            self._current = filled.identity
             self.retrieving = self._make_retrieving(filled.store, cache, filled.embedder)

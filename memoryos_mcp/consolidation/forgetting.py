@@ -8,7 +8,7 @@ that opens the memory does it.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from memoryos_mcp.consolidation.filing import DIGEST_PAGES
 from memoryos_mcp.consolidation.page_vectors import with_vectors
-from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.llm.analysis import Analyst, Topic
 from memoryos_mcp.llm.recording import remove_log
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
@@ -103,6 +103,7 @@ class Forgetting:
         retention: Pages older than this are forgotten. None keeps all pages.
         zone: The time zone of times that do not contain one. None means the local time zone.
         clock: Returns the current time.
+        purge_index: Removes forgotten pages from the vector index. Returns whether nothing is left of them there.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Forgetting:
         retention: timedelta | None,
         zone: tzinfo | None,
         clock: Callable[[], datetime],
+        purge_index: Callable[[], Awaitable[bool]],
     ) -> None:
         self._store = store
         self._user_data = store.user_data
@@ -122,6 +124,7 @@ class Forgetting:
         self._retention = retention
         self._zone = zone
         self._clock = clock
+        self._purge_index = purge_index
         # Without this lock, two tasks would do the same work.
         self._tidying = asyncio.Lock()
         # The time from which pages expire, if expiry is delayed because the clock may be wrong.
@@ -223,10 +226,10 @@ class Forgetting:
         return ForgetPlan(runs=runs(seqs))
 
     async def _purge(self) -> None:
-        """Delete the LLM log, and overwrite forgotten content in the memory's files.
+        """Delete the LLM log, and remove forgotten content from the vector index and from the memory's files.
 
-        If no forgotten content is left in the files, do nothing. If the log cannot be deleted, or another process is
-        reading the memory, the content stays in the files until a later call.
+        If no forgotten content is left in the files, do nothing. If the log cannot be deleted, the index is not ready,
+        or another process is reading the memory, the content stays in the files until a later call.
         """
         async with self._tidying:
             if not await self._user_data.unpurged():
@@ -235,6 +238,12 @@ class Forgetting:
                 await anyio.to_thread.run_sync(remove_log, self._log)
             except OSError as error:
                 logger.warning("%s cannot be removed (%s); another attempt will follow", self._log, error.strerror)
+                return
+            try:
+                if not await self._purge_index():
+                    return
+            except StorageError as error:
+                logger.warning("forgotten pages cannot be removed from the vector index yet: %s", error)
                 return
             if not await self._user_data.purge():
                 logger.info(

@@ -67,14 +67,6 @@ class MemoryEngine:
         self._analyst = components.make_analyst(self._chat)
         self._validation = Validation(settings, components.clock)
         self._responding = Responding(self._chat, settings, self._account, self._validation, components.clock)
-        self._forgetting = Forgetting(
-            store,
-            components.fallback,
-            folder / LOG_NAME,
-            retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
-            zone=settings.zone,
-            clock=components.clock,
-        )
         # This function does not reference the engine: a cycle would delay the release of a closed memory.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
 
@@ -83,6 +75,15 @@ class MemoryEngine:
             return PageIndex(store, index, settings.max_vectors_in_ram if settings.vector_index == FAISS else None)
 
         self._spaces = VectorSpaces(store, components.embedders, make_retrieving, make_index, components.clock)
+        self._forgetting = Forgetting(
+            store,
+            components.fallback,
+            folder / LOG_NAME,
+            retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
+            zone=settings.zone,
+            clock=components.clock,
+            purge_index=self._spaces.purge,
+        )
         self._worker = Worker(
             settings,
             store,

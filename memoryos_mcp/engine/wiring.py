@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.masks import without_credentials, without_secrets
 from memoryos_mcp.embedding import Embedder, EmbeddingModel
@@ -77,6 +79,8 @@ class Components:
 
     async def aclose(self) -> None:
         """Stop the threads and release the models."""
+        if (close := getattr(self.make_index, "close", None)) is not None:
+            await anyio.to_thread.run_sync(close)
         self.stores.close()
         await self.embedders.aclose()
         if self.chat is not None:

@@ -53,6 +53,8 @@ class PageIndex:
         self._index: VectorIndex | None = None
         self._uses_store = False
         self._has_failed = False
+        # Whether the index outlives the process.
+        self.is_kept = False
 
     @property
     def is_loaded(self) -> bool:
@@ -63,6 +65,10 @@ class PageIndex:
     def is_settled(self) -> bool:
         """Whether a call of `settle` would change nothing."""
         return not self._has_failed and (self._index is None or self._index.is_settled)
+
+    async def is_filled(self) -> bool:
+        """Return whether the index outlives processes, and a process has filled it."""
+        return self._given is not None and await self._given.mark() is not None
 
     async def load(self, position: int, give_way: Callable[[], Awaitable[None]]) -> int:
         """Fill the index with all vectors of the store, in blocks, unless it already contains them.
@@ -86,6 +92,7 @@ class PageIndex:
         if known is None:
             await self._fill(index, give_way)
             await index.set_mark(_mark(position, await index.size()))
+        self.is_kept = await self.is_filled()
         self._index, self._has_failed = index, False
         return position if known is None else known
 
@@ -113,20 +120,32 @@ class PageIndex:
         if self._most_in_ram is not None and size > self._most_in_ram:
             await self._use_store()
 
-    async def settle(self) -> None:
-        """Do maintenance of the index that may take long."""
-        if self._index is not None:
-            await self._index.settle()
+    async def settle(self, at_most: int | None = None) -> bool:
+        """Do maintenance of the index that may take long. Return whether none is left.
+
+        If ``at_most`` is given, do nothing if the index has more windows than this.
+        """
+        index = self._index
+        if index is not None and (at_most is None or await index.size() <= at_most):
+            await index.settle()
+        return self.is_settled
 
     async def nearest(self, query: Vector, k: int) -> list[int]:
         """Return the pages of the ``k`` windows nearest to a query, as ``seq`` numbers, nearest page first.
 
         The result is empty until `load` has finished.
+
+        Raises:
+            StorageError: The index failed. It is not searched until `load` has succeeded again.
         """
         if self._uses_store:
             found = await self._store.nearest_windows(query, k)
         elif self._index is not None:
-            found = await self._index.search(query, k)
+            try:
+                found = await self._index.search(query, k)
+            except StorageError:
+                self._index, self._has_failed = None, True
+                raise
         else:
             return []
         return list(dict.fromkeys(found.seqs.tolist()))

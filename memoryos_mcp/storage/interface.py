@@ -51,6 +51,7 @@ from memoryos_mcp.storage.values import (
     WordMatches,
     WordSearch,
 )
+from memoryos_mcp.storage.vector_index import VectorIndex
 
 
 class Pages(Protocol):
@@ -167,6 +168,13 @@ class Index(Protocol):
         """Return whether `nearest_windows` can be used and the memory has more than ``above`` vectors of pages.
 
         A store in files always returns False: its vectors are searched in RAM.
+        """
+        ...
+
+    def vector_index(self, dimension: int) -> VectorIndex | None:
+        """Return an index in the store's database of the vectors of pages; None if the store has none.
+
+        ``dimension`` is the length of every vector.
         """
         ...
 
@@ -515,6 +523,16 @@ class Stores(Protocol):
             True if another server of a shared store has ended since the last call, or may have ended. `users_with_work`
             then returns the users with work that the server left unfinished, at the latest when its leases have
             expired.
+        """
+        ...
+
+    def prepare_vector_index(self) -> None:
+        """Create what `Store.vector_index` needs, as far as the account may. Blocks.
+
+        It does nothing if the stores have no such index.
+
+        Raises:
+            StorageError: The index cannot be used. The message says what is missing.
         """
         ...
 

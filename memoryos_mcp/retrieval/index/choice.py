@@ -2,13 +2,15 @@
 
 from difflib import get_close_matches
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ConfigError
 from memoryos_mcp.retrieval.index.faiss_index import FaissIndex
 from memoryos_mcp.retrieval.index.interface import ENTRY_POINTS, IndexRequest, MakeIndex, VectorIndex
 
-FAISS = "faiss"
+FAISS, CHROMA, PGVECTOR = "faiss", "chroma", "pgvector"
+BUILT_IN = {FAISS, CHROMA, PGVECTOR}
 
 
 def choose_index(settings: Settings) -> MakeIndex:
@@ -21,9 +23,16 @@ def choose_index(settings: Settings) -> MakeIndex:
     if name == FAISS:
         FaissIndex(1)  # imports faiss in this thread, not later in the event loop
         return _faiss
+    if name == CHROMA:
+        return _chroma(settings)
+    if name == PGVECTOR:
+        if settings.database_url is None:
+            msg = "vector_index: pgvector needs memories in PostgreSQL; set database_url, or set vector_index to faiss"
+            raise ConfigError(msg)
+        return _pgvector
     installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in installed:
-        known = sorted({FAISS, *installed})
+        known = sorted({*BUILT_IN, *installed})
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else f"use {', '.join(known)}, or install the package that has it"
         msg = f"vector_index: there is no vector index {name!r}; {hint}"
@@ -38,3 +47,21 @@ def choose_index(settings: Settings) -> MakeIndex:
 
 def _faiss(request: IndexRequest) -> VectorIndex:
     return FaissIndex(request.dimension)
+
+
+def _pgvector(request: IndexRequest) -> VectorIndex:
+    index = request.store.vector_index(request.dimension)
+    assert index is not None  # noqa: S101 - of the store in PostgreSQL
+    return index
+
+
+def _chroma(settings: Settings) -> MakeIndex:
+    if settings.chroma_url is None and find_spec("chromadb") is None:
+        msg = (
+            "vector_index: chroma needs the extra chroma; run `pip install 'memoryos-mcp-server[chroma]'`, or set "
+            "chroma_url to a Chroma server"
+        )
+        raise ConfigError(msg)
+    from memoryos_mcp.retrieval.index.chroma_index import ChromaIndexes  # it imports more libraries
+
+    return ChromaIndexes(settings)

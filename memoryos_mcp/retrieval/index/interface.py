@@ -12,83 +12,21 @@ setting ``vector_index`` that selects it, and its object is a `MakeIndex`::
 `retrieval.index.conformance` contains a test suite for such an index.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.model.segments import Vector
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import PageVectors, WindowHits
+from memoryos_mcp.storage.values import WindowHits
+from memoryos_mcp.storage.vector_index import VectorIndex
+
+__all__ = ["ENTRY_POINTS", "IndexRequest", "MakeIndex", "VectorIndex", "no_hits", "parts_of"]
 
 ENTRY_POINTS = "memoryos_mcp.vector_indexes"
-
-
-class VectorIndex(Protocol):
-    """The windows of one user's pages in one vector space. Safe to share between tasks.
-
-    A window is a section of a page's text that has its own vector. Windows are numbered from 0 in each page. Every
-    method raises `StorageError` if the index cannot be read or written. Keyword search then answers queries alone.
-    """
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether a call of `settle` would change nothing."""
-        ...
-
-    async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
-        """Replace all windows of pages.
-
-        Args:
-            pages: The ``seq`` of each page.
-            vectors: All windows that these pages have now. A page without windows here has none in the index
-                afterwards, even if it had some before.
-        """
-        ...
-
-    async def clear(self) -> None:
-        """Remove all windows and the mark."""
-        ...
-
-    async def search(self, query: Vector, k: int) -> WindowHits:
-        """Return the ``k`` windows nearest to a query, or all if the index has fewer, the nearest first.
-
-        An approximate index may miss some. ``query`` is a unit-length vector, shape ``(dimension,)``.
-        """
-        ...
-
-    async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits | None:
-        """Return the cosine of each window of the given pages, sorted by page and window, without reading the store.
-
-        Unknown pages are left out. The result is None if the index cannot do this; the caller then reads the vectors
-        from the store.
-        """
-        ...
-
-    async def size(self) -> int:
-        """Return the number of windows."""
-        ...
-
-    async def settle(self) -> None:
-        """Do maintenance that may take long, such as training. Searches and changes can run meanwhile."""
-        ...
-
-    async def mark(self) -> str | None:
-        """Return the text that `set_mark` stored last; None if there is none, or if the index was created empty.
-
-        An index that does not outlive the process returns None and is filled each time that it is opened.
-        """
-        ...
-
-    async def set_mark(self, mark: str) -> None:
-        """Store a short text, which says up to which change the index contains the store's vectors.
-
-        It must be stored after the changes that were made before it.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +49,11 @@ class IndexRequest:
 
 
 MakeIndex: TypeAlias = Callable[[IndexRequest], VectorIndex]
-"""Returns the index for a request. It does not block; slow work is left to the methods of the index."""
+"""Returns the index for a request. It does not block; slow work is left to the methods of the index.
+
+If the object has a method ``close``, it is called in a worker thread after the last use of an index. If it has a method
+``check``, `memoryos-mcp doctor` calls it; it raises `StorageError` if indexes cannot be used.
+"""
 
 
 def no_hits() -> WindowHits:

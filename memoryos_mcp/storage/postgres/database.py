@@ -56,6 +56,7 @@ class Deployment:
         threads: The threads in which blocking work runs.
         tokenize: Splits a text into the tokens of the word index.
         only_reads_because: Why the database cannot be written; None if it can. See `look_again`.
+        connect: Opens a connection as the configured account, even if the stores use another role.
     """
 
     pool: "ConnectionPool[Raw]"
@@ -63,6 +64,7 @@ class Deployment:
     threads: StoreThreads
     tokenize: Callable[[str], list[str]]
     only_reads_because: str | None
+    connect: Callable[[], Raw]
     _look_at: float = field(default_factory=lambda: time.monotonic() + LOOK_EVERY_S)
 
     def look_again(self) -> str | None:
@@ -127,6 +129,21 @@ class PostgresDatabase:
         self._is_closed = False
         self._idle = asyncio.Event()
         self._idle.set()
+
+    @property
+    def user_no(self) -> int:
+        """The number of the user."""
+        return int(self._user_no)
+
+    @property
+    def where(self) -> str:
+        """The host and the name of the database, for messages."""
+        return self._deployment.where
+
+    def connect(self) -> Raw:
+        """Open a connection as the configured account. It blocks, and shows no rows of users unless one is set."""
+        with translated(self.where):
+            return self._deployment.connect()
 
     @property
     def only_reads_because(self) -> str | None:

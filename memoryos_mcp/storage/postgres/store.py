@@ -11,6 +11,7 @@ from memoryos_mcp.storage.postgres import windows
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
 from memoryos_mcp.storage.postgres.database import PostgresDatabase
 from memoryos_mcp.storage.postgres.dialect import plain
+from memoryos_mcp.storage.postgres.window_vectors import WindowVectors
 from memoryos_mcp.storage.postgres.words import postings
 from memoryos_mcp.storage.sql import page_table, vector_table
 from memoryos_mcp.storage.sql.connection import Connection
@@ -82,6 +83,9 @@ class PostgresStore(SqlStore):
     async def can_search_vectors(self, above: int) -> bool:
         sql = "SELECT EXISTS (SELECT 1 FROM page_vectors WHERE space = ? OFFSET ?)"
         return bool((await self._database.rows(sql, self._space, above))[0][0])
+
+    def vector_index(self, dimension: int) -> WindowVectors:
+        return WindowVectors(self._database, self._space, dimension)
 
     async def nearest_windows(self, query: Vector, k: int) -> WindowHits:
         space = self._space

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -13,7 +14,7 @@ from psycopg_pool import ConnectionPool
 
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.capabilities import Footprint, MemorySummary
-from memoryos_mcp.storage.postgres import schema
+from memoryos_mcp.storage.postgres import schema, window_vectors
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
 from memoryos_mcp.storage.postgres.database import SET_USER, Deployment, PostgresDatabase, Raw, is_read_only
 from memoryos_mcp.storage.postgres.errors import bypasses_rows, newer, older_replica, place, translated
@@ -137,6 +138,12 @@ class PostgresStores:
     async def wait_for_work(self, timeout_s: float) -> bool:
         return await anyio.to_thread.run_sync(self._watch.wait, timeout_s, abandon_on_cancel=True)
 
+    def prepare_vector_index(self) -> None:
+        with translated(self._where), self._deployment().connect() as raw:
+            type_ = window_vectors.prepare(raw, self._where)
+            for memory in window_vectors.large_memories(raw, type_):
+                window_vectors.create_index(raw, self._where, type_, memory)
+
     def footprint(self, user_id: str) -> Footprint | None:
         size = self._read(user_id, lambda connection: int(connection.native(_SIZES).get))
         return None if size is None else Footprint(self._where, size)
@@ -246,7 +253,8 @@ class PostgresStores:
             name="memoryos",
         )
         why = f"the database {self._where} is a read-only replica" if is_replica else None
-        return Deployment(pool, self._where, self._threads, self._tokenize, why)
+        connect = partial(psycopg.connect, self._url, connect_timeout=CONNECT_TIMEOUT_S, **options)
+        return Deployment(pool, self._where, self._threads, self._tokenize, why, connect)
 
 
 def _restrict(raw: Raw, where: str, *, may_grant: bool) -> None:

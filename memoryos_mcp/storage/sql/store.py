@@ -71,6 +71,7 @@ from memoryos_mcp.storage.values import (
     WordMatches,
     WordSearch,
 )
+from memoryos_mcp.storage.vector_index import VectorIndex
 
 NO_SPACE = 0
 SECONDS_PER_DAY = 86_400
@@ -270,6 +271,9 @@ class SqlStore:
 
     async def can_search_vectors(self, above: int) -> bool:  # noqa: ARG002 - the store in files cannot
         return False
+
+    def vector_index(self, dimension: int) -> VectorIndex | None:  # noqa: ARG002 - the store in files has none
+        return None
 
     async def nearest_windows(self, query: Vector, k: int) -> WindowHits:
         raise NotImplementedError

@@ -73,6 +73,8 @@ class SqliteStores:
         await asyncio.sleep(timeout_s)
         return False
 
+    def prepare_vector_index(self) -> None: ...
+
     def footprint(self, user_id: str) -> "Footprint | None":
         from memoryos_mcp.storage.capabilities import Footprint
 

@@ -11,6 +11,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.retrieval.index.choice import PGVECTOR, choose_index
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.stores import make_stores
 
@@ -38,6 +39,25 @@ async def check_folder(settings: Settings) -> Check:
     except ConfigError as error:
         return failed_by("data_folder", error)
     return passed("data_folder", f"{settings.data_storage_path} is writable")
+
+
+async def check_vector_index(settings: Settings) -> Check:
+    """Check whether the configured vector index can be used."""
+    name = "vector_index"
+
+    def check() -> None:
+        make = choose_index(settings)
+        if settings.vector_index == PGVECTOR:
+            with closing(make_stores(settings, utc_now)) as stores:
+                stores.prepare_vector_index()
+        elif (check_index := getattr(make, "check", None)) is not None:
+            check_index()
+
+    try:
+        await anyio.to_thread.run_sync(check)
+    except (ConfigError, StorageError) as error:
+        return failed_by(name, error)
+    return passed(name, f"{settings.vector_index} can be used")
 
 
 async def check_memory(settings: Settings) -> Check:
