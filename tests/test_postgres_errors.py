@@ -167,6 +167,20 @@ def test_doctor_shows_a_failed_database_without_a_data_folder(data: Path) -> Non
     assert PASSWORD not in done.stdout + done.stderr
 
 
+async def test_a_server_notices_that_a_newer_one_has_changed_the_tables() -> None:
+    url = server().make("errors_upgraded")
+    with stores_at(url, threads=2) as stores:
+        store = await stores.open("ada", OPTIONS)
+        await store.add_pages([turn("one")])
+        run_sql("errors_upgraded", "UPDATE memoryos.schema_version SET version = 99", APP)
+        with pytest.raises(NewerStoreError, match="has schema version 99, but this program supports only"):
+            await stores.open("ada", OPTIONS)
+        run_sql("errors_upgraded", "ALTER TABLE memoryos.pages RENAME COLUMN session TO sitting", APP)
+        with pytest.raises(StorageError, match="has tables of another version of this program"):
+            await store.pages(PageQuery())
+        await store.close()
+
+
 def test_a_newer_schema_is_refused_and_left_as_it_is() -> None:
     url = server().make("errors_newer")
     with stores_at(url) as stores:

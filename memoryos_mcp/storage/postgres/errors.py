@@ -86,6 +86,10 @@ _NO_TLS = (
     "does not accept the TLS connection that sslmode in database_url requires; check the server's certificate, and "
     "sslrootcert"
 )
+_OTHER_TABLES = (
+    "has tables of another version of this program; nothing was stored. Restart with the newest version that uses this "
+    "database"
+)
 # The message for each kind of error, after the name of the database.
 _BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
     ((sqlstates.InvalidPassword, sqlstates.InvalidAuthorizationSpecification), _REJECTED),
@@ -97,6 +101,7 @@ _BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
         "has no space left; nothing was stored. Free some space on its server",
     ),
     ((sqlstates.TooManyConnections,), _FULL_OF_CONNECTIONS),
+    ((sqlstates.UndefinedTable, sqlstates.UndefinedColumn, sqlstates.UndefinedFunction), _OTHER_TABLES),
     ((sqlstates.QueryCanceled, sqlstates.LockNotAvailable), "took too long; nothing was stored. Try again"),
 )
 # The message for words in the text of an error that occurred before the connection was made. Names are left out of it.

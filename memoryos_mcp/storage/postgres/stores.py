@@ -189,7 +189,11 @@ class PostgresStores:
 
         def find(raw: Raw) -> int | None:
             with raw.transaction():
-                known = raw.execute("SELECT user_no FROM users WHERE user_id = $1", (user_id,)).fetchone()
+                sql = "SELECT (SELECT version FROM schema_version), (SELECT user_no FROM users WHERE user_id = $1)"
+                found, number = raw.execute(sql, (user_id,)).fetchone() or (0, None)
+                if found > schema.CURRENT_VERSION:  # another process has migrated the database since the start
+                    raise newer(self._where, found, schema.CURRENT_VERSION)
+                known = None if number is None else (number,)
                 if known is None and creates:
                     sql = "INSERT INTO users (user_id) VALUES ($1) ON CONFLICT DO NOTHING"
                     raw.execute(sql, (user_id,))
