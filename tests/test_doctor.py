@@ -106,7 +106,7 @@ def chats(server: LlmServer) -> list[Asked]:
 async def test_without_an_llm_the_check_passes_and_explains_how(data: Path) -> None:
     found = checks(await run(data, "--json"))
     assert {check["verdict"] for check in found.values()} == {"ok"}
-    assert "the memory works without one" in found["llm"]["found"]
+    assert "no LLM is configured, and none is required" in found["llm"]["found"]
     assert "llm_provider" in found["llm"]["fix"]
 
 

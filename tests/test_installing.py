@@ -570,7 +570,7 @@ def test_a_database_is_passed_on_unless_its_address_has_a_password(home: Path, m
         refused("install", "--client", "cursor", "--link", "--database-url", secret, told=told)
         monkeypatch.setenv("MEMORYOS_DATABASE_URL", secret)
         result = run("install", "--client", "vscode")
-        assert "MEMORYOS_DATABASE_URL is set here, but may not be set when a client starts" in result.stderr
+        assert "MEMORYOS_DATABASE_URL is set here, but perhaps not when a client starts" in result.stderr
         assert password not in result.output
     assert file.read_bytes() == before
     config = home / "memory.json"

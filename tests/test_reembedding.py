@@ -221,7 +221,7 @@ async def test_without_a_model_the_exit_code_is_2(command: str, data: Path) -> N
         code, stdout, stderr = await process(command, *none)
     assert isinstance(result.exception, ConfigError)
     assert (code, stdout, stderr.count("\n")) == (2, "", 1)
-    assert "embedding_model_name is set to 'none'" in stderr
+    assert "embedding_model_name is 'none'" in stderr
     assert stderr.endswith("set it to a model\n")
 
 
