@@ -222,7 +222,7 @@ async def test_without_a_model_the_exit_code_is_2(command: str, data: Path) -> N
     assert isinstance(result.exception, ConfigError)
     assert (code, stdout, stderr.count("\n")) == (2, "", 1)
     assert "embedding_model_name is 'none'" in stderr
-    assert stderr.endswith("set it to a model\n")
+    assert stderr.endswith("set it to the name of a model\n")
 
 
 @pytest.mark.parametrize("command", ["reembed", "warmup"])
