@@ -99,7 +99,7 @@ async def until_nobody_waits(folder: Path, but: str = "") -> None:
 async def test_users_with_unfinished_work_are_opened_at_the_start(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
-    assert [*users_with_work(tmp_path)] == USERS
+    assert sorted(users_with_work(tmp_path)) == USERS
     embedder = WatchedEmbedder()
     async with service(tmp_path, clock, embedder, max_open_users=2):
         await until_nobody_waits(tmp_path)
@@ -155,7 +155,7 @@ async def test_an_unreadable_file_does_not_block_other_users(tmp_path: Path) -> 
 async def test_the_search_for_unfinished_work_changes_no_file(tmp_path: Path) -> None:
     await written_and_closed_at_once(tmp_path, Clock())
     before = contents(tmp_path)
-    assert [*users_with_work(tmp_path)] == USERS
+    assert sorted(users_with_work(tmp_path)) == USERS
     assert contents(tmp_path) == before
 
 
@@ -170,7 +170,7 @@ async def test_close_ends_a_recovery_in_progress(tmp_path: Path) -> None:
         while not memory.open_users:  # noqa: ASYNC110 - nobody is told
             await asyncio.sleep(POLL_S)
     assert memory.open_users == 0
-    assert [*users_with_work(tmp_path)] == USERS
+    assert sorted(users_with_work(tmp_path)) == USERS
 
 
 class FakeEngine:

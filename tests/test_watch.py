@@ -13,10 +13,11 @@ from pydantic import SecretStr
 from benchmarks.postgres import OWNER
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.storage.postgres import watch
 from memoryos_mcp.storage.postgres.watch import LOCK_KEY, Watch
 from memoryos_mcp.storage.stores import make_stores
+from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import ScriptedAnalyst, WordEmbedder
 from tests.postgres import database_of, server
 from tests.test_recovery import DeadEmbedder
@@ -103,3 +104,19 @@ async def test_a_server_finishes_the_work_of_one_that_ended(tmp_path: Path) -> N
             while (await engine.stats()).counts.unembedded:  # noqa: ASYNC110 - another task's work
                 await asyncio.sleep(0.05)
     stores.close()
+
+
+async def test_interrupted_work_is_found_before_other_work(tmp_path: Path) -> None:
+    url = database_of(tmp_path)
+    stores = make_stores(Settings(database_url=SecretStr(url)), utc_now, threads=2)
+    names = [f"user{number}" for number in range(12)]
+    for name in names:
+        store = await stores.open(name, StoreOptions("helper", 0, 1800, 100))
+        await store.add_pages([Turn("One page.", "Noted.", utc_now())])
+        if name == "user7":  # the holder of this lease is lost, and the lease has ended
+            await store.take_lease(0.0)
+        await store.close()
+    first, *others = stores.users_with_work(None)
+    stores.close()
+    assert first == "user7"
+    assert sorted([first, *others]) == sorted(names)

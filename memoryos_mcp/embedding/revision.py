@@ -23,9 +23,10 @@ PLANES_OF_NOISE = 4
 
 
 def revision_of(vector: NDArray[np.float32]) -> str:
-    """Return the revision of a model: 32 hexadecimal digits.
+    """Return the revision of a model: 32 hexadecimal digits that identify its weights.
 
-    The revisions of different weights differ. With the same weights, numeric noise changes at most four bits.
+    On another machine, the same weights may give a revision that differs in up to four bits, because results are
+    rounded differently. The revisions of different weights differ in more bits.
 
     Args:
         vector: The model's vector of `PROBE`, not necessarily of unit length, shape ``(dimension,)``.

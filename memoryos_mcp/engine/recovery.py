@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -104,11 +103,10 @@ class Recovery:
 
     async def _look(self) -> None:
         """Search for users with unfinished work, and set the time of the next search."""
-        began = time.process_time()
+        began, self._look_at = time.process_time(), None
         found = list(await anyio.to_thread.run_sync(self._find))
-        random.shuffle(found)  # several servers begin with different users
-        for user_id in found:
-            self._due.setdefault(user_id, self._clock())
+        known = {user_id: self._due.get(user_id, self._clock()) for user_id in found}
+        self._due = {**known, **self._due}  # begins with the users found, in their order
         if found:
             logger.info("%d users have pages that are not organised yet or have no vectors", len(found))
         pause = max(LOOK_EVERY, timedelta(seconds=PAUSE_PER_LOOK * (time.process_time() - began)))
@@ -117,19 +115,33 @@ class Recovery:
             self._look_at = None
 
     async def _step(self) -> bool:
+        worked = await asyncio.gather(*(self._work_off() for _ in range(self._at_once)))
+        return any(worked)
+
+    async def _work_off(self) -> bool:
+        """Finish the work of one user after another until no user's work is due. Return whether any work was due."""
+        has_worked = False
+        while (user_id := await self._next_user()) is not None:
+            has_worked = True
+            began = time.process_time()
+            await self._finish_work(user_id)
+            if self._is_busy():
+                # The CPU time is that of all users whose work is being done.
+                await asyncio.sleep(PAUSE_PER_WORK * (time.process_time() - began) / self._at_once)
+        return has_worked
+
+    async def _next_user(self) -> str | None:
+        """Return the first user whose work is due, and remove the recorded time; None if there is none."""
         if self._look_at is not None and self._look_at <= self._clock():
             await self._look()
         now = self._clock()
-        due = [user_id for user_id, at in self._due.items() if at <= now][: self._at_once]
-        began = time.process_time()
-        await asyncio.gather(*map(self._finish_work, due))
-        if due and self._is_busy():
-            await asyncio.sleep(PAUSE_PER_WORK * (time.process_time() - began))
-        return bool(due)
+        user_id = next((user_id for user_id, at in self._due.items() if at <= now), None)
+        if user_id is not None:
+            self.forget(user_id)  # a memory that is open already is not opened, which would do this too
+        return user_id
 
     async def _finish_work(self, user_id: str) -> None:
         """Open a user's memory, and keep it open until no work is due or the time limit is reached."""
-        self.forget(user_id)  # a memory that is open already is not opened, which would do this too
         try:
             async with asyncio.timeout(USER_LIMIT_S), self._borrow(user_id) as engine:
                 while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110

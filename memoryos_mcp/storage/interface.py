@@ -509,7 +509,9 @@ class Stores(Protocol):
     def users_with_work(self, model: str | None) -> list[str]:
         """Return the ids of users who have pages that are not yet organised or embedded. Blocks.
 
-        Users whose work another process is doing at this moment may be left out.
+        Users whose work another process is doing at this moment may be left out. Users whose work another
+        server began and did not finish come first. The order is otherwise random, so that several servers begin with
+        different users.
 
         Args:
             model: The settings of the embedding model as JSON, or None if no model is configured.

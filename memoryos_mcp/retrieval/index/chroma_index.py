@@ -85,7 +85,10 @@ class ChromaIndexes:
             yield
         except Exception as error:
             problem = (str(error).strip() or type(error).__name__).splitlines()[0]
-            msg = f"{self.place} failed ({problem}); if this happens again, stop all servers and delete it"
+            msg = (
+                f"{self.place} failed ({problem}); if this happens again, stop all servers and delete the folder: its "
+                "vectors are copied from the memory again"
+            )
             if self.folder is None:
                 msg = f"{self.place} failed ({problem}); check that it runs, and correct chroma_url if necessary"
             raise StorageError(msg) from error

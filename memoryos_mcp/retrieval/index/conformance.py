@@ -122,7 +122,7 @@ async def users_are_separate(make: Make) -> None:
 
 
 async def a_mark_outlives_only_with_its_windows(make: Make) -> None:
-    """If an index that is opened again has its mark, it also has all windows."""
+    """An index that is opened again either returns no mark, or contains all windows as before."""
     index, vectors = make("kept"), _vectors(10)
     await _fill(index, _pages(vectors))
     await index.set_mark("41/10")

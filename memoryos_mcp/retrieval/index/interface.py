@@ -63,7 +63,7 @@ def no_hits() -> WindowHits:
 
 
 def parts_of(seqs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of each window in its page, from 0, shape ``(n,)``.
+    """Return the position of each window in its page, counted from 0, shape ``(n,)``.
 
     ``seqs`` contains the page of each window. The windows of a page are consecutive and in order.
     """

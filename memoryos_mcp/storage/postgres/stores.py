@@ -1,6 +1,7 @@
 """The memories of a deployment in one PostgreSQL database."""
 
 import logging
+import random
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -39,12 +40,13 @@ RECONNECT_S = 2.0
 USERS_PER_READ = 200
 # Connections for work outside the stores' threads: checking tokens, counting requests, and looking for unfinished work.
 SPARE_CONNECTIONS = 4
-# Whether a user has work that no process is doing.
+# Whether a user has work that no process is doing, and whether a process was lost while doing it.
 _WORK = (
     "SELECT NOT EXISTS (SELECT 1 FROM lease WHERE holder <> '' "
     "AND expires_us > extract(epoch FROM clock_timestamp()) * 1000000) AND "
     "(EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog') OR CAST($1 AS text) IS NOT NULL AND EXISTS (SELECT 1 "
-    "FROM pages WHERE seq >= coalesce((SELECT max(next_seq) FROM spaces WHERE model = CAST($1 AS text)), 1)))"
+    "FROM pages WHERE seq >= coalesce((SELECT max(next_seq) FROM spaces WHERE model = CAST($1 AS text)), 1))), "
+    "EXISTS (SELECT 1 FROM lease WHERE holder <> '')"
 )
 # The tables that hold most of a memory, with the columns that are measured.
 _SIZES = (
@@ -119,7 +121,8 @@ class PostgresStores:
 
     def users_with_work(self, model: str | None) -> list[str]:
         def search(raw: Raw) -> list[str]:
-            found: list[str] = []
+            interrupted: list[str] = []
+            others: list[str] = []
             users = raw.execute("SELECT user_no, user_id FROM users ORDER BY user_no").fetchall()
             for first in range(0, len(users), USERS_PER_READ):
                 part = users[first : first + USERS_PER_READ]
@@ -128,10 +131,13 @@ class PostgresStores:
                     for user_no, _ in part:
                         raw.execute(SET_USER, (str(user_no),))
                         answers.append(raw.execute(_WORK, (model,)))
-                found += [
-                    user_id for (_, user_id), each in zip(part, answers, strict=True) if each.fetchone() == (True,)
-                ]
-            return found
+                for (_, user_id), answer in zip(part, answers, strict=True):
+                    match answer.fetchone():
+                        case (True, was_interrupted):
+                            (interrupted if was_interrupted else others).append(user_id)
+            random.shuffle(interrupted)
+            random.shuffle(others)
+            return interrupted + others
 
         return self._deployment().retried(search)
 

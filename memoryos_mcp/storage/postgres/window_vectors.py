@@ -339,7 +339,7 @@ def _text(vector: Vector) -> str:
 
 
 def _parts(seqs: Sequence[int]) -> list[int]:
-    """Return the number of each window in its page. The windows of a page are consecutive and in order."""
+    """Return the position of each window in its page, from 0. The windows of a page are consecutive and in order."""
     parts: list[int] = []
     for place, seq in enumerate(seqs):
         parts.append(parts[-1] + 1 if place and seqs[place - 1] == seq else 0)

@@ -168,9 +168,9 @@ def corrected_facts(connection: Connection) -> list[CorrectedFact]:
 def set_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Set the learned traits, and add their previous values to the history.
 
-    Traits that must not be learned from these pages are skipped; see `is_refused_trait`. A trait that the user set
-    keeps its value and only gets more evidence. If the fallback replaced a failed LLM (``is_degraded``), the same
-    applies to a trait that another analyst has set.
+    A trait is skipped if it must not be learned from its evidence; see `is_refused_trait`. A trait whose level was
+    chosen by the user keeps this level, and only gets more evidence. If the learning is from the fallback of a failed
+    LLM (``is_degraded``), a trait that another analyst has learned keeps its level too.
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):

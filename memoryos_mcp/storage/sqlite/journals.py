@@ -288,9 +288,10 @@ class _Note:
         return time_ns - status.st_mtime_ns <= _ROUNDED_NS or not is_same_boot
 
     def write(self, path: Path) -> None:
-        """Write this note to its own file, beside the memory's file ``path``.
+        """Write this note to a file in the same folder as the memory's file ``path``.
 
-        Only the current account can read a new note file. A previous note is overwritten, which needs no disk space.
+        Only the current account can read the file. If the file already exists, its bytes are overwritten in place, so
+        that this works even on a full disk.
         """
         flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(_owner_file(path), flags, 0o600)

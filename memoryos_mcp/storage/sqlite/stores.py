@@ -4,6 +4,7 @@ Modules that are slow to import are imported where they are used, because the co
 """
 
 import asyncio
+import random
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -67,7 +68,9 @@ class SqliteStores:
     def users_with_work(self, model: str | None) -> list[str]:
         from memoryos_mcp.storage.sqlite.pending import users_with_work
 
-        return list(users_with_work(self._data_folder, model))
+        found = list(users_with_work(self._data_folder, model))
+        random.shuffle(found)
+        return found
 
     async def wait_for_work(self, timeout_s: float) -> bool:
         await asyncio.sleep(timeout_s)
