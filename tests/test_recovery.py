@@ -17,9 +17,10 @@ from memoryos_mcp.embedding import Passage
 from memoryos_mcp.engine import recovery
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.model.pages import Window
+from memoryos_mcp.model.pages import Window, utc_now
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.stores import make_stores
+from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 
 pytestmark = pytest.mark.both_stores(in_campaign=True)
@@ -213,9 +214,11 @@ async def test_a_user_who_is_open_already_is_borrowed_once() -> None:
 
 
 @pytest.mark.sqlite_only
-async def test_work_with_an_old_lease_is_found_after_the_lease_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert timedelta(seconds=LEASE_TTL_S) < recovery.LOOK_FOR
-    monkeypatch.setattr(recovery, "LOOK_FOR", timedelta(days=365))
+@pytest.mark.parametrize("pause", [timedelta(seconds=2), timedelta(days=1)])
+async def test_work_with_an_old_lease_is_found_after_the_lease_has_ended(
+    monkeypatch: pytest.MonkeyPatch, pause: timedelta
+) -> None:
+    monkeypatch.setattr(recovery, "LOOK_EVERY", pause)
     clock, users = Clock(), Borrower()
     start = clock.now
 
@@ -230,3 +233,23 @@ async def test_work_with_an_old_lease_is_found_after_the_lease_has_ended(monkeyp
             await asyncio.sleep(POLL_S)
     await made.close()
     assert users.borrowed[0] == "ada"
+
+
+async def test_work_that_another_process_does_is_due_later(tmp_path: Path) -> None:
+    settings = Settings(
+        data_storage_path=tmp_path, embedding_model_name="none", short_term_capacity=0, consolidation_batch_pages=1
+    )
+    stores = make_stores(settings, utc_now)
+    async with MemoryService(settings) as memory, memory.user("ada") as engine:
+        other = await stores.open("ada", StoreOptions("helper", 0, 1800, 100))
+        lease = await other.take_lease(60.0)
+        assert lease is not None
+        await engine.add("My cat is called Miu.", "Noted.")
+        async with asyncio.timeout(LIMIT_S):
+            while not (await engine.next_work_at() or utc_now()) > utc_now() + timedelta(seconds=1):  # noqa: ASYNC110
+                await asyncio.sleep(POLL_S)
+            await other.release_lease(lease)
+            while await engine.next_work_at() is not None:  # noqa: ASYNC110 - another task's state
+                await asyncio.sleep(POLL_S)
+        await other.close()
+    stores.close()

@@ -195,11 +195,15 @@ class LeaseKeeper:
     """Shares one user's lease among the background loops of this process.
 
     The first loop that needs the lease takes it, and the last one releases it. Meanwhile a task renews the lease.
+
+    Attributes:
+        is_elsewhere: Whether another process had the lease when it was last needed.
     """
 
     def __init__(self, store: "Store", ttl_s: float) -> None:
         self._store = store
         self._ttl_s = ttl_s
+        self.is_elsewhere = False
         self._lock = asyncio.Lock()
         self._holders = 0
         self._lease: Lease | None = None
@@ -211,6 +215,7 @@ class LeaseKeeper:
         async with self._lock:
             lease = self._lease = await self._store.take_lease(self._ttl_s)
             self._holders += 1
+            self.is_elsewhere = lease is None
             if lease is not None and self._heartbeat is None:
                 self._heartbeat = asyncio.create_task(self._beat())  # noqa: TID251 - the owner
         try:

@@ -258,11 +258,12 @@ class Worker:
     async def next_work_at(self) -> datetime | None:
         """Return the time when the next work on pages is due, or None if all work is done.
 
-        If work is due already, return the current time.
+        If work is due already, return the current time. But if another process is doing the work, return the time when
+        its lease would end if that process were lost now.
         """
         now = self._clock()
         if await self._is_behind():
-            return now
+            return now + timedelta(seconds=LEASE_TTL_S) if self._lease.is_elsewhere else now
         due_at = await self._organising.due_at()
         return due_at and max(now, due_at)
 

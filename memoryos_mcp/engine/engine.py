@@ -500,7 +500,7 @@ class MemoryEngine:
     async def next_work_at(self) -> datetime | None:
         """Return the time at which the next background work is due. Return None if all work is done.
 
-        If the work is overdue, return the current time.
+        If the work is overdue, return the current time; if another process is doing the work, return a later time.
         """
         return await self._worker.next_work_at()
 

@@ -27,10 +27,10 @@ PAUSE_PER_WORK = 4.0
 # Time limit for one user, and the delay after a failure, for example if a model is unreachable.
 USER_LIMIT_S = 60.0
 RETRY_AFTER = timedelta(minutes=5)
-# After the start, and after another server has ended, work is looked for until the leases of servers that were killed
-# have expired. The pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times the CPU time of the
-# process during a search.
-LOOK_FOR = timedelta(seconds=LEASE_TTL_S + 5)
+# After the start, and after another server has ended, work is searched for until the leases of servers that were killed
+# have expired, and once more then. The pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times the
+# CPU time of the process during a search.
+LOOK_FOR = timedelta(seconds=LEASE_TTL_S + 1)
 LOOK_EVERY = timedelta(seconds=2)
 PAUSE_PER_LOOK = 10.0
 # How long a call that waits for the end of another server takes at most.
@@ -103,16 +103,15 @@ class Recovery:
 
     async def _look(self) -> None:
         """Search for users with unfinished work, and set the time of the next search."""
-        began, self._look_at = time.process_time(), None
+        began, began_at, self._look_at = time.process_time(), self._clock(), None
         found = list(await anyio.to_thread.run_sync(self._find))
         known = {user_id: self._due.get(user_id, self._clock()) for user_id in found}
         self._due = {**known, **self._due}  # begins with the users found, in their order
         if found:
             logger.info("%d users have pages that are not organised yet or have no vectors", len(found))
         pause = max(LOOK_EVERY, timedelta(seconds=PAUSE_PER_LOOK * (time.process_time() - began)))
-        self._look_at = self._clock() + pause
-        if self._look_at > self._look_until:
-            self._look_at = None
+        if began_at < self._look_until:  # otherwise, this was the last search
+            self._look_at = min(self._clock() + pause, max(self._clock(), self._look_until))
 
     async def _step(self) -> bool:
         worked = await asyncio.gather(*(self._work_off() for _ in range(self._at_once)))
