@@ -133,9 +133,11 @@ def wheel_programs() -> Path:
     installed = sorted(Path(wheel.origin).parent.glob("pginstall*"), key=lambda path: path.name)[-1]
     if os.getuid() or all(folder.stat().st_mode & stat.S_IXOTH for folder in installed.parents):
         return installed / "bin"
-    # The ordinary user may not enter the folder of this environment.
-    copy = Path(tempfile.mkdtemp(prefix="memoryos-postgres-")) / installed.name
-    atexit.register(shutil.rmtree, copy.parent, ignore_errors=True)
-    copy.parent.chmod(0o755)
-    shutil.copytree(installed, copy, symlinks=True)
-    return copy / "bin"
+    # The ordinary user may not enter the folder of this environment. The libraries are beside the package.
+    copy = Path(tempfile.mkdtemp(prefix="memoryos-postgres-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    copy.chmod(0o755)
+    package = installed.parent
+    shutil.copytree(installed, copy / package.name / installed.name, symlinks=True)
+    shutil.copytree(package.with_name(f"{package.name}.libs"), copy / f"{package.name}.libs")
+    return copy / package.name / installed.name / "bin"
