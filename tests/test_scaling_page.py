@@ -175,7 +175,7 @@ EVERY = "generate_series(1, 50) AS users (u), generate_series(1, 100) AS pages (
 FILLING = (
     "INSERT INTO pages (user_no, seq, page_id, session, tier, occurred_us, utc_offset_s, added_us, user_input, "
     "agent_response, checksum) SELECT u, s, s, 1, 'mid_term', s, 0, s, repeat('x', 200), '', 1 FROM EVERY",
-    "INSERT INTO postings (user_no, term, seq, size, places) "
+    "INSERT INTO indexed_postings (user_no, term, seq, size, places) "
     "SELECT u, 'w' || (s * 7 + t) % 50, s, 9, '\\x00' FROM EVERY, generate_series(1, 9) AS terms (t)",
     "INSERT INTO page_vectors (user_no, space, seq, part, start_char, end_char, vector) "
     "SELECT u, 1, s, 0, 0, 1, decode(repeat('00', 384), 'hex') FROM EVERY",
