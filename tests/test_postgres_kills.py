@@ -20,7 +20,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
-from memoryos_mcp.storage.postgres.database import WRITE_IDS_CHARS, PostgresDatabase
+from memoryos_mcp.storage.postgres.database import WRITE_IDS_CHARS, Deployment, PostgresDatabase
 from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import StoreOptions
@@ -239,7 +239,7 @@ def after_recovery(server: PostgresServer, killed: int, sql: str) -> None:
 
 @pytest.mark.parametrize("writes_of_others", ["few", "many"])
 async def test_a_change_lost_in_its_commit_is_not_taken_for_stored(
-    database: PostgresServer, writes_of_others: str
+    database: PostgresServer, writes_of_others: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # After the crash, the number of the lost transaction is given to another one, which is committed.
     sql = "SELECT pg_current_xact_id()"
@@ -257,6 +257,13 @@ async def test_a_change_lost_in_its_commit_is_not_taken_for_stored(
         crashing[0].start()
 
     change, crashing = Change(stop), list[threading.Thread]()
+    drop_lost = Deployment.drop_lost
+
+    def drop_lost_after_the_others(deployment: Deployment) -> None:
+        crashing[0].join()
+        drop_lost(deployment)
+
+    monkeypatch.setattr(Deployment, "drop_lost", drop_lost_after_the_others)
     async with user_database(database) as rows:
         if writes_of_others == "many":
             with pytest.raises(StorageError, match=UNKNOWN):
