@@ -88,7 +88,7 @@ async def test_an_index_that_breaks_a_rule_is_told_so() -> None:
 
 
 def test_an_unknown_index_names_the_nearest_known_one() -> None:
-    with pytest.raises(ConfigError, match=r"there is no vector index 'fais'; did you mean faiss\?"):
+    with pytest.raises(ConfigError, match=r"vector_index 'fais' is unknown; did you mean faiss\?"):
         choice.choose_index(Settings(vector_index="fais"))
 
 

@@ -41,7 +41,7 @@ class PageIndex:
 
     Args:
         store: The store from which the vectors are read.
-        index: The index to fill; None if there is no vector space.
+        index: The index to fill; None for a store without a vector space.
         most_in_ram: If the store can search by vectors, it is used for a memory with more vectors than this, and no
             index is filled. None to always use the index.
     """

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memoryos_mcp.model.segments import Vector
 from memoryos_mcp.storage.values import PageVectors, WindowHits
 
@@ -72,3 +75,12 @@ class VectorIndex(Protocol):
         It must be stored after the changes that were made before it.
         """
         ...
+
+
+def parts_of(seqs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the position of each window in its page, counted from 0, shape ``(n,)``.
+
+    ``seqs`` contains the page of each window. The windows of a page are consecutive and in order.
+    """
+    _, firsts, counts = np.unique(seqs, return_index=True, return_counts=True)
+    return np.arange(len(seqs), dtype=np.int64) - np.repeat(firsts, counts)

@@ -25,7 +25,7 @@ async def show_status(settings: Settings, *, as_json: bool) -> None:
 
 async def reembed(settings: Settings, *, as_json: bool) -> None:
     """Embed all pages of the configured user with the configured model, and show the progress on stderr."""
-    model = _model(settings, "embed with")
+    model = _model(settings)
     if await common.has_memory_or_note(settings):
         embedder = make_embedder(model, settings)
         try:
@@ -40,17 +40,17 @@ async def reembed(settings: Settings, *, as_json: bool) -> None:
 
 async def warm_up(settings: Settings, *, as_json: bool) -> None:
     """Load the configured model and print its properties. The model is downloaded if necessary."""
-    model = _model(settings, "load")
+    model = _model(settings)
     tried = await common.try_model(model, settings)
     result = {"model": model.name, "space": tried.space, "dimension": tried.dimension, "loaded_s": tried.load_s}
     line = f"{model.name} is ready: loaded in {tried.load_s:.1f} s, {tried.dimension:,} dimensions."
     print_report(result, [line], as_json=as_json)
 
 
-def _model(settings: Settings, purpose: str) -> EmbeddingModel:
+def _model(settings: Settings) -> EmbeddingModel:
     model = configured_model(settings)
     if model is None:
-        msg = f"there is no model to {purpose}, because embedding_model_name is 'none'; set it to the name of a model"
+        msg = "no embedding model is configured, because embedding_model_name is 'none'; set it to the name of a model"
         raise ConfigError(msg)
     return model
 

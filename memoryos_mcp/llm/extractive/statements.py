@@ -56,7 +56,7 @@ class Statement:
         about: Whether the statement is about the user or the assistant.
         text: The quoted text, with white space collapsed and with the dates of relative days in brackets.
         slot: The property that is stated, if it has only one value at a time, such as "lives"; None otherwise.
-        value: The stems of the words that state the value of this property; empty if there is no slot.
+        value: The stems of the words that state the value of this property; empty for a statement without a slot.
         said_at: The time of the page.
         pages: The pages that contain the statement: a mapping from each page's ``seq`` to its id.
         kind: Whether this is a statement or a wish.

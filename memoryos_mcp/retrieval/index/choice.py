@@ -35,7 +35,7 @@ def choose_index(settings: Settings) -> MakeIndex:
         known = sorted({*BUILT_IN, *installed})
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else f"use {', '.join(known)}, or install the package that has it"
-        msg = f"vector_index: there is no vector index {name!r}; {hint}"
+        msg = f"vector_index {name!r} is unknown; {hint}"
         raise ConfigError(msg)
     try:
         make: MakeIndex = installed[name].load()

@@ -83,7 +83,7 @@ class ChromaIndexes:
         """Raise any error of Chroma as `StorageError`."""
         try:
             yield
-        except Exception as error:
+        except Exception as error:  # Chroma's errors have no common class
             problem = (str(error).strip() or type(error).__name__).splitlines()[0]
             msg = (
                 f"{self.place} failed ({problem}); if this happens again, stop all servers and delete the folder: its "

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import WindowHits
-from memoryos_mcp.storage.vector_index import VectorIndex
+from memoryos_mcp.storage.vector_index import VectorIndex, parts_of
 
 __all__ = ["ENTRY_POINTS", "IndexRequest", "MakeIndex", "VectorIndex", "no_hits", "parts_of"]
 
@@ -60,12 +59,3 @@ def no_hits() -> WindowHits:
     """Return a result without windows."""
     none = np.empty(0, dtype=np.int64)
     return WindowHits(none, none, np.empty(0, dtype=np.float32))
-
-
-def parts_of(seqs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the position of each window in its page, counted from 0, shape ``(n,)``.
-
-    ``seqs`` contains the page of each window. The windows of a page are consecutive and in order.
-    """
-    _, firsts, counts = np.unique(seqs, return_index=True, return_counts=True)
-    return np.arange(len(seqs), dtype=np.int64) - np.repeat(firsts, counts)

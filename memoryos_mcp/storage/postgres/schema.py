@@ -234,7 +234,7 @@ END $$
 """  # noqa: S608 - constants
 
 
-def _secured(table: str) -> list[str]:
+def secured(table: str) -> list[str]:
     """Return the statements that show a transaction only its user's rows of a table."""
     return [
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
@@ -267,7 +267,7 @@ def _first() -> list[str]:
         f"ALTER TABLE {table} ADD FOREIGN KEY (user_no, {column}) REFERENCES {other} (user_no, {keys[other]}) {then}"
         for table, column, other, then in _REFERENCES
     ]
-    security = [statement for table in ("counters", *_TABLES) for statement in _secured(table)]
+    security = [statement for table in ("counters", *_TABLES) for statement in secured(table)]
     return [users, counters, numbers, *tables, *references, *_INDEXES, *security, _ADD_PAGE, _TOKENS]
 
 
@@ -381,7 +381,7 @@ END $$
 _WORDS = [
     "ALTER TABLE postings RENAME TO indexed_postings",
     _NEW_POSTINGS,
-    *_secured("new_postings"),
+    *secured("new_postings"),
     _POSTINGS,
     _INDEX_POSTINGS,
     _ADD_PAGE_2,

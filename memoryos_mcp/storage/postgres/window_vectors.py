@@ -18,8 +18,9 @@ from memoryos_mcp.model.segments import Vector
 from memoryos_mcp.storage.postgres.connection import PostgresConnection
 from memoryos_mcp.storage.postgres.database import SET_USER, PostgresDatabase, Raw
 from memoryos_mcp.storage.postgres.errors import translated
-from memoryos_mcp.storage.postgres.schema import APP_ROLE, LOCK_KEY, SCHEMA, USER
+from memoryos_mcp.storage.postgres.schema import APP_ROLE, LOCK_KEY, SCHEMA, USER, secured
 from memoryos_mcp.storage.values import PageVectors, WindowHits
+from memoryos_mcp.storage.vector_index import parts_of
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +36,6 @@ EF_SEARCH = 200
 # The index is built in this much memory of the server.
 BUILD_MEMORY = "512MB"
 
-_SECURITY = (
-    "ALTER TABLE {0} ENABLE ROW LEVEL SECURITY",
-    "ALTER TABLE {0} FORCE ROW LEVEL SECURITY",
-    f"CREATE POLICY own ON {{0}} USING (user_no = {USER})",
-)
 _OWN = f"user_no integer NOT NULL DEFAULT {USER}, space bigint NOT NULL"
 
 
@@ -70,7 +66,7 @@ class WindowVectors:
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
         """See `VectorIndex`."""
         seqs = vectors.seqs.tolist()
-        parts = _parts(seqs)
+        parts = parts_of(vectors.seqs).tolist()
         texts = await anyio.to_thread.run_sync(lambda: [_text(each) for each in vectors.vectors])
         type_ = await self._ready()
         delete = (
@@ -328,19 +324,11 @@ def _create_tables(raw: Raw, schema: str) -> None:
     raw.execute(f"CREATE TABLE window_marks ({_OWN}, mark text NOT NULL, PRIMARY KEY (user_no, space), {of_space})")
     has_role = raw.execute("SELECT 1 FROM pg_roles WHERE rolname = $1", (APP_ROLE,)).fetchone() is not None
     for table in ("window_vectors", "window_marks"):
-        for statement in _SECURITY:
-            raw.execute(statement.format(table))
+        for statement in secured(table):
+            raw.execute(statement)
         if has_role:
             raw.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {APP_ROLE}")
 
 
 def _text(vector: Vector) -> str:
     return f"[{','.join(map(str, vector.astype(np.float16).tolist()))}]"
-
-
-def _parts(seqs: Sequence[int]) -> list[int]:
-    """Return the position of each window in its page, from 0. The windows of a page are consecutive and in order."""
-    parts: list[int] = []
-    for place, seq in enumerate(seqs):
-        parts.append(parts[-1] + 1 if place and seqs[place - 1] == seq else 0)
-    return parts

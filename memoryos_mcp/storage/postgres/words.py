@@ -75,30 +75,24 @@ class PostingWords:
         self._expected: _Expected | None = None
 
     def add_newest(self, user_input: str, agent_response: str) -> None:
+        self._count(1, self._add(None, user_input, agent_response))
+
+    def add_many(self, pages: Sequence[tuple[int, str, str]]) -> None:
+        self._count(len(pages), sum(self._add(*page) for page in pages))
+
+    def _add(self, seq: int | None, user_input: str, agent_response: str) -> int:
+        """Add the postings of a page, or of the newest page if ``seq`` is None. Return the number of its tokens."""
         terms, places, size = postings(self._tokenize, user_input, agent_response)
         self._connection.native(
-            "INSERT INTO indexed_postings (term, seq, size, places) SELECT term, page, $2, decode(places, 'hex') "
+            "INSERT INTO indexed_postings (term, seq, size, places) "
+            "SELECT term, coalesce(CAST($4 AS bigint), page), $2, decode(places, 'hex') "
             "FROM counters, unnest(string_to_array($1, ' '), string_to_array($3, ' ')) AS new (term, places)",
             terms,
             size,
             places,
+            seq,
         )
-        self._count(1, size)
-
-    def add_many(self, pages: Sequence[tuple[int, str, str]]) -> None:
-        total = 0
-        for seq, user_input, agent_response in pages:
-            terms, places, size = postings(self._tokenize, user_input, agent_response)
-            self._connection.native(
-                "INSERT INTO indexed_postings (term, seq, size, places) SELECT term, $4, $2, decode(places, 'hex') "
-                "FROM unnest(string_to_array($1, ' '), string_to_array($3, ' ')) AS new (term, places)",
-                terms,
-                size,
-                places,
-                seq,
-            )
-            total += size
-        self._count(len(pages), total)
+        return size
 
     def index_new(self) -> None:
         """Move the postings of new pages into the index, where they are found faster."""

@@ -178,7 +178,7 @@ class Correcting:
         """Withdraw the fact ``successor``. The user has undone the correction in which it replaced ``fact``.
 
         ``successor`` stays if it was already known before the correction, or if it also replaces another wrong fact.
-        In all other cases, it ends now if pages are evidence for it, and is deleted if there is no evidence.
+        In all other cases, it ends now if any page is evidence for it, and is deleted otherwise.
 
         ``slot`` is the property that ``fact`` states, and ``corrected_us`` is the time of the correction.
         """

@@ -27,7 +27,7 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 def known_page(connection: Connection, page_id: str | None, key: str | None) -> str | None:
     """Return the id of a stored page: the page with this id or, if there is none, the page with this idempotency key.
 
-    Return None if there is no such page.
+    Return None if that page does not exist.
     """
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
