@@ -11,12 +11,12 @@ import apsw
 import pytest
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.consolidation import worker
+from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.consolidation.loops import LEASE_TTL_S
 from memoryos_mcp.embedding import Passage
 from memoryos_mcp.engine import recovery
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.errors import ModelError
+from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.model.pages import Window, utc_now
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.stores import make_stores
@@ -211,6 +211,25 @@ async def test_a_user_who_is_open_already_is_borrowed_once() -> None:
             await asyncio.sleep(0)
     await made.close()
     assert users.borrowed == ["ada"]
+
+
+@pytest.mark.sqlite_only
+async def test_a_search_that_fails_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "LOOK_EVERY", timedelta(0))
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.01)
+    users, searches = Borrower(), iter([StorageError("the database cannot be reached")])
+
+    def find() -> list[str]:
+        if (error := next(searches, None)) is not None:
+            raise error
+        return ["ada"]
+
+    made = recovery.Recovery(find, never, users.borrow, lambda: False, 4, utc_now)
+    made.start()
+    async with asyncio.timeout(LIMIT_S):
+        await users.is_borrowed.wait()
+    await made.close()
+    assert users.borrowed[0] == "ada"
 
 
 @pytest.mark.sqlite_only

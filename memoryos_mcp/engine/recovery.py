@@ -103,18 +103,23 @@ class Recovery:
 
     async def _look(self) -> None:
         """Search for users with unfinished work, and set the time of the next search."""
-        began, began_at, self._look_at = time.process_time(), self._clock(), None
+        began, began_at = time.process_time(), self._clock()
+        self._look_at = began_at + LOOK_EVERY  # if the search fails
         found = list(await anyio.to_thread.run_sync(self._find))
         known = {user_id: self._due.get(user_id, self._clock()) for user_id in found}
         self._due = {**known, **self._due}  # begins with the users found, in their order
         if found:
             logger.info("%d users have pages that are not organised yet or have no vectors", len(found))
         pause = max(LOOK_EVERY, timedelta(seconds=PAUSE_PER_LOOK * (time.process_time() - began)))
-        if began_at < self._look_until:  # otherwise, this was the last search
-            self._look_at = min(self._clock() + pause, max(self._clock(), self._look_until))
+        now = self._clock()
+        is_last = began_at >= self._look_until
+        self._look_at = None if is_last else min(now + pause, max(now, self._look_until))
 
     async def _step(self) -> bool:
-        worked = await asyncio.gather(*(self._work_off() for _ in range(self._at_once)))
+        worked = await asyncio.gather(*(self._work_off() for _ in range(self._at_once)), return_exceptions=True)
+        for each in worked:
+            if isinstance(each, BaseException):  # raised only now, when no other user's work is under way
+                raise each
         return any(worked)
 
     async def _work_off(self) -> bool:
