@@ -262,7 +262,7 @@ async def test_work_that_another_process_does_is_due_later(tmp_path: Path) -> No
     async with MemoryService(settings) as memory, memory.user("ada") as engine:
         other = await stores.open("ada", StoreOptions("helper", 0, 1800, 100))
         async with asyncio.timeout(LIMIT_S):
-            while (lease := await other.take_lease(60.0)) is None:  # the engine has it at its start
+            while (lease := await other.take_lease(60.0)) is None:  # noqa: ASYNC110 - the engine has it at its start
                 await asyncio.sleep(POLL_S)
             await engine.add("My cat is called Miu.", "Noted.")
             while not (await engine.next_work_at() or utc_now()) > utc_now() + timedelta(seconds=1):  # noqa: ASYNC110
