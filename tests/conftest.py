@@ -56,6 +56,12 @@ def store_engine(request: pytest.FixtureRequest) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture(autouse=True)
+def log_level() -> None:
+    """Undo what a command that an earlier test ran in this process did to the log level."""
+    logging.getLogger("memoryos_mcp").setLevel(logging.NOTSET)
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data folder that does not exist yet."""
@@ -63,16 +69,12 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Remove our variables and those of LLM providers. Restore the log level afterwards."""
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove our variables and those of LLM providers."""
     variables = {name for preset in PRESETS.values() for name in preset.key_variables}
     for name in list(os.environ):
         if name.upper().startswith("MEMORYOS_") or name in variables:
             monkeypatch.delenv(name)
-    logger = logging.getLogger("memoryos_mcp")
-    level = logger.level
-    yield
-    logger.setLevel(level)
 
 
 @pytest.fixture
