@@ -13,11 +13,14 @@ from pydantic import SecretStr
 from benchmarks.postgres import OWNER
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.storage.postgres import watch
+from memoryos_mcp.storage.postgres.stores import PostgresStores
 from memoryos_mcp.storage.postgres.watch import LOCK_KEY, Watch
+from memoryos_mcp.storage.sqlite.words import tokenizer
 from memoryos_mcp.storage.stores import make_stores
-from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.storage.values import Archived, StoreOptions
 from tests.fakes import ScriptedAnalyst, WordEmbedder
 from tests.postgres import database_of, server
 from tests.test_recovery import DeadEmbedder
@@ -50,7 +53,7 @@ def test_the_loss_of_a_server_is_noticed_by_its_lock(pair: tuple[Watch, Watch], 
     _, other = pair
     name = database_of(tmp_path).rpartition("/")[2]
     with psycopg.connect(server().url(name, OWNER), autocommit=True) as connection:
-        sql = "SELECT pid FROM pg_locks WHERE objid = %s AND locktype = 'advisory' ORDER BY pid"
+        sql = "SELECT pid FROM pg_locks WHERE classid = %s AND locktype = 'advisory' ORDER BY pid"
         first = connection.execute(sql, (LOCK_KEY,)).fetchone()
         assert first is not None
         connection.execute("SELECT pg_terminate_backend(%s)", first)
@@ -64,7 +67,7 @@ def test_a_lost_connection_counts_as_the_loss_of_servers(
     one, _ = pair
     name = database_of(tmp_path).rpartition("/")[2]
     with psycopg.connect(server().url(name, OWNER), autocommit=True) as connection:
-        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE objid = %s", (LOCK_KEY,))
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE classid = %s", (LOCK_KEY,))
     assert not one.wait(0.0)
     assert "does not answer" in caplog.text
     assert one.wait(LIMIT_S)
@@ -104,6 +107,38 @@ async def test_a_server_finishes_the_work_of_one_that_ended(tmp_path: Path) -> N
             while (await engine.stats()).counts.unembedded:  # noqa: ASYNC110 - another task's work
                 await asyncio.sleep(0.05)
     stores.close()
+
+
+async def test_the_lease_of_a_server_that_ended_is_free(pair: tuple[Watch, Watch], tmp_path: Path) -> None:
+    url = SecretStr(database_of(tmp_path))
+    options = StoreOptions("helper", 0, 1800, 100)
+    both = [PostgresStores(url.get_secret_value(), utc_now, threads=1, tokenize=tokenizer()) for _ in pair]
+    for stores, own in zip(both, pair, strict=True):
+        stores._watch = own
+    first, second = [await stores.open("ada", options) for stores in both]
+    both.append(PostgresStores(url.get_secret_value(), utc_now, threads=1, tokenize=tokenizer()))
+    unseen = await both[2].open("ada", options)
+    await first.add_pages([Turn("One page.", "Noted.", utc_now())])
+
+    lease = await first.take_lease(LIMIT_S)
+    assert lease is not None
+    assert await second.take_lease(LIMIT_S) is None
+    assert await first.take_lease(LIMIT_S) == lease
+    assert both[1].users_with_work(None) == []
+    pair[0].close()
+    assert both[1].users_with_work(None) == ["ada"]
+    taken = await second.take_lease(LIMIT_S)
+    assert taken is not None
+    with pytest.raises(LeaseLostError):
+        await first.commit(lease, Archived(()))
+    # A process that other processes cannot see keeps its lease until it expires.
+    await second.release_lease(taken)
+    assert await unseen.take_lease(LIMIT_S) is not None
+    assert await second.take_lease(LIMIT_S) is None
+    for store in (first, second, unseen):
+        await store.close()
+    for stores in both:
+        stores.close()
 
 
 async def test_interrupted_work_is_found_before_other_work(tmp_path: Path) -> None:

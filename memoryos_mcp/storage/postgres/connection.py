@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 
 from memoryos_mcp.storage.postgres.dialect import translate, values
+from memoryos_mcp.storage.postgres.watch import SERVERS_SQL
 from memoryos_mcp.storage.postgres.words import PostingWords
 
 # Rows that a server sends at a time when a large table is read.
@@ -30,6 +31,11 @@ class PostgresConnection:
         """Return how far the clock of the database is ahead of this machine's clock, in microseconds."""
         database_us = self.native("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)").get
         return int(database_us) - time.time_ns() // 1000
+
+    def has_ended(self, holder: str) -> bool:
+        """Return whether the server that took a lease as ``holder`` has ended; see `storage.postgres.watch`."""
+        number, dot, _ = holder.partition(".")
+        return bool(dot) and bool(self.native(f"SELECT CAST($1 AS bigint) NOT IN ({SERVERS_SQL})", int(number)).get)
 
     def execute(self, statements: str, bindings: Any = None, /) -> "PostgresRows":
         """Send a statement with its parameters."""

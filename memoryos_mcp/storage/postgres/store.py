@@ -1,7 +1,8 @@
 """The store on PostgreSQL: the memories of all users in one database, which any number of servers share."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from memoryos_mcp.errors import LeaseLostError
@@ -19,7 +20,7 @@ from memoryos_mcp.storage.sql.mapping import turn_row
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.names import called
 from memoryos_mcp.storage.sql.store import SqlStore
-from memoryos_mcp.storage.values import Commit, Filing, Lease, Receipt, TokenRows, WindowHits
+from memoryos_mcp.storage.values import Commit, Filing, Lease, Receipt, StoreOptions, TokenRows, WindowHits
 
 ADD_PAGE_SQL = "SELECT * FROM add_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 OUTLINES_SQL = (
@@ -38,6 +39,13 @@ class PostgresStore(SqlStore):
     """One user's memory in a PostgreSQL database. Implements `Store`."""
 
     _database: PostgresDatabase
+
+    def __init__(
+        self, database: PostgresDatabase, options: StoreOptions, clock: Callable[[], datetime], server: int | None
+    ) -> None:
+        super().__init__(database, options, clock)
+        if server is not None:  # see `PostgresConnection.has_ended`
+            self._holder = f"{server}.{self._holder}"
 
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
         added_us = to_us(self._clock())

@@ -22,7 +22,7 @@ from memoryos_mcp.storage.postgres.errors import bypasses_rows, newer, older_rep
 from memoryos_mcp.storage.postgres.rates import PostgresRates
 from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.postgres.tokens import PostgresTokens
-from memoryos_mcp.storage.postgres.watch import KEEPALIVE_SQL, Watch
+from memoryos_mcp.storage.postgres.watch import KEEPALIVE_SQL, SERVERS_SQL, Watch
 from memoryos_mcp.storage.sql import checksums, retention
 from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.threads import StoreThreads
@@ -40,10 +40,12 @@ RECONNECT_S = 2.0
 USERS_PER_READ = 200
 # Connections for work outside the stores' threads: checking tokens, counting requests, and looking for unfinished work.
 SPARE_CONNECTIONS = 4
-# Whether a user has work that no process is doing, and whether a process was lost while doing it.
+# Whether a user has work that no process is doing, and whether a process was lost while doing it. $2 is the list of
+# servers that run; see `storage.postgres.watch`.
 _WORK = (
     "SELECT NOT EXISTS (SELECT 1 FROM lease WHERE holder <> '' "
-    "AND expires_us > extract(epoch FROM clock_timestamp()) * 1000000) AND "
+    "AND expires_us > extract(epoch FROM clock_timestamp()) * 1000000 "
+    "AND (strpos(holder, '.') = 0 OR split_part(holder, '.', 1) = ANY($2))) AND "
     "(EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog') OR CAST($1 AS text) IS NOT NULL AND EXISTS (SELECT 1 "
     "FROM pages WHERE seq >= coalesce((SELECT max(next_seq) FROM spaces WHERE model = CAST($1 AS text)), 1))), "
     "EXISTS (SELECT 1 FROM lease WHERE holder <> '')"
@@ -102,7 +104,8 @@ class PostgresStores:
         if user_no is None:
             msg = f"the database {self._where} contains no memory of this user"
             raise StorageError(msg)
-        store = PostgresStore(PostgresDatabase(deployment, user_no, only_reads=only_reads), options, self._clock)
+        database = PostgresDatabase(deployment, user_no, only_reads=only_reads)
+        store = PostgresStore(database, options, self._clock, self._watch.number)
         if can_write:
             await store.limit_short_term()
         return store
@@ -124,13 +127,14 @@ class PostgresStores:
             interrupted: list[str] = []
             others: list[str] = []
             users = raw.execute("SELECT user_no, user_id FROM users ORDER BY user_no").fetchall()
+            servers = [str(number) for (number,) in raw.execute(SERVERS_SQL)]
             for first in range(0, len(users), USERS_PER_READ):
                 part = users[first : first + USERS_PER_READ]
                 with raw.pipeline(), raw.transaction():
                     answers = []
                     for user_no, _ in part:
                         raw.execute(SET_USER, (str(user_no),))
-                        answers.append(raw.execute(_WORK, (model,)))
+                        answers.append(raw.execute(_WORK, (model, servers)))
                 for (_, user_id), answer in zip(part, answers, strict=True):
                     match answer.fetchone():
                         case (True, was_interrupted):

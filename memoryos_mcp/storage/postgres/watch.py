@@ -1,10 +1,12 @@
 """Finds out that another server of the same database has ended or was lost, so that this one can go on with its work.
 
-Each server has a connection on which it holds a shared advisory lock. The list of these locks is the list of servers.
+Each server has a connection on which it holds an advisory lock with its number. The list of these locks is the list of
+servers. A lease contains the number of the server that holds it, so that the others see which leases were left behind.
 A server that ends also sends a notification, so that the others need not wait until they read the list again.
 """
 
 import logging
+import secrets
 import threading
 import time
 from contextlib import suppress
@@ -13,8 +15,9 @@ import psycopg
 
 logger = logging.getLogger(__name__)
 
-# The key of the lock, and the name of the channel of notifications.
+# The first key of the locks, and the name of the channel of notifications. The second key is the server's number.
 LOCK_KEY = 0x6D6F7332
+MOST_SERVERS = 2**31 - 1
 CHANNEL = "memoryos"
 # How often the list of servers is read.
 LIST_EVERY_S = 2.0
@@ -29,9 +32,10 @@ KEEPALIVE_SQL = (
     "SELECT set_config('tcp_keepalives_idle', '8', false), set_config('tcp_keepalives_interval', '4', false), "
     "set_config('tcp_keepalives_count', '3', false)"
 )
-_SERVERS = (
-    "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND objsubid = 1 "  # noqa: S608
-    f"AND objid = {LOCK_KEY} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+# The numbers of the servers that run.
+SERVERS_SQL = (
+    "SELECT CAST(objid AS bigint) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND objsubid = 2 "  # noqa: S608
+    f"AND classid = {LOCK_KEY} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 
 
@@ -46,12 +50,18 @@ class Watch:
     def __init__(self, url: str, where: str) -> None:
         self._url = url
         self._where = where
+        self._number = 1 + secrets.randbelow(MOST_SERVERS)
         self._lock = threading.Lock()
         self._connection: psycopg.Connection[tuple[int]] | None = None
         self._servers: set[int] = set()
         self._was_lost = False
         self._look_at = time.monotonic() + LOOK_EVERY_S
         self._closing = threading.Event()
+
+    @property
+    def number(self) -> int | None:
+        """The number of this server; None if the others cannot see whether it runs."""
+        return self._number if self._number in self._servers else None
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until another server has ended or was lost since the last call, but at most ``timeout_s`` seconds.
@@ -94,7 +104,7 @@ class Watch:
         if self._connection is None:
             self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
             self._connection.execute(KEEPALIVE_SQL)
-            self._connection.execute(f"SELECT pg_advisory_lock_shared({LOCK_KEY})")
+            self._connection.execute(f"SELECT pg_advisory_lock_shared({LOCK_KEY}, {self._number})")
             self._connection.execute(f"LISTEN {CHANNEL}")
             self._servers = self._listed(self._connection)
             was_lost, self._was_lost = self._was_lost, False
@@ -114,9 +124,9 @@ class Watch:
 
     @staticmethod
     def _listed(connection: "psycopg.Connection[tuple[int]]") -> set[int]:
-        return {pid for (pid,) in connection.execute(_SERVERS)}
+        return {number for (number,) in connection.execute(SERVERS_SQL)}
 
     def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection, self._servers = None, set()

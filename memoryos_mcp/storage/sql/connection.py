@@ -112,6 +112,10 @@ class Connection(Protocol):
         """Return how far the clock of the database is ahead of this machine's clock, in microseconds."""
         ...
 
+    def has_ended(self, holder: str) -> bool:
+        """Return whether the process that took a lease as ``holder`` is known to have ended."""
+        ...
+
     def execute(self, statements: str, bindings: Any = None, /) -> Rows:
         """Run a statement with its parameters."""
         ...

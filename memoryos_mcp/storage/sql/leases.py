@@ -14,11 +14,15 @@ LONGEST_LEASE_US = 300_000_000
 
 
 def take_lease(connection: Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
-    """Take or renew the lease for ``holder``; return None if another holder has a lease that has not expired."""
+    """Take or renew the lease for ``holder``.
+
+    Return None if another holder has a lease that has not expired, unless its process is known to have ended.
+    """
     now_us += connection.clock_offset_us()
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
     # An expiry later than that of the longest possible lease was set by a wrong clock and is ignored.
-    if current not in {"", holder} and now_us < expires_us <= now_us + LONGEST_LEASE_US:
+    is_held = current not in {"", holder} and now_us < expires_us <= now_us + LONGEST_LEASE_US
+    if is_held and not connection.has_ended(current):
         return None
     if current != holder:
         epoch += 1

@@ -55,6 +55,10 @@ class SqliteConnection(apsw.Connection):
         """Return 0: the database uses this machine's clock."""
         return 0
 
+    def has_ended(self, holder: str) -> bool:  # noqa: ARG002 - a method of the protocol
+        """Return False: a file does not show which processes run."""
+        return False
+
 
 def require_version() -> None:
     """Raise `StorageError` if the SQLite library is older than `SQLITE_AT_LEAST`."""
