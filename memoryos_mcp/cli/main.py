@@ -84,6 +84,33 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
             tracing.close()
 
 
+@cli.command(
+    examples=[
+        ("memoryos-mcp ui", "open the memory in the browser"),
+        ("memoryos-mcp ui --read-only --no-browser", "only print a link, and change nothing"),
+    ]
+)
+@click.option(
+    "--port", "own_port", default=0, type=click.IntRange(0, 65_535), help="Port on this machine. Default: a free port."
+)
+@click.option("--no-browser", "is_quiet", is_flag=True, help="Only print the link.")
+@click.option("--read-only", "only_reads", is_flag=True, help="Do not change the memory.")
+@takes_settings(without="port")
+async def ui(settings: Settings, own_port: int, is_quiet: bool, only_reads: bool) -> None:
+    """Show the memory in the browser, to search, correct and forget.
+
+    Only this machine can open the pages. The link works once. Servers may run at the same time. Ctrl-C ends the pages.
+    """
+    from memoryos_mcp.server.http.page_server import serve_pages
+
+    def opened(link: str) -> None:
+        click.echo(link)
+        if not is_quiet:
+            click.launch(link)
+
+    await serve_pages(settings, own_port, only_reads=only_reads, opened=opened)
+
+
 @cli.command()
 def demo() -> None:
     """Run a half-minute demo with a real server."""

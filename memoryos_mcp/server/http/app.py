@@ -1,7 +1,7 @@
 """The ASGI application with all routes of the server, and the guards in front of them.
 
-A request passes `HostGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in this order, then reaches its
-route.
+A request passes `HostGuard`, `PageGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in this order,
+then reaches its route.
 """
 
 import time
@@ -25,6 +25,7 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.model.callers import Scope as MayDo
 from memoryos_mcp.server.assembly import make_server
+from memoryos_mcp.server.http import access
 from memoryos_mcp.server.http.access import BearerVerifier
 from memoryos_mcp.server.http.callers import CallerGuard, caller_of
 from memoryos_mcp.server.http.guard import BodyGuard, HostGuard, RateGuard, refusal
@@ -34,6 +35,9 @@ from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import PostGuard, SessionGuard, UnreadReplies
 from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
 from memoryos_mcp.storage.capabilities import Rates
+from memoryos_mcp.web.guard import PageGuard, session_of
+from memoryos_mcp.web.pages import make_routes
+from memoryos_mcp.web.sessions import Sessions
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -98,16 +102,28 @@ def make_app(
         metadata_url = build_resource_metadata_url(AnyHttpUrl(settings.resource_url))
         routes.append(_metadata_route(str(metadata_url.path), settings.resource_url, settings.oidc_issuer))
     is_for_one = settings.is_only_for_this_machine and not settings.oidc_issuer
+    anonymous = Caller(settings.user_id, frozenset({MayDo.ADMIN})) if is_for_one else None
+    signed_in = Sessions(time.monotonic)
+
+    async def check(token: str) -> Caller | None:
+        found = await verifier.verify_token(token)
+        return None if found is None else access.caller_of(found)
+
+    async def without_token() -> Caller | None:
+        return None if anonymous is None or await verifier.is_needed() else anonymous
+
+    routes += make_routes(service, signed_in, check)
     open_paths = {LIVE_PATH, READY_PATH, (metadata_url and metadata_url.path) or LIVE_PATH}
     return Starlette(
         routes=routes,
         middleware=[
             Middleware(RequestIds),
             Middleware(HostGuard, hosts=settings.hosts, origins=settings.allowed_origins),
+            Middleware(PageGuard, sessions=signed_in, anonymous=without_token),
             Middleware(
                 CallerGuard,
                 verifier=verifier,
-                anonymous=Caller(settings.user_id, frozenset({MayDo.ADMIN})) if is_for_one else None,
+                anonymous=anonymous,
                 open_paths=open_paths,
                 metadata_url=str(metadata_url) if metadata_url else None,
             ),
@@ -180,9 +196,10 @@ def _metadata_route(path: str, resource: str, issuer: str) -> Route:
 
 def _key(scope: Scope) -> str:
     """Return a key for the caller of a request. The issuer's tokens for one program have the same id for all users."""
-    if "user" not in scope:
+    session = session_of(scope)
+    if session is None and "user" not in scope:
         return ""
-    caller = caller_of(scope)
+    caller = caller_of(scope) if session is None else session.caller
     return f"{caller.token_id} {caller.user_id}"
 
 

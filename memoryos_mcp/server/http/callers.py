@@ -12,6 +12,7 @@ from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.server.http import access
 from memoryos_mcp.server.http.guard import refusal
+from memoryos_mcp.web.guard import is_page
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,8 @@ class CallerGuard:
         verifier: Checks tokens.
         anonymous: The caller of requests without a token, as long as no static token has been created. If it is None,
             every request needs a token.
-        open_paths: Paths that need no token, because they reveal nothing about users.
+        open_paths: Paths that need no token, because they reveal nothing about users. The pages of `web` need none
+            either, because they have sessions.
         metadata_url: The URL from which clients learn the token issuer. None if there is no issuer.
     """
 
@@ -54,7 +56,7 @@ class CallerGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on to the guarded application, or refuse it."""
-        if scope["type"] != "http" or scope["path"] in self._open_paths:
+        if scope["type"] != "http" or scope["path"] in self._open_paths or is_page(scope["path"]):
             await self._app(scope, receive, send)
             return
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import uvicorn
+from starlette.applications import Starlette
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.logs import Seldom
@@ -59,7 +60,7 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
     seldom = Seldom()
     for name in _SELDOM:
         logging.getLogger(name).addFilter(seldom)
-    listening = _listen(settings.host, settings.port)
+    listening = listen(settings.host, settings.port)
     with listening, closing(make_stores(settings, utc_now, threads=STORE_THREADS)) as stores:
         await _serve(settings, stores, listening, tracer)
 
@@ -71,25 +72,31 @@ async def _serve(settings: Settings, stores: "Stores", listening: socket.socket,
     shutdown = Closing()
     async with MemoryService(settings, catches_up=True, tracer=tracer, stores=stores) as service:
         has_sessions = not stores.is_shared
-        config = uvicorn.Config(
-            make_app(service, settings, verifier, shutdown, tracer, has_sessions=has_sessions, rates=stores.rates),
-            http=PatientProtocol,
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=settings.shutdown_grace_s,
-        )
-        server = _Server(config)
-        async with anyio.create_task_group() as group:
-            group.start_soon(_stop_on_signal, server, shutdown)
-            shown = f"[{host}]" if ":" in host else host
-            logger.info("listening on http://%s:%d", shown, port)
-            await server.serve([listening])
-            group.cancel_scope.cancel()
+        app = make_app(service, settings, verifier, shutdown, tracer, has_sessions=has_sessions, rates=stores.rates)
+        shown = f"[{host}]" if ":" in host else host
+        logger.info("listening on http://%s:%d", shown, port)
+        await serve_until_signal(app, listening, shutdown, settings.shutdown_grace_s)
+
+
+async def serve_until_signal(app: Starlette, listening: socket.socket, closing: Closing, grace_s: int) -> None:
+    """Serve an application until a signal stops it. Running calls then have ``grace_s`` seconds to finish."""
+    config = uvicorn.Config(
+        app,
+        http=PatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=grace_s,
+    )
+    server = _Server(config)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_stop_on_signal, server, closing)
+        await server.serve([listening])
+        group.cancel_scope.cancel()
 
 
 def _warn_of_tokens(settings: Settings, tokens: Tokens) -> None:
@@ -124,7 +131,12 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address.
+
+    Raises:
+        ConfigError: The address cannot be used.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)

@@ -1,0 +1,69 @@
+"""Serves the pages of the configured user's memory on this machine, for the command ``ui``."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import anyio
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config.http import LOOPBACK
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.model.callers import Caller, Scope
+from memoryos_mcp.server.http.guard import HostGuard
+from memoryos_mcp.server.http.serving import listen, serve_until_signal
+from memoryos_mcp.server.http.shutdown import Closing
+from memoryos_mcp.web.guard import ENTER, PageGuard
+from memoryos_mcp.web.pages import make_routes
+from memoryos_mcp.web.sessions import Sessions
+
+HOST = "127.0.0.1"
+GRACE_S = 1
+
+
+async def serve_pages(settings: Settings, port: int, *, only_reads: bool, opened: Callable[[str], None]) -> None:
+    """Serve the pages on the loopback interface until a signal stops the server.
+
+    Args:
+        settings: The settings; ``user_id`` is the user whose memory is shown.
+        port: The port; 0 for any free one.
+        only_reads: Whether the memory can only be looked at.
+        opened: Called with a link that opens the pages once.
+
+    Raises:
+        ConfigError: The port cannot be used.
+    """
+    scopes = {Scope.READ} if only_reads else {Scope.READ, Scope.WRITE}
+    sessions = Sessions(time.monotonic)
+    with listen(HOST, port) as listening:
+        async with MemoryService(settings, only_looks=only_reads) as service:
+            app = Starlette(
+                routes=make_routes(service, sessions),
+                middleware=[
+                    Middleware(HostGuard, hosts=LOOPBACK, origins=()),
+                    Middleware(PageGuard, sessions=sessions, anonymous=_nobody),
+                ],
+            )
+            key = sessions.one_time_key(Caller(settings.user_id, frozenset(scopes)))
+            link = f"http://{HOST}:{listening.getsockname()[1]}{ENTER}?key={key}"
+            async with anyio.create_task_group() as group:
+                group.start_soon(anyio.to_thread.run_sync, opened, link)
+                if only_reads:
+                    group.start_soon(_load_to_look, service, settings.user_id)
+                await serve_until_signal(app, listening, Closing(), GRACE_S)
+                group.cancel_scope.cancel()
+
+
+async def _load_to_look(service: MemoryService, user_id: str) -> None:
+    """Load the embedding model, which a memory that is only looked at does not do by itself."""
+    with suppress(ModelError):  # search uses keywords only
+        if await service.has_memory(user_id):
+            async with service.user(user_id) as engine:
+                await engine.load_to_look()
+
+
+async def _nobody() -> Caller | None:
+    return None

@@ -1,0 +1,115 @@
+"""Protects the pages: headers for the browser, and the session of each request."""
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.web.sessions import Session, Sessions
+
+PREFIX = "/ui"
+# Followed by the port, because browsers send the cookies of all ports of this machine to each of them.
+COOKIE = "memoryos_session"
+SIGN_IN, ENTER, STATIC = f"{PREFIX}/sign-in", f"{PREFIX}/enter", f"{PREFIX}/static/"
+_SESSION = "memoryos.session"
+# Scripts, styles and pictures come from this server alone, and nothing in a page's own text is run.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    # Without an address of origin, the server could not check where a form comes from.
+    "referrer-policy": "same-origin",
+}
+
+
+class PageGuard:
+    """Finds the session of each request for a page, and adds the headers that protect the page.
+
+    Without a session, a reader is sent to the page for signing in. Requests for other paths are passed on unchanged.
+
+    Args:
+        app: The guarded application.
+        sessions: The sessions.
+        anonymous: Returns the caller that needs no token; None if everybody must sign in.
+    """
+
+    def __init__(self, app: ASGIApp, sessions: Sessions, anonymous: Callable[[], Awaitable[Caller | None]]) -> None:
+        self._app = app
+        self._sessions = sessions
+        self._anonymous = anonymous
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or send the reader to the page for signing in."""
+        if scope["type"] != "http" or not is_page(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        session, is_new = await self._session(request)
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                if "cache-control" not in headers:
+                    headers["cache-control"] = "no-store"
+                if is_new and session is not None:
+                    set_cookie(headers, request, session)
+            await send(message)
+
+        scope[_SESSION] = session
+        path: str = scope["path"]
+        if session is None and path not in {SIGN_IN, ENTER} and not path.startswith(STATIC):
+            await _sign_in_first(request)(scope, receive, guarded)
+            return
+        await self._app(scope, receive, guarded)
+
+    async def _session(self, request: Request) -> tuple[Session | None, bool]:
+        key = request.cookies.get(_cookie(request))
+        session = None if key is None else await self._sessions.find(key)
+        if session is not None or request.scope["path"].startswith(STATIC):
+            return session, False
+        caller = await self._anonymous()
+        return (None, False) if caller is None else (self._sessions.begin(caller), True)
+
+
+def is_page(path: str) -> bool:
+    """Return whether a path belongs to the pages."""
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
+
+
+def session_of(scope: Scope) -> Session | None:
+    """Return the session of a request that passed `PageGuard`; None if nobody is signed in."""
+    session: Session | None = scope.get(_SESSION)
+    return session
+
+
+def set_cookie(headers: MutableHeaders, request: Request, session: Session) -> None:
+    """Add the cookie of a session to the headers of a response."""
+    response = Response()
+    is_secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    response.set_cookie(_cookie(request), session.key, path=PREFIX, secure=is_secure, httponly=True, samesite="strict")
+    headers.append("set-cookie", response.headers["set-cookie"])
+
+
+def _cookie(request: Request) -> str:
+    return f"{COOKIE}_{request.url.port or 'default'}"
+
+
+def _sign_in_first(request: Request) -> Response:
+    if request.method not in {"GET", "HEAD"} or "hx-request" in request.headers:
+        # A part of a page cannot show the page for signing in, so the browser loads that page.
+        return PlainTextResponse("Sign in first.", status_code=401, headers={"hx-redirect": SIGN_IN})
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{SIGN_IN}?to={quote(request.url.path + query, safe='')}", status_code=303)

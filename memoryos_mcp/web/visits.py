@@ -1,0 +1,231 @@
+"""One request for a page: the signed-in person, the person's memory, and the response."""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.service import Memories, MemoryService
+from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError, StorageError
+from memoryos_mcp.model.ids import Kind, numbered_id, read_id
+from memoryos_mcp.model.knowledge import Fact
+from memoryos_mcp.model.pages import page_marks
+from memoryos_mcp.retrieval.rendering import period
+from memoryos_mcp.text.amounts import amount
+from memoryos_mcp.web.guard import PREFIX, SIGN_IN, STATIC, session_of
+from memoryos_mcp.web.sessions import Session
+
+logger = logging.getLogger(__name__)
+
+_FOLDER = Path(__file__).parent
+STATIC_FOLDER = _FOLDER / "static"
+_FOLDERS = {Kind.PAGE: "pages", Kind.SEGMENT: "topics", Kind.CHAIN: "chains", Kind.FACT: "facts", Kind.TRAIT: "traits"}
+# A form that uploads a file has a single file. Other fields are texts of this length at most.
+FORM_TEXT_BYTES = 2_000_000
+# The views in the order of the menu: address, title.
+MENU = (
+    ("/", "Now"),
+    ("/search", "Search"),
+    ("/timeline", "Timeline"),
+    ("/topics", "Topics"),
+    ("/profile", "Profile and facts"),
+    ("/forget", "Forget"),
+    ("/chat", "Chat"),
+    ("/exchange", "Import and export"),
+    ("/status", "Status"),
+)
+
+
+@dataclass(slots=True)
+class Visit:
+    """A request for a page of a signed-in person.
+
+    Attributes:
+        memories: Access to memories with the person's rights.
+        engine: The person's memory.
+        form: The fields of a submitted form; empty if none was submitted.
+    """
+
+    request: Request
+    session: Session
+    memories: Memories
+    engine: MemoryEngine
+    form: FormData
+
+    @property
+    def may_write(self) -> bool:
+        """Whether the person may change the memory."""
+        return self.session.caller.may_write
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only a part of a page is requested, because a script adds it to the page that is shown."""
+        return "hx-request" in self.request.headers
+
+    def asked(self, name: str, default: str = "") -> str:
+        """Return a parameter of the address."""
+        return self.request.query_params.get(name, default)
+
+    def given(self, name: str) -> str:
+        """Return a text field of the form; empty if it is missing."""
+        value = self.form.get(name)
+        return value if isinstance(value, str) else ""
+
+    def page(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Return a page made from a template in ``templates/``."""
+        notes, self.session.notes = self.session.notes, []
+        return shown(template, self.request, status, visit=self, notes=notes, **values)
+
+    def go(self, path: str, note: str = "") -> Response:
+        """Send the browser to another page, where ``note`` is shown once. ``path`` is relative to the prefix."""
+        if note:
+            self.session.notes.append(note)
+        return RedirectResponse(f"{PREFIX}{path}", status_code=303)
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+class _Endpoint:
+    """The ASGI application of one address. The memory stays open until the response has been sent."""
+
+    def __init__(self, service: MemoryService, address: "Address") -> None:
+        self._service = service
+        self._address = address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        session = session_of(scope)
+        if session is None:
+            await RedirectResponse(SIGN_IN, status_code=303)(scope, receive, send)
+            return
+        memories = self._service.as_seen_by(session.caller)
+        response: Response
+        try:
+            async with (
+                memories.user(session.caller.user_id) as engine,
+                request.form(max_files=1, max_part_size=FORM_TEXT_BYTES) as form,
+            ):
+                visit = Visit(request, session, memories, engine, form)
+                response = self._refused(visit) or await self._address.handler(visit)
+                await response(scope, receive, send)
+        except MemoryOSError as error:
+            await _problem(request, session, error)(scope, receive, send)
+
+    def _refused(self, visit: Visit) -> Response | None:
+        if self._address.method == "GET":
+            return None
+        given = visit.given("form_key") or visit.request.headers.get("x-form-key", "")
+        if not secrets.compare_digest(given.encode(), visit.session.form_key.encode()):
+            problem = "This form is out of date, because you signed in again meanwhile. Nothing was changed."
+            return visit.page("problem.html", 403, title="Please try again", problem=problem)
+        if self._address.writes and not visit.may_write:
+            problem = "You may look at this memory, but not change it. Nothing was changed."
+            return visit.page("problem.html", 403, title="Only for reading", problem=problem)
+        return None
+
+
+def get(path: str, handler: Handler) -> "Address":
+    """Return an address that shows something."""
+    return Address(path, handler, method="GET", writes=False)
+
+
+def post(path: str, handler: Handler, *, writes: bool = True) -> "Address":
+    """Return an address to which a form is submitted.
+
+    With ``writes``, a person who may only read the memory is refused.
+    """
+    return Address(path, handler, method="POST", writes=writes)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address, relative to the prefix, and the function that answers requests for it."""
+
+    path: str
+    handler: Handler
+    method: str
+    writes: bool
+
+    def route(self, service: MemoryService) -> Route:
+        """Return the route of this address."""
+        return Route(f"{PREFIX}{self.path}", _Endpoint(service, self), methods=[self.method])
+
+
+def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:
+    """Return a page for a request. If only a part is requested, the template leaves out the frame of the page."""
+    text = _templates().get_template(template).render(request=request, **({"visit": None, "notes": []} | values))
+    return HTMLResponse(text, status)
+
+
+def _problem(request: Request, session: Session, error: MemoryOSError) -> Response:
+    """Return a page that says what went wrong."""
+    status, title = 500, "That did not work"
+    match error:
+        case ArgumentError():
+            status, title = (404, "Not found") if request.path_params else (400, "That is not possible")
+        case StorageError() | ConfigError():
+            status, title = 503, "The memory cannot be used at the moment"
+    if status >= 500:
+        logger.warning("a page could not be shown: %s", type(error).__name__)
+    return shown("problem.html", request, status, session=session, title=title, problem=str(error))
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"PREFIX": PREFIX, "MENU": MENU, "static": _static, "Kind": Kind}
+    environment.filters |= {"day": _day, "minute": _minute, "amount": amount, "period": period, "marks": _marks}
+    environment.filters |= {"memory_path": memory_path, "fact_path": fact_path}
+    return environment
+
+
+@cache
+def _static(name: str) -> str:
+    """Return the address of a static file. It contains a digest, so that a changed file is loaded again."""
+    digest = hashlib.sha256((STATIC_FOLDER / name).read_bytes()).hexdigest()[:12]
+    return f"{STATIC}{name}?{digest}"
+
+
+def memory_path(memory_id: str) -> str:
+    """Return the address of the page on which a memory is shown."""
+    known = read_id(memory_id)
+    name = quote(memory_id.removeprefix("trait:"), safe="") if known.kind is Kind.TRAIT else memory_id
+    return f"{PREFIX}/{_FOLDERS[known.kind]}/{name}"
+
+
+def fact_path(fact: Fact) -> str:
+    """Return the address of the page on which a fact is shown."""
+    return memory_path(numbered_id(Kind.FACT, fact.fact))
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d}"
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _marks(page: Any) -> list[str]:
+    return page_marks(page, is_excerpt=False)
