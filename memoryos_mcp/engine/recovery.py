@@ -28,8 +28,9 @@ PAUSE_PER_WORK = 4.0
 USER_LIMIT_S = 60.0
 RETRY_AFTER = timedelta(minutes=5)
 # After the start, and after another server has ended, work is searched for until the leases of processes that were
-# killed have expired, and once more then. On a shared database, the leases of servers that ended count no more. The pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times the
-# CPU time of the process during a search.
+# killed have expired, and once more then. On a shared database, the leases of servers that ended count no more. The
+# pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times the CPU time of the process during a
+# search.
 LOOK_FOR = timedelta(seconds=LEASE_TTL_S + 1)
 LOOK_EVERY = timedelta(seconds=2)
 PAUSE_PER_LOOK = 10.0
