@@ -36,7 +36,7 @@ class _StdoutConsole(Console):
 
 
 def prepare_stdout() -> None:
-    """Make stdout replace characters that cannot be encoded. By default, such a character raises an error."""
+    """Make stdout replace characters that cannot be encoded. By default, such a character causes an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
@@ -49,14 +49,15 @@ def make_console() -> Console:
 
 
 def note(text: str) -> None:
-    """Print a line to stderr. It begins with the program's name."""
+    """Print a line to stderr, beginning with the program's name."""
     click.echo(f"{PROGRAM}: {text}", err=True)
 
 
 def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
-    """Print a result as JSON, or print the parts of a report for people.
+    """Print ``result`` as JSON, or print ``parts`` as a report for people.
 
-    Strings are printed unchanged. Other parts are wrapped to fit the width. In a pipe, lines have no trailing blanks.
+    Strings in ``parts`` are printed unchanged. Other parts are wrapped to fit the width of the terminal. In a pipe, the
+    lines of other parts have no trailing spaces.
     """
     prepare_stdout()
     if as_json:

@@ -199,7 +199,7 @@ def _object(text: str) -> _Node:
 
 
 def _objects_on(root: _Node, path: Sequence[str]) -> list[_Node]:
-    """Return the objects that contain the member at a path of keys, beginning with the outermost object.
+    """Return the nested objects that lead to the member at ``path``, beginning with the outermost object.
 
     The list ends before the first missing object. Raise `ClientFileError` if a value on the path is not an object.
     """
@@ -337,4 +337,4 @@ class _Scanner:
     def _error(self) -> ClientFileError:
         line = self._text.count("\n", 0, self._start) + 1
         column = self._start - (self._text.rfind("\n", 0, self._start) + 1) + 1
-        return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct the file there")
+        return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct the file")

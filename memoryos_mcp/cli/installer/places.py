@@ -26,7 +26,7 @@ class Machine:
 
     @classmethod
     def this(cls) -> "Machine":
-        """Return the properties of this machine. The working folder is the project's folder."""
+        """Return the properties of this machine. The current working folder is used as the project's folder."""
         try:
             return cls(_PLATFORMS.get(sys.platform, "linux"), Path.home(), os.environ, Path.cwd())
         except RuntimeError as error:

@@ -102,8 +102,8 @@ def plan_uninstall(location: Location, name: str, *, is_forced: bool) -> Plan:
 def _text_before_install(location: Location, file: files.ClientFile, present: Any, name: str) -> str | None:
     """Return the text of the file before the entry was added, or None if this text is unknown.
 
-    To find it, the entry is added to the text of each backup, the newest first. The first backup for which the result
-    equals the present file contains the text.
+    The entry is added to the text of each backup, newest backup first. If the result equals the current file, the text
+    of this backup is returned.
     """
     client, path = location.client, (*location.client.path, name)
     if not isinstance(present, Mapping):  # not written by this program
