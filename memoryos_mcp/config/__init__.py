@@ -275,16 +275,16 @@ class Settings(HttpSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use only the constructor's arguments.
+        """Return only the constructor's arguments as a source of settings.
 
-        `load_settings` merges the other sources, so that each error can state its source.
+        `load_settings` reads the other sources itself, so that each error message can name the source.
         """
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
     @property
     def memories_place(self) -> str:
-        """The folder or the database in which memories are stored, without credentials, for messages."""
+        """The folder or database in which memories are stored, as text for messages. It contains no credentials."""
         if self.database_url is None:
             return path_text(self.data_storage_path)
         return without_credentials(self.database_url.get_secret_value()) or ""

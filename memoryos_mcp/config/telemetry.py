@@ -104,7 +104,7 @@ def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
 def _otlp() -> Tracing:
     """Return a tracer that sends spans in batches to the collector that the environment variables specify.
 
-    Raises `ImportError` if the extra ``otel`` is not installed, and `ValueError` or `OSError` if a variable is invalid.
+    Raise `ImportError` if the extra ``otel`` is not installed, and `ValueError` or `OSError` if a variable is invalid.
     """
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource

@@ -1,4 +1,4 @@
-"""The vector spaces of a memory, and the migration to another embedding model.
+"""Manages the vector spaces of a memory, and the migration to another embedding model.
 
 A vector space contains the vectors of one model. Vectors of different models are never compared. When the configured
 model has changed, all pages are embedded again in a new space. Until the new space is complete, queries use the
@@ -123,7 +123,7 @@ class VectorSpaces:
         self._target = target
 
     async def open_to_read(self) -> None:
-        """Choose the space that queries use, as `open` does, but write and embed nothing.
+        """Choose the space that queries use, like `open`, but without writing or embedding anything.
 
         Raises:
             ModelError: The configured model could not be loaded. Queries use a previous model if possible.
@@ -144,7 +144,7 @@ class VectorSpaces:
             await self._use(_OpenSpace.of(identity, await self._store.in_space(identity), configured))
 
     async def has_work(self) -> bool:
-        """Return whether work is left: to load the model, to add vectors, or to switch queries to the new space."""
+        """Return whether the model must be loaded, vectors are missing, or queries do not use the new space yet."""
         if self._target is None:
             return self.has_model
         return self._previous is not None or await self._target.embedding.has_work()
@@ -180,7 +180,7 @@ class VectorSpaces:
         return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed one batch, usually with the configured model, and return whether more remains to be embedded.
+        """Embed one batch of texts, usually with the configured model, and return whether more texts remain.
 
         During a migration, texts without a vector in the previous space come first. They are embedded with the previous
         model. If there are none, or if the previous model fails, the batch is embedded with the configured model.
@@ -199,7 +199,7 @@ class VectorSpaces:
         return Remaining.NONE if self._target is None else await self._target.embedding.step(lease)
 
     async def settle(self) -> None:
-        """Use the new space for queries if it is complete now. In any case, optimise the index.
+        """Use the new space for queries if it is complete, and optimise the index of the current space.
 
         If the new space is not complete yet, queries still use the previous space.
         """
@@ -215,10 +215,10 @@ class VectorSpaces:
         await cache.index.settle()
 
     async def purge(self) -> bool:
-        """Remove forgotten pages from the vector indexes that outlive this process.
+        """Remove forgotten pages from the vector indexes that are stored outside this process.
 
         Returns:
-            True if nothing of these pages is left in the indexes. False if `settle` has to remove it from their files.
+            True if the indexes contain nothing of these pages any more. False if `settle` must remove the remains.
         """
         is_done = True
         for space in await self._store.spaces():
@@ -236,7 +236,7 @@ class VectorSpaces:
         return is_done
 
     async def tidy(self, lease: Lease) -> bool:
-        """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether more of them remain."""
+        """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether there may be more."""
         if self._target is None or self._previous is not None:
             return False
         keep = [self._target.identity]
@@ -252,11 +252,11 @@ class VectorSpaces:
         """Use a previous space for queries: the most complete space whose model can be loaded.
 
         Args:
-            target: A space that must not be used.
+            target: Identity of a space that must not be used.
             fewer_left_than: The space must have fewer unembedded pages than this number. None allows any number.
 
         Returns:
-            Whether there is such a space.
+            Whether a previous space is used for queries now.
         """
         if self._previous is not None:
             return True
@@ -275,7 +275,7 @@ class VectorSpaces:
         return False
 
     async def _loaded(self, space: Space) -> Embedder | None:
-        """Return the embedder of a space, or None if its model cannot be loaded or has changed."""
+        """Load the model of a space and return its embedder, or None if the model cannot be loaded or has changed."""
         try:
             embedder = self._embedders.of(EmbeddingModel.from_json(space.model))
             await embedder.load()

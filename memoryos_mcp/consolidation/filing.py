@@ -28,7 +28,7 @@ NEAR_SHARE = 0.5
 
 @dataclass(slots=True)
 class _Draft:
-    """A plan for one segment, existing or new: the topics that will be added to it."""
+    """A plan that adds topics to one segment, which may be new."""
 
     known: Segment | None
     keywords: frozenset[str]
@@ -76,7 +76,7 @@ class FilingPlanner:
         )
 
     async def _chains(self, views: dict[int, Page], organised: Organised) -> list[ChainPlan]:
-        """Return a chain for each run of consecutive pages in the analyst's answer.
+        """Return a plan of one chain for each run of consecutive pages in the analyst's answer.
 
         The first run may continue the chain of the page before the batch.
         """

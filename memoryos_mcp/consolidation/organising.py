@@ -208,8 +208,8 @@ class Organising:
         """Return the analyst's answer to each batch, or the exception that the analyst raised for it.
 
         With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If the
-        analyst cannot be reached, the other batches are not sent. The result for each of them is then its answer from
-        an earlier attempt. A batch without such an answer gets the exception of the first batch.
+        analyst cannot be reached, the other batches are not sent. Then the results for the other batches are the
+        answers from earlier attempts, or the exception of the first batch if there is no earlier answer.
         """
         ask = partial(self._ask, lease)
         if not probes_first or not batches:

@@ -38,7 +38,7 @@ class _Learned:
     Attributes:
         lessons: The lessons that were extracted.
         traits: The profile at the time when the pages were read.
-        corrected: The user's corrections that the reader was shown.
+        corrected: The user's corrections that the analyst was shown.
     """
 
     lessons: Lessons
