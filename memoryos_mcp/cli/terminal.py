@@ -82,7 +82,7 @@ def heading(title: str, remark: str = "") -> Text:
 
 
 def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 2) -> Padding:
-    """Return an indented table with one column for each style. The last column takes the remaining width."""
+    """Return an indented table with one column for each of ``styles``. The last column takes the remaining width."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for style in styles[:-1]:
         grid.add_column(style=style, no_wrap=True)
@@ -95,7 +95,7 @@ def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 
 def section(
     title: str, remark: str, rows: Iterable[Sequence[RenderableType]], *styles: str
 ) -> Iterator[RenderableType]:
-    """Yield a heading and a table. Yield nothing if there are no rows. ``styles`` has one style for each column."""
+    """Yield a heading and a table, or nothing if there are no rows. ``styles`` contains one style for each column."""
     if filled := list(rows):
         yield heading(title, remark)
         yield table(filled, *styles)

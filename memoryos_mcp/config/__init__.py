@@ -90,8 +90,8 @@ class Settings(HttpSettings):
     retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
         description="Maximum number of pages that a retrieval returns in addition to those in short-term memory, if "
-        "the call does not set `max_results`. Fewer are returned if fewer are relevant, or if more do not fit into the "
-        "result.",
+        "the call does not set `max_results`. Fewer pages are returned if fewer are relevant, or if the result would "
+        "be too long.",
     )
     retrieval_max_tokens: Annotated[StrictInt, Field(ge=100, le=1_000_000)] = Field(
         default=2000,
@@ -150,7 +150,7 @@ class Settings(HttpSettings):
     )
     llm_max_prompt_tokens: Annotated[StrictInt, Field(ge=1000, le=1_000_000)] = Field(
         default=24_000,
-        description="Maximum length of one LLM prompt, in tokens. If needed, its longest pages are shortened.",
+        description="Maximum length of one LLM prompt, in tokens. If needed, the longest pages are shortened.",
     )
     llm_daily_token_limit: Annotated[int | None, Field(strict=True, ge=0, le=_TOKENS_MAX)] = Field(
         default=None,
@@ -208,7 +208,7 @@ class Settings(HttpSettings):
         default="faiss",
         description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM. "
         "If PostgreSQL contains a large memory, PostgreSQL searches it instead. `chroma` keeps vectors in the folder "
-        "`chroma` of `data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, by "
+        "`chroma` of `data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, with "
         "the extension `vector`. Installed packages may provide other indexes.",
     )
     chroma_url: Annotated[str | None, AfterValidator(checks.chroma_url)] = Field(

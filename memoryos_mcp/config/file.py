@@ -1,4 +1,4 @@
-"""Reading the config file as strict JSON. Syntax errors state the line and column in the file."""
+"""Reads the config file as strict JSON. Syntax errors state the line and column in the file."""
 
 import json
 import math

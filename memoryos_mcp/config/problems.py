@@ -1,4 +1,4 @@
-"""Messages about invalid settings. A message is one line. It never quotes an invalid text, which may be a key."""
+"""Messages about invalid settings. A message is one line. It never quotes invalid text, which may be an API key."""
 
 import difflib
 import re

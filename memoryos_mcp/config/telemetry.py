@@ -91,7 +91,7 @@ def _is_enabled(environ: Mapping[str, str]) -> bool:
 
 
 def _where(environ: Mapping[str, str]) -> str:
-    """Return the collector's host and port, for the log. The rest of its URL may contain a password."""
+    """Return the collector's host and port for the log. The rest of the URL may contain a password."""
     named = _first(environ, _ENDPOINTS)
     return (urlsplit(named).netloc.rpartition("@")[2] or "the configured collector") if named else "localhost:4318"
 

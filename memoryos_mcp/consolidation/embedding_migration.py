@@ -150,7 +150,7 @@ class VectorSpaces:
         return self._previous is not None or await self._target.embedding.has_work()
 
     async def is_filled(self) -> bool:
-        """Return whether the current space is complete, even if a new space is still being filled.
+        """Return whether the current vector space is complete. A new space may still be incomplete.
 
         Until the configured model is loaded, return False. If no model is configured, return True.
         """
@@ -159,7 +159,7 @@ class VectorSpaces:
         return not await (self._previous or self._target).embedding.has_work()
 
     async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return one vector in the current space for each of ``texts``, or None if no space is loaded.
+        """Return one vector in the current vector space for each of ``texts``, or None if no space is loaded.
 
         Raises:
             ModelError: The model failed.
@@ -176,7 +176,7 @@ class VectorSpaces:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the index of the current space needs no further optimisation."""
+        """Whether the index of the current vector space needs no further optimisation."""
         return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Remaining:
@@ -199,7 +199,7 @@ class VectorSpaces:
         return Remaining.NONE if self._target is None else await self._target.embedding.step(lease)
 
     async def settle(self) -> None:
-        """Use the new space for queries if it is complete, and optimise the index of the current space.
+        """Use the new vector space for queries if it is complete, and optimise the index that queries use.
 
         If the new space is not complete yet, queries still use the previous space.
         """
@@ -249,7 +249,7 @@ class VectorSpaces:
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
     async def _use_previous(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
-        """Use a previous space for queries: the most complete space whose model can be loaded.
+        """Use a previous vector space for queries: the most complete space whose model can be loaded.
 
         Args:
             target: Identity of a space that must not be used.
@@ -275,7 +275,10 @@ class VectorSpaces:
         return False
 
     async def _loaded(self, space: Space) -> Embedder | None:
-        """Load the model of a space and return its embedder, or None if the model cannot be loaded or has changed."""
+        """Load the model of a vector space and return its embedder.
+
+        Return None if the model cannot be loaded or has changed.
+        """
         try:
             embedder = self._embedders.of(EmbeddingModel.from_json(space.model))
             await embedder.load()
@@ -289,7 +292,7 @@ class VectorSpaces:
         return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
 
     async def _use(self, filled: _OpenSpace) -> None:
-        """Fill the vector index of a space, then use the space for queries."""
+        """Fill the index of a vector space, then use the space for queries."""
         index = self._make_index(filled.store, filled.identity, filled.embedder.dimension)
         cache = MemoryCache(filled.store, index)
         await cache.load_index(self.query_priority.pauses())

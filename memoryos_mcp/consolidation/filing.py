@@ -47,7 +47,7 @@ class FilingPlanner:
     Args:
         store: The user's memory.
         analyst: The analyst that analysed the batch.
-        fallback: Name of the fallback. Its summaries never replace the summaries of another analyst.
+        fallback: Name of the analyst that needs no LLM. Its summaries never replace the summaries of another analyst.
         threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
     """
 

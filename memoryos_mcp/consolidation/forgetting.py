@@ -99,12 +99,12 @@ class Forgetting:
 
     Args:
         store: The user's memory.
-        fallback: Writes new summaries of chains and segments that lost pages.
+        fallback: Writes new summaries of chains and segments that lost pages. It needs no LLM.
         log: Path of the user's LLM log, which contains dialogue.
-        retention: Pages older than this are forgotten. None keeps all pages.
+        retention: Maximum age of a page. Older pages are forgotten. None means that no pages are forgotten by age.
         zone: The time zone of times that do not contain one. None means the local time zone.
         clock: Returns the current time.
-        purge_index: Removes forgotten pages from the vector index. Returns whether nothing is left of them there.
+        purge_index: Function that removes forgotten pages from the vector index, and returns whether it removed all.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """Organising: assigns the pages of the backlog to chains and segments. This is called filing.
 
-If the fallback had to file pages, the analyst files them again later.
+The analyst is usually the LLM. If it fails, the fallback, which needs no LLM, files the pages. The analyst then files
+them again later.
 """
 
 import asyncio
@@ -49,7 +50,7 @@ class Organising:
     """Assigns pages to chains and segments (files them) in batches, in the order in which the pages were added.
 
     Args:
-        fallback: Files a batch if the analyst has failed too often. It never fails.
+        fallback: The analyst that needs no LLM. It files a batch if the other analyst has failed too often.
         similarity_threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
         reading: Stores the facts in the answers of the analyst and of the fallback.
     """
@@ -153,7 +154,7 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst reassign the pages that the fallback assigned to chains and segments.
+        """Let the analyst (the LLM) reassign the pages that the fallback assigned to chains and segments without it.
 
         The analyst gets batches of these pages in parallel. If it repeatedly gives unusable answers to a batch, the
         fallback's result becomes final.

@@ -88,7 +88,7 @@ class _Space:
 
     Attributes:
         dimension: Length of every vector.
-        revision: Differs between models with the same name and different weights.
+        revision: Text that differs between models with the same name and different weights.
     """
 
     dimension: int

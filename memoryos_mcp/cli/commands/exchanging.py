@@ -183,7 +183,7 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         return None
     reader = recognise(path)
     if reader is None:
-        fix = "choose its format with --format, or use memoryos-mcp restore if it is a backup"
+        fix = "choose the format with --format, or use memoryos-mcp restore if the file is a backup"
         msg = f"{path} is not in a known format ({', '.join(names)}); {fix}"
         raise ImportFormatError(msg)
     return reader

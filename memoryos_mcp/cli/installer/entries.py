@@ -1,4 +1,4 @@
-"""Entries in the configuration files of clients: making the entry for this server, and recognising existing entries."""
+"""Makes the entry for this server in the configuration file of a client, and recognises existing entries."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Reading and replacing the configuration files of clients. A file is backed up and then replaced atomically."""
+"""Reads and replaces the configuration files of clients. A file is backed up and then replaced atomically."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""Editing JSON with comments and trailing commas: add, change or remove one member.
+"""Edits JSON with comments and trailing commas: adds, changes or removes one member.
 
 The text is parsed into values with their positions. Only the characters that have to change are edited. The result is
 parsed again and compared with the expected value before it is returned.
@@ -224,7 +224,7 @@ def _member(node: _Node, key: str) -> _Member | None:
 
 
 def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> Any:
-    """Return a copy of an object in which the member at a path has a new value."""
+    """Return a copy of ``content`` with a new value for the member at ``path``."""
     return {**content, path[0]: _with(content.get(path[0], {}), path[1:], value)} if path else value
 
 

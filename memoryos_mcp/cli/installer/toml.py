@@ -1,4 +1,4 @@
-"""Editing TOML, the format of Codex's file: append, replace or remove one table.
+"""Edits TOML, the format of Codex's configuration file: appends, replaces or removes one table.
 
 This module edits the text itself, because the standard library cannot write TOML. The text outside the table is not
 changed. The result is parsed again and compared with the expected content before it is returned.

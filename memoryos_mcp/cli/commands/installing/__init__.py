@@ -57,8 +57,8 @@ def _without_password(url: str) -> str:
     parts = urlsplit(url)
     if parts.password or "password=" in parts.query:
         problem = (
-            "contains a password, which the client's file would show; put database_url in a file of settings, and pass "
-            "this file with --config"
+            "contains a password, which the client's file would show; put database_url in a config file, and pass the "
+            "config file with --config"
         )
         raise ArgumentError(argument="--database-url", problem=problem)
     return url
