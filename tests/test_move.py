@@ -399,8 +399,8 @@ def test_a_damaged_page_stops_only_its_memory(files: Path, url: str) -> None:
     [
         ("postgresql://app:s3cret@127.0.0.1:1/memories", "cannot be reached; check that it runs, and correct --to"),
         ("postgresql://app:s3cret@[broken/memories", "is not a valid address"),
-        ("mysql://app:s3cret@127.0.0.1/memories", "is neither an address that begins with postgresql:// nor a folder"),
-        (" ", "is neither an address"),
+        ("mysql://app:s3cret@127.0.0.1/memories", "must be an address that begins with postgresql://"),
+        (" ", "must be an address"),
     ],
 )
 def test_a_wrong_target_gives_one_line(files: Path, target: str, said: str) -> None:

@@ -9,7 +9,7 @@ from memoryos_mcp.storage.interface import Store
 
 
 class StoredAccount:
-    """Implements ``user_chat.Account`` with a store.
+    """Implements ``user_chat.Account``: stores the number of a user's LLM calls and tokens in the user's memory.
 
     A day begins at midnight in the time zone ``zone``, or in the local time zone if ``zone`` is None.
     """

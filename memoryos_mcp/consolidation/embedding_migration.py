@@ -96,7 +96,7 @@ class VectorSpaces:
         return self._embedders.configured is not None
 
     async def open(self) -> None:
-        """Load the configured model, and choose the space that queries use. A second call does nothing.
+        """Load the configured model, and choose the vector space that queries use. A second call does nothing.
 
         Queries use the space of the configured model, unless a previous space is more complete.
 
@@ -123,7 +123,7 @@ class VectorSpaces:
         self._target = target
 
     async def open_to_read(self) -> None:
-        """Choose the space that queries use, like `open`, but without writing or embedding anything.
+        """Choose the vector space that queries use, like `open`, but without writing or embedding anything.
 
         Raises:
             ModelError: The configured model could not be loaded. Queries use a previous model if possible.
@@ -144,7 +144,7 @@ class VectorSpaces:
             await self._use(_OpenSpace.of(identity, await self._store.in_space(identity), configured))
 
     async def has_work(self) -> bool:
-        """Return whether the model must be loaded, vectors are missing, or queries do not use the new space yet."""
+        """Return whether the model must be loaded, vectors are missing, or queries must switch to the new space."""
         if self._target is None:
             return self.has_model
         return self._previous is not None or await self._target.embedding.has_work()
@@ -182,8 +182,9 @@ class VectorSpaces:
     async def step(self, lease: Lease) -> Remaining:
         """Embed one batch of texts, usually with the configured model, and return whether more texts remain.
 
-        During a migration, texts without a vector in the previous space come first. They are embedded with the previous
-        model. If there are none, or if the previous model fails, the batch is embedded with the configured model.
+        During a migration, texts without a vector in the previous vector space come first. They are embedded with the
+        previous model. If there are no such texts, or if the previous model fails, the batch is embedded with the
+        configured model.
 
         Raises:
             ModelError: The configured model failed. Nothing was written.
@@ -236,7 +237,7 @@ class VectorSpaces:
         return is_done
 
     async def tidy(self, lease: Lease) -> bool:
-        """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether there may be more."""
+        """Delete some vectors of models that were unused for `KEPT_UNUSED`. Return whether there may be more."""
         if self._target is None or self._previous is not None:
             return False
         keep = [self._target.identity]

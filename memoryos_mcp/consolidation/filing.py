@@ -182,7 +182,7 @@ def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], thresho
 def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
     """Return the draft (see `_Draft`) for the existing segment that the analyst chose for a topic.
 
-    Return None if it chose no existing segment, if the segment has no draft, or if the topic does not fit into it.
+    Return None if the analyst chose no existing segment, or if the segment has no draft or no room for the topic.
     """
     if topic.segment is None:
         return None

@@ -198,7 +198,7 @@ class LeaseKeeper:
     and the last one releases it. In between, a task renews the lease.
 
     Attributes:
-        is_elsewhere: Whether another process had the lease when it was last needed.
+        is_elsewhere: Whether another process had the lease when this process last needed it.
     """
 
     def __init__(self, store: "Store", ttl_s: float) -> None:

@@ -172,7 +172,7 @@ class Promotion:
         """Return the unread pages of the segments, grouped into portions for one LLM call each.
 
         ``due`` contains the segments that the analyst should read again. They never share a call with other segments.
-        If a call has failed, each of its segments then gets a call of its own.
+        If a call has failed, its segments are read in separate calls.
         """
         groups: dict[tuple[bool, int], list[Page]] = {}
         for segment in segments:

@@ -409,8 +409,8 @@ class Worker:
     async def _forget(self) -> bool:
         """Forget expired pages, or tidy up if there are none. Return whether there may be more expired pages.
 
-        The search for expired pages runs once a day, or more often while the clock may be wrong. Tidying overwrites the
-        content that was forgotten, by this process or another; see `Forgetting.tidy`.
+        The search for expired pages runs once a day, or more often while the clock may be wrong. For tidying up, see
+        `Forgetting.tidy`.
         """
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY

@@ -189,7 +189,7 @@ class ApiEmbedder:
         return self._space
 
     async def _in_batches(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed ``texts`` as passages and return one unit-length row for each."""
+        """Embed ``texts`` as passages and return one unit-length row for each text."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
 
         async def embed(batch: Sequence[int]) -> None:

@@ -54,7 +54,7 @@ class MovedMemory(BaseModel, frozen=True):
 
 
 class MoveReport(BaseModel, frozen=True):
-    """The result of a move. In a dry run, ``users`` and ``tokens`` (a number) describe what would be moved."""
+    """The result of a move, or of a dry run. ``tokens`` is the number of access tokens that were or would be moved."""
 
     source: str
     target: str
@@ -217,7 +217,7 @@ def _target_settings(settings: Settings, target: str) -> Settings:
         except ValueError as error:
             raise ArgumentError(argument=OPTION, problem=str(error)) from None
     elif "://" in target or not target.strip():
-        problem = "is neither an address that begins with postgresql:// nor a folder"
+        problem = "must be an address that begins with postgresql://, or the path of a folder"
         raise ArgumentError(argument=OPTION, problem=problem)
     else:
         folder = Path(target).expanduser().absolute()
