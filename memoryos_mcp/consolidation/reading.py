@@ -109,7 +109,11 @@ class Reading:
         except Exception as error:  # noqa: BLE001 - one unreadable page must not block the others
             if len(pages) > 1:
                 return await self._extract_first(lease, pages[: len(pages) // 2])
-            logger.error("facts cannot be extracted from page %s: %s", pages[0].page_id, type(error).__name__)  # noqa: TRY400 - a traceback may quote the page
+            logger.error(  # noqa: TRY400 - a traceback may quote the page
+                "no facts were extracted from page %s, but search still finds the page: %s",
+                pages[0].page_id,
+                type(error).__name__,
+            )
             return _ReadPages((), pages, self._fallback, is_reading=True, learned=_Learned(Lessons((), ()), ()))
 
     def portion(self, pages: Sequence[Page]) -> list[Page]:

@@ -137,7 +137,7 @@ def _check_writable(file: ClientFile) -> None:
     for path, what in ((file.target, "is"), (file.target.parent, "is in a folder that is")):
         with suppress(FileNotFoundError):
             if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
-                msg = f"{file.path} {what} read-only; make it writable, or change the file by hand"
+                msg = f"{file.path} {what} read-only; make the file and its folder writable, or edit the file by hand"
                 raise ClientFileError(msg)
 
 
