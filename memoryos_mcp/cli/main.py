@@ -273,7 +273,7 @@ def restore(settings: Settings, **given: Any) -> None:
     "target",
     required=True,
     metavar="URL_OR_FOLDER",
-    help="Address of a PostgreSQL database, or a folder for files. It must not contain other memories of the same users.",
+    help="Address of a PostgreSQL database, or a folder. It must not contain other memories of the same users.",
 )
 @click.option(
     "--user-id", "user_ids", multiple=True, metavar="ID", help="Move only this user's memory. May be repeated."
