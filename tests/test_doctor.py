@@ -612,7 +612,7 @@ async def test_an_unreadable_client_file_is_a_failed_check(data: Path, home: Pat
     found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
     assert found["verdict"] == "fail"
     assert str(file) in found["found"]
-    assert "correct the file there" in found["fix"]
+    assert "correct the file" in found["fix"]
 
 
 async def test_an_account_without_a_home_folder_is_only_a_warning(data: Path, home: Path) -> None:

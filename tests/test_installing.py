@@ -565,7 +565,7 @@ def test_a_database_is_passed_on_unless_its_address_has_a_password(home: Path, m
     assert held(CLIENTS["cursor"], file)["memoryos"]["args"] == ["serve", "--database-url", url]
     before = file.read_bytes()
     for secret in (url.replace("ada@", f"ada:{password}@"), f"{url}&password={password}"):
-        told = "--database-url: contains a password, which the client's file would show; put database_url in a file"
+        told = "--database-url: contains a password, which the client's file would show; put database_url in"
         refused("install", "--client", "cursor", "--database-url", secret, told=told)
         refused("install", "--client", "cursor", "--link", "--database-url", secret, told=told)
         monkeypatch.setenv("MEMORYOS_DATABASE_URL", secret)

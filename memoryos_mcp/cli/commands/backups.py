@@ -70,7 +70,7 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not target.parent.is_dir():
         raise ArgumentError(
-            argument=str(target), problem="its folder does not exist; create the folder or choose another file"
+            argument=str(target), problem="is in a folder that does not exist; create the folder or choose another file"
         )
     return is_folder
 
