@@ -1,4 +1,4 @@
-"""Inspection: reads memories by their ids, and lists memories."""
+"""Reads memories by their ids, and returns lists of memories in parts."""
 
 import base64
 import binascii
@@ -200,8 +200,8 @@ def _place(cursor: str, request: ListRequest) -> Place:
 
 
 def _mark(request: ListRequest) -> int:
-    """Return a checksum of a request. Each cursor contains the checksum of its request.
+    """Return the checksum of a request, which is stored in each cursor for the request.
 
-    The checksum shows whether a cursor was returned for another request.
+    A cursor with another checksum belongs to another request, and is rejected.
     """
     return zlib.crc32(repr(request).encode())

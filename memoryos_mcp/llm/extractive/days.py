@@ -3,8 +3,8 @@
 If a relative day has two meanings ("next Friday", said on a Wednesday), both dates are added. If it has more than two,
 no date is added.
 
-``dateparser``, which parses the times in queries, is not suitable here. It always returns a single
-instant: it chooses one of two meanings, and returns a day for "June 2026". It also mistakes "we" and "may" for days.
+``dateparser``, which parses the times in queries, is not suitable here. It returns only one of two possible days, and
+returns a single day for "June 2026". It also mistakes "we" and "may" for days.
 """
 
 import re
