@@ -57,7 +57,7 @@ class PassingError(ModelError):
 
     Args:
         text: The message for the user: what is wrong and what to do.
-        retry_after_s: Seconds of the pause that the server requested; 0 if the server requested none.
+        retry_after_s: Pause that the server requested, in seconds; 0 if it requested no pause.
     """
 
     def __init__(self, text: str, *, retry_after_s: float = 0.0) -> None:
@@ -122,7 +122,7 @@ class ErrorResponse:
         code: The error code in the response; None if the response has no code, or if the code must not be shown.
         param: The request parameter that the response names; None if the response names no parameter.
         text: The beginning of the body, in lower case. It must not be shown to the user.
-        retry_after_s: Seconds of the pause that the server requested; 0 if the server requested none.
+        retry_after_s: Pause that the server requested, in seconds; 0 if it requested no pause.
     """
 
     status: int

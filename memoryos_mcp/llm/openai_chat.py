@@ -48,7 +48,7 @@ class _Tokens(BaseModel):
 
 
 class OpenAIChat:
-    """A client for one endpoint of the OpenAI chat API. Share one client between all callers, and close it after use.
+    """A client for one OpenAI-compatible endpoint. Share one client between all callers, and close it after use.
 
     A dialect is a set of request parameters. The client finds out which dialect the endpoint accepts, and uses it for
     later calls.
@@ -81,7 +81,7 @@ class OpenAIChat:
 
     @property
     def reply_format(self) -> ReplyFormat:
-        """How the next request will ask for a reply in JSON."""
+        """The way in which the next request will ask for a reply in JSON."""
         return self._dialect.reply_format
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
@@ -145,7 +145,7 @@ class OpenAIChat:
 
 
 class _TrackedListener:
-    """Passes the pieces of a reply on to a listener, and records whether there were any."""
+    """Passes the pieces of a reply on to a listener, and records whether there was at least one piece."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener

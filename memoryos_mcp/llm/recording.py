@@ -1,4 +1,4 @@
-"""The log of LLM calls. It shows which data left this machine."""
+"""The log of LLM calls. It shows which data was sent to the LLM."""
 
 import asyncio
 import logging
@@ -31,8 +31,8 @@ class RecordingChat:
     request may quote something that has been forgotten in the meantime.
 
     Args:
-        chat: The other chat model.
-        path: The log file. A missing folder is created. Several processes may append to it.
+        chat: The chat model whose calls are logged.
+        path: The log file. Its folder is created if missing. Several processes may append to the file.
         clock: Returns the current time.
         memory: The memory that requests quote; None if nothing in it can be forgotten.
     """

@@ -1,4 +1,4 @@
-"""The functions of the tools. Each calls the engine once, and returns a result together with its text."""
+"""The functions of the tools. Each function calls the engine once, and returns the result as a model and as text."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -352,7 +352,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 
 
 def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
-    """Return all wishes, all main facts such as the name (`is_head`), and the newest `FACTS_SHOWN` other facts."""
+    """Return all wishes, all main facts such as the name (see `is_head`), and the newest `FACTS_SHOWN` other facts."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
     return [fact for fact in foremost_first(facts) if fact.fact not in left_out]

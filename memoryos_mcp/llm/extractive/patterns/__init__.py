@@ -2,9 +2,9 @@
 
 A row consists of a slot and a regular expression for the beginning of a statement. A slot is a property that has only
 one value at a time, such as "lives" (the place where the user lives). The slot is None for statements that may be valid
-side by side. In a row with a slot, the group ``value`` of the regular expression matches the value of the property. A
-slot may contain the name of another group in braces, which is replaced with the text that this group matches. The group
-``ends`` matches the words for something that is no longer the case, such as "smoking" in "I quit smoking".
+at the same time. In a row with a slot, the group ``value`` of the regular expression matches the value of the property.
+A slot may contain the name of another group in braces, which is replaced with the text that this group matches. The
+group ``ends`` matches the words for something that is no longer the case, such as "smoking" in "I quit smoking".
 """
 
 import re
@@ -61,8 +61,8 @@ class Pattern:
     """A pattern for the beginning of a statement or wish.
 
     Attributes:
-        slot: The property that the statement is about, such as "lives"; None if such statements may be valid side by
-            side.
+        slot: The property that the statement is about, such as "lives"; None if several such statements may be valid at
+            the same time.
         text: The regular expression, which is compiled on first use.
         kind: Whether the pattern matches statements or wishes.
         is_event: Whether the statement may contain words such as "today".
