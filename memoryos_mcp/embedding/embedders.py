@@ -6,7 +6,7 @@ from memoryos_mcp.embedding import Embedder, EmbeddingModel
 
 
 class Embedders:
-    """The embedders of a process. Safe to share between tasks.
+    """The embedders of a process. They can be shared between tasks.
 
     Args:
         configured: The embedder for new vectors; None to use only keywords.

@@ -44,8 +44,8 @@ def known_identity(identity: str, known: Iterable[str]) -> str:
     32 hexadecimal digits at the end. If there is no such identity, return ``identity``.
 
     Args:
-        identity: ``name:dimension:revision``. The revision may consist of two parts separated by a full stop. Only the
-            second part may then differ.
+        identity: ``name:dimension:revision``. If the revision consists of two parts separated by a full stop, only the
+            second part may differ.
         known: Identities of the same form.
     """
     return next((each for each in known if _are_one(identity, each)), identity)

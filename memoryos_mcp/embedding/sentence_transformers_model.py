@@ -132,7 +132,7 @@ class LoadedModel:
 def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     """Load a model from a folder, or by its name on the Hugging Face Hub.
 
-    This blocks the thread. If the model must be downloaded, it can take minutes.
+    This blocks the thread, for minutes if the model must be downloaded.
 
     Raises:
         ModelError: The library is not installed, or the model could not be loaded.
@@ -168,7 +168,7 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
 
 
 def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransformer", str]:
-    """Return the library's model, loaded from a folder or from the hub, and the model's name."""
+    """Load a model with the library, from a folder or from the hub. Return the model and its name."""
     folder = Path(given).expanduser()
     with _load_failures_as_model_errors(given, is_folder=folder.is_dir()):
         from huggingface_hub import resolve_revision

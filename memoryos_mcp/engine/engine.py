@@ -198,8 +198,8 @@ class MemoryEngine:
         Args:
             user_input: What the user said; may be empty if ``agent_response`` is not empty.
             agent_response: What the assistant answered; may be empty if ``user_input`` is not empty.
-            timestamp: When the turn was said: a datetime, or a string in ISO 8601. None means now. A time without a
-                zone is in the user's time zone.
+            timestamp: Time of the turn: a datetime, or a string in ISO 8601. None means now. A time without a zone is
+                in the user's time zone.
             meta_data: The caller's own notes about the turn, stored as JSON.
             idempotency_key: A key for the turn. Turns with the same key are stored only once.
             source: Origin of the text: conversation, tool, web or document. Facts about the user are extracted only
@@ -440,7 +440,7 @@ class MemoryEngine:
             text: The correct text of a fact.
             level: The correct level of a trait: Low, Medium or High; None keeps the level.
             reason: The reason for the trait's level. None keeps the reason if the level stays the same. If the level
-                changes, None sets it to "Said by the user."
+                changes, None sets the reason to "Said by the user."
             is_wrong: Whether the fact or trait is wrong and has no replacement.
             is_restored: Whether to undo the last correction, so that the corrected fact or trait is current again.
             is_dry_run: Whether to return the change without making it.

@@ -192,7 +192,7 @@ def _place(cursor: str, request: ListRequest) -> Place:
     is_fitting = type(after) is (str if place.kind is Kind.TRAIT else int) and place.kind in request.kinds
     if mark != _mark(request) or not is_fitting:
         problem = (
-            "was returned for different arguments; pass the same arguments as in that call, "
+            "was returned for different arguments; pass the same arguments as in the previous call, "
             "or leave out 'cursor' to start at the beginning"
         )
         raise ArgumentError(argument="cursor", problem=problem)

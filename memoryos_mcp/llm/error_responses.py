@@ -20,7 +20,7 @@ class DialectError(ModelError):
 
     Args:
         text: The message for the user: what is wrong and what to do.
-        simpler: Dialects to try instead, the most promising first.
+        simpler: Dialects to try instead. The dialect that is most likely to be accepted comes first.
     """
 
     def __init__(self, text: str, *, simpler: tuple[Dialect, ...]) -> None:

@@ -212,7 +212,7 @@ class LearnReading:
 
 
 def cited(places: Sequence[int], pages: int) -> list[int]:
-    """Return the valid page numbers without repeats. The first page has the number 1.
+    """Return the valid page numbers in ``places``, without duplicates. Pages are numbered from 1.
 
     Args:
         places: The page numbers in a reply.

@@ -87,7 +87,7 @@ class OpenAIChat:
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request. See ``ChatModel.complete``.
 
-        After a temporary failure, the request is sent again; there are at most three attempts. It is not sent again
+        After a temporary failure, the request is sent again, with up to three attempts in total. It is not sent again
         after a timeout, or if the listener has already received a part of the reply.
 
         Raises:

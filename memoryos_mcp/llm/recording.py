@@ -58,10 +58,10 @@ class RecordingChat:
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Pass a request to the other chat model, log the call, and return the reply.
+        """Pass a request on to the logged chat model, log the call, and return the reply.
 
         Raises:
-            ModelError: The error of the other chat model, unchanged.
+            ModelError: The error of the logged chat model, unchanged.
         """
         at, began = self._clock(), time.perf_counter()
         try:

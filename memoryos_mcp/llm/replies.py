@@ -258,4 +258,4 @@ def _mended(text: str) -> dict[str, Any]:
 def _problem_text(error: ValidationError) -> str:
     """Return a description of the first validation error, without a quote from the reply."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return f"{first['loc'][0] if first['loc'] else 'it'} is not as asked ({first['type']})"
+    return f"{first['loc'][0] if first['loc'] else 'it'} does not have the requested form ({first['type']})"

@@ -51,7 +51,7 @@ class Fact:
         learned_by: Name of the analyst that extracted the fact, such as the LLM's name; `LEARNED_BY_USER` if the fact
             is the user's correction.
         last_said: Time and ``seq`` of the newest page that supports the fact; None if no page does.
-        is_corrected: Whether the user ended the fact by a correction.
+        is_corrected: Whether the user ended the fact with a correction.
     """
 
     fact: int

@@ -50,7 +50,7 @@ def with_days(text: str, said_at: datetime) -> str:
 
 
 def _date_of(match: re.Match[str], said: date) -> str | None:
-    """Return the date that relative words refer to; None if the meaning is not clear.
+    """Return the date that words such as "yesterday" refer to; None if the meaning is not clear.
 
     If two dates are possible, the returned text contains both.
     """

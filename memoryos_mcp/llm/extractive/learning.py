@@ -229,7 +229,7 @@ def _resolve_slot(
     Args:
         group: The page's statements about this property, in order.
         known: The valid facts about this property.
-        forms: The form of each fact, by the fact's number.
+        forms: The features of each fact's text, by the fact's number.
         confirmed: The pages that confirm each fact: a mapping from fact numbers to page ids by ``seq``.
         added: The statements to add as facts, each with the numbers of the facts that it supersedes.
 
@@ -255,7 +255,8 @@ def _resolve_slot(
 def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
     """Return copies of the statements in ``said`` that say more than a given text. The copies have no slot.
 
-    ``form`` is the form of the given text. A statement says more if enough of its stems are not among the text's stems.
+    ``form`` contains the features of the given text. A statement says more if enough of its stems are not among the
+    text's stems.
     """
 
     def has_news(statement: Statement) -> bool:
@@ -329,8 +330,8 @@ def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _F
     Args:
         left: The stems of the first answer.
         right: The stems of the second answer.
-        one: The form of the text that contains the first answer.
-        other: The form of the text that contains the second answer.
+        one: The features of the text that contains the first answer.
+        other: The features of the text that contains the second answer.
         slot: The slot of both answers; None if they have no slot.
     """
     if slot in _OF_PLACES:
