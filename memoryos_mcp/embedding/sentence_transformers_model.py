@@ -220,7 +220,7 @@ def _halve(library: "SentenceTransformer") -> None:
     if library.device.type in ("cuda", "mps"):
         library.half()
     else:
-        _logger.info("use_fp16 is ignored: half precision is slower on %s", library.device.type)
+        _logger.info("use_fp16 is ignored, because half precision is slower on %s", library.device.type)
 
 
 def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:

@@ -75,12 +75,12 @@ class Recovery:
         self._watching = BackgroundLoop("watching", self._watch, poll_s=POLL_S, clock=clock)
 
     def start(self) -> None:
-        """Start the loops. The first step searches for all users with unfinished work."""
+        """Start the background loops. They first search for all users with unfinished work."""
         self._loop.start()
         self._watching.start()
 
     async def close(self) -> None:
-        """Stop the loops. The next start will find all work that is still unfinished."""
+        """Stop the background loops. The next start will find all work that is still unfinished."""
         await self._watching.close()
         await self._loop.close()
 

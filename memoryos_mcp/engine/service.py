@@ -444,9 +444,9 @@ class MemoryService:
             finally:
                 await engine.close()
         except StorageError as error:
-            logger.warning("a memory could not be closed properly: %s", type(error).__name__)
+            logger.warning("a memory was not closed properly; it can be opened again: %s", type(error).__name__)
         except Exception:
-            logger.exception("a memory could not be closed properly")
+            logger.exception("a memory was not closed properly; it can be opened again")
         finally:
             del self._closings[user.user_id]
 

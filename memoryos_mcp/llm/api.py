@@ -372,7 +372,7 @@ def _backoff_s(attempt: int) -> float:
 
 
 def _closed(api: Api) -> str:
-    return f"the connection to {api.where} was closed because this program is stopping"
+    return f"the connection to {api.where} was closed because this program is stopping; start the program again"
 
 
 def _unsendable(api: Api, error: Exception) -> str:

@@ -36,7 +36,7 @@ class _Choice(BaseModel):
 
 
 class _Completion(BaseModel):
-    """The fields of a chat completion that are used here."""
+    """The fields of a chat completion that this client uses."""
 
     choices: list[_Choice] = Field(min_length=1)
     usage: Any = None

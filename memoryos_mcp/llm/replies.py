@@ -169,7 +169,7 @@ def checked(
     problem: Callable[[Item], str | None],
     right_share: float | None = RIGHT_SHARE,
 ) -> list[Item]:
-    """Return the valid items of a reply. Invalid items are left out.
+    """Return the valid items of an LLM's reply. Invalid items are left out.
 
     Args:
         found: The items in the reply.
@@ -201,7 +201,7 @@ def checked(
 
 
 class Part(BaseModel):
-    """Base class for parts of a reply. Fields that were not requested are ignored."""
+    """Base class for parts of an LLM's reply. Fields that were not requested are ignored."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 

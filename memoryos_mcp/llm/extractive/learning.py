@@ -133,7 +133,7 @@ class _FactIndex:
         )
 
     def changes(self) -> tuple[KnowledgeChange, ...]:
-        """Return all changes: first the added facts, in the order of their statements, then the confirmed facts."""
+        """Return all changes to the facts: first the added facts, in order, then the confirmed facts."""
         confirmed = [
             ConfirmFact(fact=number, evidence=tuple(sorted(pages)))
             for number, pages in self._confirmed.items()
