@@ -462,7 +462,10 @@ class MemoryService:
         return Recovery(self._users_with_work, wait, self._guest, self._is_busy, capacity_users, self._clock)
 
     def _made_stores(self) -> "Stores":
-        """Return the stores, and create them on first use. This blocks, but does not import the engine's libraries."""
+        """Return the users' stores, and create them on first use.
+
+        This blocks, but does not import the engine's libraries.
+        """
         with self._stores_lock:
             if self._stores is None:
                 self._stores = make_stores(self.settings, self._clock, threads=STORE_THREADS)
