@@ -334,7 +334,7 @@ async def test_the_doctor_waits_less_than_the_configured_timeout(data: Path, mon
 @pytest.mark.parametrize(
     ("reply", "verdict", "problem"),
     [
-        (completion("Certainly! It is done."), "fail", "the reply holds no JSON object"),
+        (completion("Certainly! It is done."), "fail", "the reply contains no JSON object"),
         (completion(""), "fail", "the reply is empty"),
         (completion('{"ok": tr', finish_reason="length"), "fail", "the reply was cut"),
         (completion('{"okay": 1}'), "warn", "not the requested object"),
