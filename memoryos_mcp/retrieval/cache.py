@@ -37,7 +37,7 @@ class MemoryCache:
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
         """Fill the vector index from the store, unless it is filled already.
 
-        Queries work during this, without vectors. ``give_way`` is awaited before each block of vectors is read.
+        Meanwhile, queries use only keywords. ``give_way`` is awaited before each block of vectors is read.
         """
         if self.index.is_loaded:
             return

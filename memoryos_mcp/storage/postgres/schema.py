@@ -235,7 +235,7 @@ END $$
 
 
 def secured(table: str) -> list[str]:
-    """Return the statements that show a transaction only its user's rows of a table."""
+    """Return the statements that restrict each transaction to its user's rows of a table."""
     return [
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
         f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
@@ -406,7 +406,7 @@ def version(connection: psycopg.Connection[Any]) -> int:
 
 
 def migrate(connection: psycopg.Connection[Any]) -> None:
-    """Migrate a database to `CURRENT_VERSION`, in one transaction. Only one process at a time does this."""
+    """Migrate a database to `CURRENT_VERSION`, in one transaction. Only one process at a time can migrate it."""
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         start = version(connection)
@@ -425,7 +425,7 @@ def migrate(connection: psycopg.Connection[Any]) -> None:
 
 
 def grant_app_role(connection: psycopg.Connection[Any]) -> None:
-    """Create the role `APP_ROLE` if it is missing, and let it read and write memories. The caller is a superuser."""
+    """Create the role `APP_ROLE` if it is missing, and let it read and write memories. Requires a superuser."""
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         if connection.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APP_ROLE}'").fetchone() is None:  # noqa: S608

@@ -1,4 +1,4 @@
-"""Blocklist of facts and traits that must not be learned again from existing pages.
+"""The blocklist: facts and traits that must not be learned again from existing pages.
 
 A fact or trait on the blocklist is called refused. Only its salted digest is stored, so its text is not
 revealed. Each memory has its own salt. The caller must open the transaction.

@@ -26,7 +26,7 @@ class Table:
     Attributes:
         key: The columns that identify a row.
         others: The remaining columns.
-        later: Columns that refer to rows of the same table. They are filled when all rows exist.
+        later: Columns that refer to rows of the same table. They are filled after all rows have been copied.
         where: The condition for rows that are copied; all rows if it is empty.
     """
 
@@ -112,13 +112,13 @@ class ChangedError(Exception):
 
 
 class Source:
-    """Reads the memory that is being copied. Each method raises `SourceError` if the memory cannot be read."""
+    """The memory that is being copied. Each method raises `SourceError` if the memory cannot be read."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement."""
+        """Run a statement and return all its rows."""
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except Exception as error:
@@ -199,8 +199,8 @@ def copy(source: Source, target: Connection, tell: Tell) -> Fingerprint:
 class _Sums:
     """The counts and hashes of the rows of each table.
 
-    The hash of a table is the sum of the hashes of its rows, so that it does not depend on their order. Databases sort
-    texts differently.
+    The hash of a table is the sum of the hashes of its rows. It must not depend on the order of the rows, because
+    databases sort texts differently.
     """
 
     def __init__(self, tell: Tell, total: int) -> None:
