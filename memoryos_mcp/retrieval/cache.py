@@ -1,4 +1,4 @@
-"""A cache in RAM for the data of one user that every query needs.
+"""A cache in RAM for each user, with the data that every query needs.
 
 Other processes may change the store. To find their changes, each refresh reads the store's change sequence with one
 small query.

@@ -26,7 +26,7 @@ class WindowMatch:
     """The similarity of a page's windows to a query.
 
     Attributes:
-        first: Cosine of the first window. It contains the beginning of the page, and so most of the user's words.
+        first: Cosine of the first window, which contains the beginning of the page and most of the user's words.
         best: Cosine of the window nearest to the query.
         best_part: Position of the nearest window in the page, from 0.
     """

@@ -75,7 +75,7 @@ class Candidates:
 
     Attributes:
         recipe: The ranking for which the signals were computed.
-        outlines: The outlines of the pages, in ascending order of ``seq``.
+        outlines: The properties by which the pages are ranked, in ascending order of ``seq``.
         signals: The values of each signal by its name, shape ``(n,)``.
         windows: Number of windows of each page, at least 1, shape ``(n,)``.
         best_parts: Position of each page's best window, shape ``(n,)``; -1 if unknown.
@@ -299,7 +299,7 @@ class Retrieving:
     async def _outlined(
         self, parsed: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
     ) -> Candidates:
-        """Return the candidates with the signals that need only outlines and window vectors."""
+        """Return the candidates with the signals from outlines, keyword scores and window vectors."""
         outlines = await self._store.outlines(seqs)
         found = Candidates(
             recipe=ranking.WORDS,

@@ -95,4 +95,4 @@ class AdaptiveIndex:
                     self._index = lists
             finally:
                 self._missed = None
-            logger.info("switched to approximate search for %d vectors", len(lists))
+            logger.info("the vector index is large, so its %d vectors are now searched approximately", len(lists))

@@ -110,7 +110,7 @@ class SharedRates:
 
     async def _draw(self, caller: str, share: _Share) -> None:
         draw = partial(self._rates.draw, caller, self._share, per_second=self._per_second, burst=self._burst)
-        problem = f"no answer within {DRAW_TIMEOUT_S:.0f} s"
+        problem = f"the database did not answer within {DRAW_TIMEOUT_S:.0f} s"
         with anyio.move_on_after(DRAW_TIMEOUT_S):
             try:
                 grant: Grant = await anyio.to_thread.run_sync(draw, abandon_on_cancel=True, limiter=self._threads)

@@ -354,6 +354,9 @@ def _latest(locked: "psycopg.Cursor[tuple[Any, ...]]") -> str:
     """Return the ids of the user's latest changes, the newest one first."""
     row = locked.fetchone()
     if row is None:
-        msg = "the user of this memory was removed from the database; nothing was stored. Restart the server"
+        msg = (
+            "the user of this memory was removed from the database; nothing was stored. Restart the server to begin a new "
+            "memory"
+        )
         raise StorageError(msg)
     return str(row[0])

@@ -73,7 +73,7 @@ class Watch:
                 self._disconnect()
                 self._was_lost = True
                 logger.warning(
-                    "the database %s does not answer; until it does, this server does not notice when another one ends: %s",
+                    "the database %s does not answer; until it does, the end of other servers is not noticed: %s",
                     self._where,
                     type(error).__name__,
                 )

@@ -1,7 +1,7 @@
 """The search for the windows nearest to a query, inside the database.
 
-Each vector has a code of one bit per dimension: whether the coordinate is positive. The codes are compared first, which
-reads an eighth of the bytes. The nearest windows by their codes are then ranked by their vectors.
+Each vector has a code of one bit per dimension: whether the coordinate is positive. The codes are compared first, so
+that fewer bytes are read. The nearest windows by their codes are then ranked by their vectors.
 """
 
 from typing import TYPE_CHECKING

@@ -162,7 +162,7 @@ def total_rows(memory: Source) -> int:
 
 
 def copy(source: Source, target: Connection, tell: Tell) -> Fingerprint:
-    """Copy a memory into an empty one, and check the copy. The caller must open a transaction on both.
+    """Copy a memory into an empty memory, and check the copy. The caller must begin a transaction on both databases.
 
     Returns:
         The fingerprint that both memories have now.
