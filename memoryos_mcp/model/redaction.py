@@ -15,7 +15,7 @@ class Redaction:
     """A turn in which placeholders have replaced the secrets.
 
     Attributes:
-        kinds: Kind of each removed secret. If several secrets have the same kind, it is repeated.
+        kinds: Kind of each removed secret. If several secrets have the same kind, the kind is repeated.
     """
 
     turn: Turn

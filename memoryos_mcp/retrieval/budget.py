@@ -151,7 +151,7 @@ def _choose(
 def _join(kept: Sequence[_Passage], passages: Sequence[_Passage], text: str) -> str:
     """Return the ``kept`` passages as one text, with an ellipsis for each gap.
 
-    All of ``kept`` must be from the same side of the page (the user's or the assistant's).
+    All passages in ``kept`` must be from the same side of the page (the user's or the assistant's).
     """
     if not kept:
         return ""

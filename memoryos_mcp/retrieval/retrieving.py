@@ -451,7 +451,7 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
 
 
 def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
-    """Return the candidates with the signals of token vectors added. Takes milliseconds; call it in a thread."""
+    """Return the candidates with the signals of token vectors added. Call it in a thread: it takes milliseconds."""
     outlines = found.outlines
     similar = maxsim(
         match_tokens(tokens, rows, parsed.side),

@@ -168,7 +168,7 @@ class Index(Protocol):
     async def can_search_vectors(self, above: int) -> bool:
         """Return whether `nearest_windows` can be used, and the memory has more than ``above`` page vectors.
 
-        A store in files always returns False: its vectors are searched in RAM.
+        A file-based store always returns False: its vectors are searched in RAM.
         """
         ...
 
@@ -318,7 +318,7 @@ class Work(Protocol):
         ...
 
     async def failures(self) -> dict[str, Failure]:
-        """Return the last failure of each kind of background work, in any process.
+        """Return the last failure of each kind of background work. Failures in all processes are included.
 
         The keys are the names of the kinds of work. The newest failure comes first.
         """

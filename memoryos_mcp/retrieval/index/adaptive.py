@@ -43,7 +43,7 @@ class AdaptiveIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing to do."""
+        """Whether the index needs no call of `settle` at present."""
         index = self._index
         return not isinstance(index, FlatIndex) or len(index) <= self._exact_rows
 

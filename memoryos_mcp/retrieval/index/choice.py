@@ -1,4 +1,4 @@
-"""Choice of the vector index by the setting ``vector_index``."""
+"""Chooses the vector index according to the setting ``vector_index``."""
 
 from difflib import get_close_matches
 from importlib.metadata import entry_points

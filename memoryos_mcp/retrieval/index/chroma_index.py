@@ -179,7 +179,7 @@ class ChromaIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing to do; see `VectorIndex.is_settled`."""
+        """Whether the index needs no maintenance at present; see `VectorIndex.is_settled`."""
         folder, collection = self._indexes.folder, self._collection
         return folder is None or not (
             (collection is not None and _metadata(collection).get("has_removed")) or _untidy(folder).exists()
@@ -382,7 +382,7 @@ def _tidy(folder: Path) -> None:
 
 
 def _locked(path: Path) -> IO[bytes] | None:
-    """Open and lock a file, until it is closed or the process ends. Return None if another process has locked it."""
+    """Open a file and lock it until it is closed. Return None if another process has locked it."""
     file = path.open("ab")
     try:
         if sys.platform == "win32":

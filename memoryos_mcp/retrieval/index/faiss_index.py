@@ -1,4 +1,4 @@
-"""The vector index ``faiss``: all vectors in RAM, read from the store when the memory is opened."""
+"""The vector index ``faiss``: keeps all vectors in RAM. They are read from the store when the memory is opened."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ class FaissIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing to do; see `VectorIndex.is_settled`."""
+        """Whether the index needs no maintenance at present; see `VectorIndex.is_settled`."""
         return self._index.is_settled
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:

@@ -52,7 +52,7 @@ class BearerVerifier:
         return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
     async def is_needed(self) -> bool:
-        """Return whether callers need a token. This is so as soon as any static token has been created.
+        """Return whether callers need a token: True as soon as any static token has been created.
 
         Raises:
             StorageError: The static tokens could not be read.

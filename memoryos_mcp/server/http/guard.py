@@ -263,7 +263,7 @@ class RateGuard:
 
 @contextmanager
 def _counted(counts: Counter[str], key: str) -> Iterator[None]:
-    """Add 1 to the count of a key, and subtract 1 when the block ends."""
+    """Add 1 to the count of a key, and subtract 1 when the ``with`` block ends."""
     counts[key] += 1
     try:
         yield

@@ -277,7 +277,7 @@ class _Reading:
         self._pipeline: AbstractContextManager[Any] = nullcontext()
 
     def run(self, query: Callable[[PostgresConnection], T]) -> T:
-        """Begin the transaction and call ``query``. If the connection is lost, try once more with another one."""
+        """Begin the transaction and call ``query``. If the connection is lost, try once more with a new one."""
         with translated(self._deployment.where):
             for is_last in (False, True):
                 self._raw = raw = self._deployment.pool.getconn()
@@ -355,8 +355,8 @@ def _latest(locked: "psycopg.Cursor[tuple[Any, ...]]") -> str:
     row = locked.fetchone()
     if row is None:
         msg = (
-            "the user of this memory was removed from the database; nothing was stored. Restart the server to begin a new "
-            "memory"
+            "the user of this memory was removed from the database; nothing was stored. Restart the server to begin a "
+            "new memory"
         )
         raise StorageError(msg)
     return str(row[0])

@@ -56,9 +56,9 @@ class Watch:
     def wait(self, timeout_s: float) -> bool:
         """Wait until another server has ended or was lost since the last call, but at most ``timeout_s`` seconds.
 
-        Return True if another server has ended or was lost, or if the last True was `LOOK_EVERY_S` seconds ago. If the
-        database cannot be reached, return False after ``timeout_s``. The first call that reaches the database again
-        returns True, because servers may have ended meanwhile.
+        Return True if another server has ended or was lost, or if this method has not returned True for `LOOK_EVERY_S`
+        seconds. If the database cannot be reached, return False after ``timeout_s``. The first call that reaches the
+        database again returns True, because servers may have ended meanwhile.
         """
         give_up_at = time.monotonic() + timeout_s
         with self._lock:
@@ -81,7 +81,7 @@ class Watch:
         return False
 
     def close(self) -> None:
-        """Tell the other servers that this one has ended, and close the connection."""
+        """Notify the other servers that this server has ended, and close the connection."""
         self._closing.set()
         with self._lock:
             if self._connection is not None:

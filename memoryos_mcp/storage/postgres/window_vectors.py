@@ -60,7 +60,7 @@ class WindowVectors:
 
     @property
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing to do; see `VectorIndex.is_settled`."""
+        """Whether the index needs no maintenance at present; see `VectorIndex.is_settled`."""
         return self._has_index or not self._may_index or self._size <= EXACT_WINDOWS
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
@@ -175,7 +175,7 @@ class WindowVectors:
         await self._database.write(lambda connection: connection.native(sql, self._space, mark))
 
     async def _ready(self) -> str:
-        """Return the schema of the extension. The first call creates the table if it is missing."""
+        """Return the schema of the extension ``vector``. The first call creates the tables if they are missing."""
         if self._extension is None:
             self._extension = await anyio.to_thread.run_sync(self._prepared)
         return self._extension
@@ -207,8 +207,8 @@ def create_index(raw: Raw, where: str, type_: str, memory: LargeMemory) -> bool:
     Args:
         raw: A connection that is not used for anything else.
         where: The host and the name of the database.
-        type_: The schema of the extension.
-        memory: The memory.
+        type_: The schema of the extension ``vector``.
+        memory: The memory to index.
 
     Returns:
         False if the account may not create an index; True otherwise.
@@ -263,7 +263,7 @@ def _owned(user_no: int, space: int) -> str:
 
 
 def prepare(raw: Raw, where: str) -> str:
-    """Create the table of vectors if it is missing. Return the schema of the extension.
+    """Create the table of vectors if it is missing. Return the schema of the extension ``vector``.
 
     Raises:
         StorageError: The extension is missing or too old, or the account may not create the table.
@@ -285,7 +285,7 @@ def prepare(raw: Raw, where: str) -> str:
 
 
 def _extension(raw: Raw) -> tuple[str, str] | None:
-    """Return the schema and the version of the extension; None if the database does not have it."""
+    """Return the schema and the version of the extension ``vector``; None if the database does not have it."""
     row = raw.execute(
         "SELECT CAST(CAST(extnamespace AS regnamespace) AS text), extversion FROM pg_extension WHERE extname = 'vector'"
     ).fetchone()

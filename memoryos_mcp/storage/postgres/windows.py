@@ -25,7 +25,7 @@ _NEAREST = (
 
 
 def nearest(connection: "PostgresConnection", space: int, query: Vector, k: int) -> WindowHits:
-    """Return the ``k`` windows of a vector space nearest to a query; see `Index.nearest_windows`."""
+    """Return the ``k`` windows nearest to a query in a vector space; see `Index.nearest_windows`."""
     code = "".join("1" if is_positive else "0" for is_positive in (query >= 0).tolist())
     rows = connection.native(_NEAREST, space, code, k * RANKED_PER_RESULT).fetchall()
     vectors = np.frombuffer(b"".join([row[2] for row in rows]), dtype=np.float16).astype(np.float32)

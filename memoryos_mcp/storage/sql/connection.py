@@ -140,11 +140,11 @@ class Database(Protocol):
 
     @property
     def only_reads_because(self) -> str | None:
-        """See `Store.only_reads_because`."""
+        """The reason why the memory cannot be written at present; see `Store.only_reads_because`."""
         ...
 
     def is_in_place(self) -> bool:
-        """See `Store.is_in_place`."""
+        """Return whether this object can still be used; see `Store.is_in_place`."""
         ...
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -163,7 +163,7 @@ class Database(Protocol):
         ...
 
     async def purge(self) -> bool:
-        """Erase deleted content from the disk. Return False if another process blocks this."""
+        """Erase deleted content from the disk. Return False if another process prevents this."""
         ...
 
     async def verify(self) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ class Source:
             raise SourceError from error
 
     def last_numbers(self) -> dict[str, int]:
-        """See `Connection.last_numbers`."""
+        """Return the highest number used so far for each kind of numbered row; see `Connection.last_numbers`."""
         try:
             return self._connection.last_numbers()
         except Exception as error:
@@ -138,7 +138,7 @@ def is_empty(memory: Source) -> bool:
 
 
 def state(memory: Source) -> tuple[int, ...]:
-    """Return numbers that describe the state of a memory. Every change that a user would notice changes a number."""
+    """Return numbers that describe the state of a memory. Every change that a user would notice changes one of them."""
     sql = (
         "SELECT (SELECT coalesce(max(change), 0) FROM changes), (SELECT count(*) FROM forget_receipts), "
         "(SELECT coalesce(max(seq), 0) FROM pages), (SELECT count(*) FROM page_vectors), "
@@ -148,7 +148,7 @@ def state(memory: Source) -> tuple[int, ...]:
 
 
 def fingerprint(memory: Source, tell: Tell) -> Fingerprint:
-    """Return the number of rows in each table, and a hash of all of them; see `Store.fingerprint`."""
+    """Return the number of rows in each table and a hash of all rows; see `Store.fingerprint`."""
     sums = _Sums(tell, total_rows(memory))
     for table in TABLES:
         for rows in _batches(memory, table):
