@@ -176,7 +176,7 @@ def _data(language: str) -> dict[str, Any]:
 
 
 def _pattern(data: dict[str, Any], language: str) -> re.Pattern[str]:
-    """Return a pattern for one language. The pattern matches phrases such as "yesterday" and dates that name a month."""
+    """Return a pattern for one language. It matches time phrases, such as "yesterday" and dates that name a month."""
     named = [(name, month) for month in _MONTHS for name in data[month]]
     full = [
         re.escape(name) for name, _ in named if len(name) > 3 or not name.isascii() or name in {"may", "mai", "mei"}
