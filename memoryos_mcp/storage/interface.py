@@ -529,7 +529,7 @@ class Stores(Protocol):
         ...
 
     def prepare_vector_index(self) -> None:
-        """Create the tables and indexes that `Store.vector_index` needs, if the database account may. This call blocks.
+        """Create the tables and indexes for `Store.vector_index`, if the database account may do so. This call blocks.
 
         If the stores have no such index, nothing is done.
 

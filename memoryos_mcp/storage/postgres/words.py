@@ -95,7 +95,7 @@ class PostingWords:
         return size
 
     def index_new(self) -> None:
-        """Move the postings of new pages from their own table into the index, which is searched faster."""
+        """Move the postings of new pages from a separate table into the index, which is searched faster."""
         self._connection.native("SELECT index_postings()")
 
     def remove_going(self) -> None:
@@ -262,7 +262,7 @@ class PostingWords:
         return {seq for (seq,) in self._connection.native(sql, tokens[0], after_seq)}
 
     def _starts(self, tokens: Sequence[str], *, after_seq: int) -> "dict[int, NDArray[np.uint32]]":
-        """Return, for each page after ``after_seq``, the positions at which the tokens occur as a sequence."""
+        """Return, for each page after ``after_seq``, the positions at which the sequence of tokens begins."""
         rarest = (
             "SELECT seq FROM postings WHERE term = ANY($1) AND seq > $2 GROUP BY seq "
             "HAVING count(*) = array_length($1, 1)"
@@ -292,7 +292,7 @@ def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_respon
 
 
 def _adjacent(places: Sequence[dict[int, bytes]]) -> "dict[int, NDArray[np.uint32]]":
-    """Return, for each page, the positions at which tokens occur as a sequence.
+    """Return, for each page, the positions at which a sequence of tokens begins.
 
     ``places`` contains a mapping for each token: from the ``seq`` of a page to the token's encoded positions.
     """
