@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class UserData(Protocol):
-    """The operations that a user requests on one memory. Safe to share between tasks and between processes.
+    """Inspects, corrects, exports, imports and forgets one user's memory. Safe to share between tasks and processes.
 
     Every method raises `StorageError` if the disk fails.
     """

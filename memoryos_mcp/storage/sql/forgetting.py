@@ -170,9 +170,9 @@ def _refuse(connection: Connection, plan: ForgetPlan, newest: int) -> None:
 
 
 def _facts_without_evidence(connection: Connection) -> list[int]:
-    """Return the numbers of the facts that no page states after the deletion of the pages in the table ``going``.
+    """Return the numbers of the facts that are stated only in pages of the table ``going``.
 
-    Facts that the user added or confirmed by a correction are left out.
+    These pages will be deleted. Facts that the user added or confirmed by a correction are left out.
     """
     return numbers(
         connection,

@@ -129,8 +129,9 @@ def make_folders(path: Path) -> None:
 def make_private(path: Path) -> None:
     """Create a user's file and its folders if they do not exist. They are accessible only to the current account.
 
-    SQLite itself would use the umask. For a new file, a mark is created too (see `beginning_mark`). The mark is
-    removed when the tables exist. An empty file without the mark has therefore lost its content.
+    SQLite itself would create the file with the permissions that the umask allows. For a new file, a mark is created
+    too (see `beginning_mark`). The mark is removed when the tables exist. An empty file without the mark has therefore
+    lost its content.
     """
     make_folders(path)
     if not path.exists():
