@@ -33,7 +33,7 @@ class UserData(Protocol):
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
         """Return at most ``limit`` memories that match ``request``, starting at the position ``place``.
 
-        The position comes after the last memory that was already listed. None means the beginning of the list.
+        ``place`` is the position after the last memory that was already listed, or None for the beginning of the list.
         """
         ...
 

@@ -58,7 +58,8 @@ class VectorIndex(Protocol):
     async def settle(self) -> None:
         """Run maintenance that may take long, such as training. Searches and changes can run meanwhile.
 
-        An index that is stored in files also erases the data of removed windows from the files.
+        An index that is stored in files also erases the data of removed windows from the files. Until then,
+        `is_settled` is False.
         """
         ...
 

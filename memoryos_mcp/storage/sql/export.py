@@ -1,4 +1,4 @@
-"""Export of a memory as a stream of records. The export of a large memory needs little RAM too."""
+"""Export of a memory as a stream of records. Exporting needs little RAM, even for a large memory."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -203,8 +203,8 @@ def _remaining_evidence(connection: Connection, facts: Sequence[int] | set[int])
 def _drop_pages(connection: Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
-    Return the words of the deleted pages. If no page remains, return an empty set, because the caller does not need the
-    words then.
+    Return the words of the deleted pages. If no page remains, the set is empty, because the caller then does not need
+    the words.
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
@@ -263,9 +263,9 @@ def _clear_reasons(connection: Connection, dimensions: set[str]) -> None:
 
 
 def _clear_summaries(connection: Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
-    """Delete the given chains and segments if they have no pages left. If they have, only delete their summaries.
+    """Delete the summaries of chains and segments, and the vectors of the segments.
 
-    The vectors of the segments are deleted too.
+    Chains and segments that have no pages left are deleted completely.
     """
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))

@@ -14,7 +14,7 @@ LONGEST_LEASE_US = 300_000_000
 
 
 def take_lease(connection: Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
-    """Take or renew the lease for ``holder``; return None if another holder has a lease that has not expired."""
+    """Take or renew the lease for ``holder``. Return None if another holder's lease has not expired."""
     now_us += connection.clock_offset_us()
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
     # An expiry later than that of the longest possible lease was set by a wrong clock and is ignored.
@@ -34,7 +34,10 @@ def check_lease(connection: Connection, holder: str, lease: Lease, now_us: int) 
     """
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
     if (current, epoch) != (holder, lease.epoch):
-        msg = "another process is now doing this user's background work; the result of this process was discarded"
+        msg = (
+            "another process is now doing this user's background work; the result of this process was discarded. No "
+            "action is needed"
+        )
         raise LeaseLostError(msg)
     now_us += connection.clock_offset_us()
     connection.execute("UPDATE lease SET expires_us = ?", (max(expires_us, now_us + LEASE_EXTENSION_US),))

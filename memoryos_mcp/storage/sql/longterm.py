@@ -213,8 +213,8 @@ def change_knowledge(connection: Connection, learning: Learning, owner: Callable
     A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
     see `is_refused_fact`. If several new facts are about the same property (slot), only the last one stays valid.
 
-    The ``learned_by`` of a confirmed fact is the name of the analyst that first learned it, and does not change. The
-    only exception is the name ``learning.replaces``, which is replaced with ``learning.learner``.
+    A confirmed fact keeps its ``learned_by``, the name of the analyst that first learned the fact. The only exception:
+    if this name is ``learning.replaces``, it is changed to ``learning.learner``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -354,7 +354,7 @@ def _end_before_newer(connection: Connection, fact: int, said: tuple[int, int], 
 
 
 def archive_facts(connection: Connection, capacity: int, now_us: int) -> int:
-    """Archive facts if there are more than ``capacity``; return the number of facts that were archived now.
+    """Archive facts if there are more than ``capacity``; return the number of facts that this call has archived.
 
     The capacity applies separately to the facts about the user and about each assistant. Wishes have their own
     capacity, `MAX_WISHES`. The least recently confirmed facts are archived first. Facts from the user's corrections

@@ -438,6 +438,7 @@ class SqlStore:
     async def _shared(self, seqs: Sequence[int], query: Callable[[Connection, Sequence[int]], T]) -> list[T]:
         """Run a query for the pages ``seqs``, and return a list of results.
 
-        Here the list has one result. A subclass may split ``seqs`` into parts, and return one result for each part.
+        This implementation returns one result. A subclass may split ``seqs`` into parts, and return one result for each
+        part.
         """
         return [await self._database.read(query, seqs)]

@@ -102,7 +102,7 @@ def distrust(connection: apsw.Connection) -> None:
 
 
 def connect_to_read(path: Path, *, is_in_use: bool) -> SqliteConnection:
-    """Return a connection for reading. ``is_in_use`` must be true if other processes may write to the file.
+    """Return a connection for reading a file. ``is_in_use`` must be true if other processes may write to the file.
 
     If ``is_in_use`` is false and the file has no journal, the connection neither creates nor locks files.
     """
