@@ -312,7 +312,7 @@ class _MemoryThread:
             raise
 
     def end(self, limit_s: float | None) -> None:
-        """Begin to close the memory, and wait until it is closed, but at most ``limit_s`` seconds; None means no limit.
+        """Close the memory, and wait until it is closed or ``limit_s`` seconds have passed; None means no limit.
 
         After this time, closing continues in the memory's thread. In a forked process, this method does nothing.
         """

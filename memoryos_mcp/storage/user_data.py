@@ -20,7 +20,7 @@ T = TypeVar("T")
 class UserData(Protocol):
     """Inspects, corrects, exports, imports and forgets one user's memory. Safe to share between tasks and processes.
 
-    Every method raises `StorageError` if the disk fails.
+    Every method raises `StorageError` if the memory cannot be read or written.
     """
 
     async def look(self, ids: Sequence[MemoryId]) -> list[MemoryView | None]:
@@ -96,7 +96,7 @@ class UserData(Protocol):
         ...
 
     async def plan(self, ids: Sequence[MemoryId] | None) -> ForgetPlan:
-        """Return a plan to forget the given memories or, with None, all current memories.
+        """Return a plan to forget the given memories or, with None, all memories that exist now.
 
         Raises:
             ArgumentError: A memory does not exist.

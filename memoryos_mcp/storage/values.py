@@ -229,8 +229,8 @@ class Snapshot:
     """The version of a memory at one moment. Compare two snapshots to find out whether data read earlier is outdated.
 
     Attributes:
-        forget_epoch: The number of times that something was forgotten. If it has increased, data that was read earlier
-            may have been forgotten.
+        forget_epoch: The number of times that something was forgotten. If this number has increased, data that was read
+            earlier may contain forgotten memories.
         position: The last position in the change sequence, the numbered list of all changes to the memory.
     """
 
@@ -376,7 +376,8 @@ class Filing:
 
     Attributes:
         organiser: Name of the analyst that chose the chains and segments.
-        is_degraded: Whether the fallback chose them because the LLM failed. The pages must then be organised again.
+        is_degraded: Whether the fallback chose the chains and segments because the LLM failed. The pages must then be
+            organised again.
         is_redo: Whether the pages are already in chains and segments, and are to be moved to others.
     """
 

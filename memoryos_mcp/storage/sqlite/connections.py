@@ -94,7 +94,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 def distrust(connection: apsw.Connection) -> None:
-    """Disable triggers and views, which valid files never contain, and protect SQLite's internal tables."""
+    """Disable triggers and views, which valid files never contain, and prevent changes to SQLite's internal tables."""
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)

@@ -187,7 +187,7 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
     """Update the note about a database file's journal before and after a checkpoint; see `_Note`.
 
     A checkpoint copies the journal's content into the database file. The caller does this in the ``with`` block. Before
-    the block, the state in the note becomes ``writing``. After the block, it becomes the database file's new state.
+    the block, the state in the note is set to ``writing``. After the block, it is set to the database file's new state.
 
     If the process is killed during the block, the state stays ``writing``. SQLite then applies the journal again when
     it next opens the database file.

@@ -82,7 +82,7 @@ class OpenFile:
         self._saved: Path | None = None
 
     def open(self, user_id: str) -> None:
-        """Open the file; see `Database.open`."""
+        """Open the file of the user ``user_id``. If necessary, create or migrate the file first; see `Stores.open`."""
         require_version()
         with self.translated():
             check_header(self.path)

@@ -128,7 +128,7 @@ def is_url_password(text: str) -> bool:
 def is_named_key(text: str) -> bool:
     """Return whether ``text``, found after the name of a key, looks random.
 
-    It must have letters, digits and many different characters, and must not be a placeholder.
+    The text must contain letters, digits and many different characters, and must not be a placeholder.
     """
     return (
         not is_placeholder(text)
