@@ -1,4 +1,4 @@
-"""Functions that process text without using the memory.
+"""Text: functions that process text without using the memory.
 
 `terms` and `stemming` prepare words for search. `prose` splits text into sentences. `addressees` finds the names of the
 speakers. `injection` finds prompt injections. `quoting` marks stored text as data. `secrets` removes credentials.
