@@ -65,7 +65,9 @@ ABOUT_COSINE = 0.45
 # Approximate size of a window of English text.
 WINDOW_BYTES = 1_000
 NO_WINDOW = -1
-
+# How far the estimated signals of a page that is not embedded yet may exceed the best known ones; see `_completed`. The
+# unit is the standard deviation of the known ones.
+ESTIMATE_ABOVE = 0.5
 _NO_MATCH = WindowMatch(math.nan, math.nan, NO_WINDOW)
 
 
@@ -476,8 +478,9 @@ def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.floa
 def _completed(values: Scores, found: Candidates) -> Scores:
     """Return the values of a signal, with estimates in place of NaN.
 
-    The value of a page that is not embedded yet is NaN. It is estimated from the page's keyword score.
+    The value of a page that is not embedded yet is NaN. It is estimated from the page's keyword score. A page with rare
+    words of the query may come before all embedded pages, but only by `ESTIMATE_ABOVE` standard deviations.
     """
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])
-    return np.where(np.isnan(values), np.minimum(by_words, known.max()), values)
+    return np.where(np.isnan(values), np.minimum(by_words, known.max() + ESTIMATE_ABOVE * known.std()), values)
