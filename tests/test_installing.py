@@ -404,7 +404,9 @@ def test_a_new_project_file_with_a_token_is_private(home: Path) -> None:
 
 def test_unsupported_requests_name_an_alternative(home: Path) -> None:
     for name in ("claude-desktop", "cline", "windsurf"):
-        refused("install", "--client", name, "--scope", "project", told="has no file for a project")
+        refused(
+            "install", "--client", name, "--scope", "project", told="has no configuration file for a single project"
+        )
     refused("install", "--client", "claude-desktop", "--http", URL, told="Settings, Connectors")
     for name in ("cline", "zed"):
         arguments = ("install", "--client", name, "--http", URL, "--token-variable", "TOKEN")

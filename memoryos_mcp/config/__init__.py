@@ -184,7 +184,7 @@ class Settings(HttpSettings):
         default=None,
         repr=False,
         description="Additional arguments for the embedding model, as a JSON object. The bundled model ignores them. "
-        "Other models in this process accept those of `SentenceTransformer`, and `use_fp16`. An API accepts "
+        "Other local models accept `use_fp16` and the arguments of `SentenceTransformer`. Models behind an API accept "
         "`dimensions`, `query_prompt` and `passage_prompt`.",
     )
     embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(

@@ -110,7 +110,7 @@ class Reading:
             if len(pages) > 1:
                 return await self._extract_first(lease, pages[: len(pages) // 2])
             logger.error(  # noqa: TRY400 - a traceback may quote the page
-                "no facts were extracted from page %s, but search still finds the page: %s",
+                "no facts were extracted from page %s because of %s; search still finds the page",
                 pages[0].page_id,
                 type(error).__name__,
             )

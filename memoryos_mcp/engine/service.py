@@ -180,8 +180,8 @@ class MemoryService:
         embedder: An embedder to use instead of the configured one.
         chat: An LLM client to use instead of the configured one.
         analyst: An analyst to use instead of the one that calls the LLM.
-        catches_up: Whether to open memories with unfinished background work, so that the work is completed. Use this
-            option for a server with many users.
+        catches_up: Whether the service finishes the background work of users that nobody has opened. It opens their
+            memories by itself. Use this option for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
         only_looks: Whether to open all memories read-only; see `MemoryEngine.begin`.
         stores: The stores of the memories, which are closed with the service. None lets the service create them.

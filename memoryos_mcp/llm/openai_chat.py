@@ -159,9 +159,8 @@ class _TrackedListener:
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
     """Return the dialect (set of request parameters) with which to send a refused request again.
 
-    The result is the dialect ``simpler``, with one exception. If the request does not ask for a reply in JSON (``form``
-    is None), the reply format was not sent, so it did not cause the refusal. The result then has the reply format of
-    ``dialect``.
+    The result is ``simpler``. But if the request does not ask for JSON, the refusal was not caused by the reply format
+    of ``dialect``, so the result keeps this reply format.
     """
     return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 

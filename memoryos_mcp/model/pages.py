@@ -180,7 +180,8 @@ class Page(Turn):
     def sides_without_orders(self) -> tuple[str, str]:
         """The user's text and the assistant's, for use in summaries.
 
-        Instructions to an assistant are replaced with ``[…]``. Both texts are empty if the page is damaged.
+        In a page that `gives_orders`, sentences that try to instruct its readers are replaced with ``[…]``. Both texts
+        are empty if the page is damaged.
         """
         if self.is_damaged:
             return "", ""

@@ -90,7 +90,7 @@ def locations_of(client: Client, scope: Scope, machine: Machine) -> list[Locatio
     """
     if scope == "project":
         if client.project is None:
-            problem = f"{client.title} has no file for a project; omit --scope"
+            problem = f"{client.title} has no configuration file for a single project; omit --scope"
             raise ArgumentError(argument="--scope project", problem=problem)
         return [Location(client, scope, machine.project / client.project, is_client_there=True)]
     found: list[Location] = []

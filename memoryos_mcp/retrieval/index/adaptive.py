@@ -43,7 +43,7 @@ class AdaptiveIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the index needs no call of `settle` at present."""
+        """False if `settle` should be called, because many vectors were added."""
         index = self._index
         return not isinstance(index, FlatIndex) or len(index) <= self._exact_rows
 

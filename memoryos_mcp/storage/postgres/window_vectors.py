@@ -275,8 +275,8 @@ def prepare(raw: Raw, where: str) -> str:
         if tuple(map(int, version.split(".")[:2])) < NEEDED_VERSION:
             needed = ".".join(map(str, NEEDED_VERSION))
             msg = (
-                f"the database {where} has version {version} of the extension vector, and {needed} or later is needed; "
-                "upgrade pgvector on its server and run `ALTER EXTENSION vector UPDATE`, or set vector_index to faiss"
+                f"the database {where} has version {version} of the extension vector; install {needed} or later on its "
+                "server and run `ALTER EXTENSION vector UPDATE`, or set vector_index to faiss"
             )
             raise StorageError(msg)
         if raw.execute(f"SELECT to_regclass('{SCHEMA}.window_marks')").fetchone() == (None,):

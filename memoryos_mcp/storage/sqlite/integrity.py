@@ -1,4 +1,4 @@
-"""Checks of a user's whole file for damage."""
+"""Checks whether the SQLite file of a user's memory is damaged."""
 
 import json
 import re

@@ -93,7 +93,7 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
     if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
         raise ArgumentError(
             argument="--token",
-            problem="is blank or contains invalid characters; pass a token that memoryos-mcp token add printed",
+            problem="is blank or contains invalid characters; pass a token from `memoryos-mcp token add`",
         )
     if token_variable is not None and not re.fullmatch(r"[A-Za-z_]\w*", token_variable, re.ASCII):
         problem = "is not a valid name of an environment variable; use a name like MEMORY_TOKEN"
