@@ -85,22 +85,11 @@ class Deployment:
             run: A function that can be repeated. It only reads, or does not store a change a second time.
             is_in_doubt: Called if the second call fails too. Returns whether a change may have been stored.
         """
-        with translated(self.where):
-            with self.pool.connection() as raw:
-                try:
-                    return run(raw)
-                except psycopg.Error as error:
-                    if not is_lost(error, raw):
-                        raise
-            self.drop_lost()
-            try:
-                with translated(self.where), self.pool.connection() as raw:
-                    return run(raw)
-            except StorageError as error:
-                if not is_in_doubt():
-                    raise
-                msg = f"{error}. {UNKNOWN_OUTCOME}"
-                raise StorageError(msg) from error.__cause__
+        borrowed = _Borrowed(self)
+        try:
+            return borrowed.run(run, is_in_doubt=is_in_doubt)
+        finally:
+            borrowed.end()
 
     def drop_lost(self) -> None:
         """Remove lost connections from the pool. When the database crashes or restarts, all connections are lost."""
@@ -164,7 +153,7 @@ class PostgresDatabase:
         reading = _Reading(self._deployment, self._user_no)
 
         def run() -> T:
-            return reading.run(lambda connection: query(connection, *args, **kwargs))
+            return reading.read(lambda connection: query(connection, *args, **kwargs))
 
         return await self._run(run, afterwards=reading.end)
 
@@ -211,8 +200,9 @@ class PostgresDatabase:
                 found = [raw.execute(sql, [int(self._user_no), *arguments], binary=True) for arguments in calls]
             return [row for cursor in found if (row := cursor.fetchone()) is not None]
 
+        borrowed = _Borrowed(self._deployment)
         async with self._write_lock:
-            return await self._run(lambda: self._deployment.retried(run, is_in_doubt=lambda: True))
+            return await self._run(lambda: borrowed.run(run, is_in_doubt=lambda: True), afterwards=borrowed.end)
 
     async def _refuse_if_unwritable(self) -> None:
         if self.only_reads_because is not None and (problem := await self._run(self._deployment.look_again)):
@@ -267,43 +257,72 @@ class PostgresDatabase:
                 self._idle.set()
 
 
-class _Reading:
-    """A read-only transaction of one user. All its queries see the same state of the memory."""
+class _Borrowed:
+    """A connection of the pool, for one call."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._raw: Raw | None = None
+
+    def run(self, work: Callable[[Raw], T], *, is_in_doubt: Callable[[], bool] = lambda: False) -> T:
+        """Call ``work`` with the connection; see `Deployment.retried`. Call `end` afterwards."""
+        with translated(self._deployment.where):
+            raw = self._borrow()
+            try:
+                return work(raw)
+            except psycopg.Error as error:
+                if not is_lost(error, raw):
+                    raise
+            self.end()
+            self._deployment.drop_lost()
+            try:
+                with translated(self._deployment.where):
+                    return work(self._borrow())
+            except StorageError as error:
+                if not is_in_doubt():
+                    raise
+                msg = f"{error}. {UNKNOWN_OUTCOME}"
+                raise StorageError(msg) from error.__cause__
+
+    def end(self) -> None:
+        """Return the connection to the pool. An open transaction is rolled back."""
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            self._deployment.pool.putconn(raw)
+
+    def _borrow(self) -> Raw:
+        self._raw = self._deployment.pool.getconn()
+        return self._raw
+
+
+class _Reading(_Borrowed):
+    """One reading transaction of a user, all of whose reads see the same state."""
 
     def __init__(self, deployment: Deployment, user_no: str) -> None:
-        self._deployment = deployment
+        super().__init__(deployment)
         self._user_no = user_no
-        self._raw: Raw | None = None
         self._pipeline: AbstractContextManager[Any] = nullcontext()
 
-    def run(self, query: Callable[[PostgresConnection], T]) -> T:
-        """Begin the transaction and call ``query``. If the connection is lost, try once more with a new one."""
-        with translated(self._deployment.where):
-            for is_last in (False, True):
-                self._raw = raw = self._deployment.pool.getconn()
-                try:
-                    self._pipeline = raw.pipeline()
-                    self._pipeline.__enter__()
-                    raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                    raw.execute(SET_USER, (self._user_no,))
-                    return query(PostgresConnection(raw, self._deployment.tokenize))
-                except psycopg.Error as error:
-                    if is_last or not is_lost(error, raw):
-                        raise
-                self.end()
-                self._deployment.drop_lost()
-            raise AssertionError  # the loop returns or raises
+    def read(self, query: Callable[[PostgresConnection], T]) -> T:
+        """Begin the transaction and call ``query``. If the connection is lost, repeat this once with another one."""
+
+        def begun(raw: Raw) -> T:
+            self._pipeline = raw.pipeline()
+            self._pipeline.__enter__()
+            raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            raw.execute(SET_USER, (self._user_no,))
+            return query(PostgresConnection(raw, self._deployment.tokenize))
+
+        return self.run(begun)
 
     def end(self) -> None:
         """End the transaction, and return its connection to the pool."""
-        raw, self._raw = self._raw, None
-        if raw is None:
-            return
-        with suppress(psycopg.Error):
-            raw.execute("ROLLBACK")
-        with suppress(psycopg.Error):
-            self._pipeline.__exit__(None, None, None)
-        self._deployment.pool.putconn(raw)
+        if self._raw is not None:
+            with suppress(psycopg.Error):
+                self._raw.execute("ROLLBACK")
+            with suppress(psycopg.Error):
+                self._pipeline.__exit__(None, None, None)
+        super().end()
 
 
 class _Write(Generic[T]):

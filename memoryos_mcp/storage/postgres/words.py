@@ -5,7 +5,7 @@ The tokens and the scores are those of the word index on SQLite, so that both ra
 
 import math
 from collections.abc import Callable, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -285,10 +285,19 @@ def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_respon
     for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
         tokens = tokenize(index_text(side))
         size += len(tokens)
-        encoded = np.arange(start, start + len(tokens), dtype=_PLACE).tobytes().hex(" ", _PLACE.itemsize).split()
-        for token, place in zip(tokens, encoded, strict=True):
+        for token, place in zip(tokens, _encoded(start, len(tokens)), strict=False):
             places[token] = places.get(token, "") + place
     return " ".join(places), " ".join(places.values()), size
+
+
+@lru_cache(maxsize=32)
+def _encoded_places(start: int, count: int) -> tuple[str, ...]:
+    return tuple(np.arange(start, start + count, dtype=_PLACE).tobytes().hex(" ", _PLACE.itemsize).split())
+
+
+def _encoded(start: int, count: int) -> tuple[str, ...]:
+    """Return the encoded places from ``start`` on, at least ``count``. Short lists are cached, in powers of two."""
+    return _encoded_places(start, 1 << max(count - 1, 63).bit_length())
 
 
 def _adjacent(places: Sequence[dict[int, bytes]]) -> "dict[int, NDArray[np.uint32]]":
