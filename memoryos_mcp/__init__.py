@@ -1,4 +1,4 @@
-"""Long-term memory for AI assistants, separate for each user, as an MCP server and as a library.
+"""Long-term memory for AI assistants: an MCP server and a Python library. Each user has a separate memory.
 
 Public names are imported on first use, so that ``import memoryos_mcp`` is fast.
 """

@@ -1,4 +1,4 @@
-"""Errors: every error that this package raises on purpose.
+"""Every error that this package raises on purpose.
 
 MemoryOSError
 ├── ConfigError            a setting is missing, unknown or out of range

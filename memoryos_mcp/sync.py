@@ -52,7 +52,7 @@ class Memoryos:
         data_storage_path: Folder that contains all memories. Default: the user data folder of the platform.
         openai_base_url: Base URL of an OpenAI-compatible API. Default: the API of OpenAI, if there is a key.
         assistant_id: Name of the assistant. Facts about the assistant are stored under this name.
-        short_term_capacity: Number of pages in short-term memory.
+        short_term_capacity: Maximum number of pages in short-term memory.
         mid_term_capacity: Maximum number of topic segments. If there are more, those with the lowest heat are archived.
         long_term_knowledge_capacity: Maximum number of current facts about the user. The same limit applies to facts
             about the assistant. Older facts are archived, but searches still find them.
@@ -258,7 +258,7 @@ class Memoryos:
 
 
 class _MemoryThread:
-    """A thread that runs an event loop, and keeps the configured user's memory open."""
+    """A thread that runs an event loop and keeps the memory of the configured user open."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -312,7 +312,7 @@ class _MemoryThread:
             raise
 
     def end(self, limit_s: float | None) -> None:
-        """Begin to close the memory, and wait until it is closed, but at most ``limit_s`` seconds; None means no limit.
+        """Close the memory, and wait until it is closed or ``limit_s`` seconds have passed; None means no limit.
 
         After this time, closing continues in the memory's thread. In a forked process, this method does nothing.
         """

@@ -456,7 +456,7 @@ def test_a_command_names_its_own_options_in_errors(tmp_path: Path) -> None:
 def test_errors_name_the_kind_of_an_unusable_file(tmp_path: Path) -> None:
     data = ("--data-storage-path", str(tmp_path / "data"))
     address = run_here("import", "https://example.org/memory.jsonl", *data)
-    assert (address.returncode, "https://example.org/memory.jsonl is an address" in address.stderr) == (1, True)
+    assert (address.returncode, "https://example.org/memory.jsonl is a URL" in address.stderr) == (1, True)
     readme = run_here("restore", ROOT / "README.md", *data)
     assert (readme.returncode, "is not a backup" in readme.stderr, "move the file" in readme.stderr) == (1, True, False)
     with Memoryos("default_user", data_storage_path=tmp_path / "data", **NO_MODEL) as memory:

@@ -384,7 +384,7 @@ def test_an_unknown_flag_is_refused() -> None:
         ("profile_dimensions", ["Tea", None], f"{DIMENSIONS}, not null (item 2)"),
         ("profile_dimensions", [""], f"{DIMENSIONS}, not an empty text (item 1)"),
         ("profile_dimensions", ["x" * 61], f"{DIMENSIONS}, not a text of 61 characters (item 1)"),
-        ("profile_dimensions", ["Tea", " "], "is blank; enter a text or leave it out (item 2)"),
+        ("profile_dimensions", ["Tea", " "], "is blank; enter a text or omit this value (item 2)"),
         (
             "profile_dimensions",
             ["Tea\n# Rules"],

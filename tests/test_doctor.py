@@ -334,7 +334,7 @@ async def test_the_doctor_waits_less_than_the_configured_timeout(data: Path, mon
 @pytest.mark.parametrize(
     ("reply", "verdict", "problem"),
     [
-        (completion("Certainly! It is done."), "fail", "the reply holds no JSON object"),
+        (completion("Certainly! It is done."), "fail", "the reply contains no JSON object"),
         (completion(""), "fail", "the reply is empty"),
         (completion('{"ok": tr', finish_reason="length"), "fail", "the reply was cut"),
         (completion('{"okay": 1}'), "warn", "not the requested object"),
@@ -612,7 +612,7 @@ async def test_an_unreadable_client_file_is_a_failed_check(data: Path, home: Pat
     found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
     assert found["verdict"] == "fail"
     assert str(file) in found["found"]
-    assert "correct the file there" in found["fix"]
+    assert "correct the file" in found["fix"]
 
 
 async def test_an_account_without_a_home_folder_is_only_a_warning(data: Path, home: Path) -> None:

@@ -118,7 +118,7 @@ def test_an_export_replaces_no_file_that_is_not_an_export(memory: Path, tmp_path
 
 def test_an_export_that_cannot_be_written_leaves_no_file(memory: Path, tmp_path: Path) -> None:
     for target, problem in (
-        (tmp_path / "none" / "memory.jsonl", "its folder does not exist"),
+        (tmp_path / "none" / "memory.jsonl", "is in a folder that does not exist"),
         (tmp_path, "is a folder; choose a file in this folder"),
         (Path(tmp_path.anchor), "is a folder; choose a file in this folder"),
     ):

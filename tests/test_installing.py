@@ -404,7 +404,9 @@ def test_a_new_project_file_with_a_token_is_private(home: Path) -> None:
 
 def test_unsupported_requests_name_an_alternative(home: Path) -> None:
     for name in ("claude-desktop", "cline", "windsurf"):
-        refused("install", "--client", name, "--scope", "project", told="has no file for a project")
+        refused(
+            "install", "--client", name, "--scope", "project", told="has no configuration file for a single project"
+        )
     refused("install", "--client", "claude-desktop", "--http", URL, told="Settings, Connectors")
     for name in ("cline", "zed"):
         arguments = ("install", "--client", name, "--http", URL, "--token-variable", "TOKEN")
@@ -565,7 +567,7 @@ def test_a_database_is_passed_on_unless_its_address_has_a_password(home: Path, m
     assert held(CLIENTS["cursor"], file)["memoryos"]["args"] == ["serve", "--database-url", url]
     before = file.read_bytes()
     for secret in (url.replace("ada@", f"ada:{password}@"), f"{url}&password={password}"):
-        told = "--database-url: contains a password, which the client's file would show; put database_url in a file"
+        told = "--database-url: contains a password, which the client's file would show; put database_url in"
         refused("install", "--client", "cursor", "--database-url", secret, told=told)
         refused("install", "--client", "cursor", "--link", "--database-url", secret, told=told)
         monkeypatch.setenv("MEMORYOS_DATABASE_URL", secret)

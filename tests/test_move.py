@@ -399,8 +399,8 @@ def test_a_damaged_page_stops_only_its_memory(files: Path, url: str) -> None:
     [
         ("postgresql://app:s3cret@127.0.0.1:1/memories", "cannot be reached; check that it runs, and correct --to"),
         ("postgresql://app:s3cret@[broken/memories", "is not a valid address"),
-        ("mysql://app:s3cret@127.0.0.1/memories", "is neither an address that begins with postgresql:// nor a folder"),
-        (" ", "is neither an address"),
+        ("mysql://app:s3cret@127.0.0.1/memories", "must be an address that begins with postgresql://"),
+        (" ", "must be an address"),
     ],
 )
 def test_a_wrong_target_gives_one_line(files: Path, target: str, said: str) -> None:
@@ -415,13 +415,13 @@ def test_a_target_that_cannot_be_used_gives_one_line(files: Path, url: str, tmp_
     file = tmp_path / "file"
     file.write_text("notes", encoding="utf-8")
     missing = url.rpartition("/")[0] + "/missing"
-    for target, said in ((file, "--to: "), (missing, "does not exist"), (files, "where the memories already are")):
+    for target, said in ((file, "--to: "), (missing, "does not exist"), (files, "where the memories are now")):
         done = run_here("move", "--to", target, "--data-storage-path", files)
         assert done.returncode in {1, 2}
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
     done = run_here("move", "--to", url, "--database-url", url)
-    assert "where the memories already are" in done.stderr
+    assert "where the memories are now" in done.stderr
 
 
 def test_the_report_says_what_to_do_next(files: Path, url: str, tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_a_database_without_the_extension_is_one_line() -> None:
 
 def test_an_old_extension_is_one_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_vectors, "NEEDED_VERSION", (99, 0))
-    assert "of the extension vector, and 99.0 or later is needed; upgrade pgvector" in refusal(url)
+    assert "of the extension vector; install 99.0 or later" in refusal(url)
 
 
 def test_the_owner_prepares_the_table_for_an_account_without_rights(data: Path) -> None:

@@ -147,8 +147,8 @@ async def test_a_failing_database_is_asked_again_later(caplog: pytest.LogCapture
     buckets.failure = None
     assert await shared.wait_s("a") == 0
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", "requests are counted in this server alone: the database cannot be reached"),
-        ("INFO", "requests are counted over all servers again"),
+        ("WARNING", "the database failed, so this server counts requests by itself: the database cannot be reached"),
+        ("INFO", "the database works again, so requests are counted over all servers together"),
     ]
 
 

@@ -316,10 +316,9 @@ async def test_explain_adds_signals_and_does_not_change_results(diary: Memory) -
 
 
 async def asked_before_and_after_embedding(
-    kept: Memory, embedder: LentEmbedder, said: str
+    kept: Memory, embedder: LentEmbedder, said: str, query: str = "Who spoke of a zeppelin?"
 ) -> tuple[str, list[str], list[str]]:
     """Add a page about a zeppelin; return its id, and the found pages before and after it is embedded."""
-    query = "Who spoke of a zeppelin?"
     embedder.gate.clear()
     try:
         [page_id] = await kept.add([Said(said, "")])
@@ -359,3 +358,11 @@ async def test_a_new_page_is_found_by_words_among_filed_pages(tmp_path: Path, em
         page_id, before, after = await asked_before_and_after_embedding(kept, embedder, "A zeppelin came down here.")
     assert page_id in before
     assert after[0] == page_id
+
+
+async def test_a_new_page_precedes_pages_with_similar_words(tmp_path: Path, embedder: LentEmbedder) -> None:
+    async with asyncio.timeout(LIMIT_S), memory(tmp_path, embedder) as kept:
+        await kept.add([Said(f"Word{number} of writer {number % 4}.") for number in range(130, 200)])
+        assert (await kept.settled()).counts.backlog == 0
+        page_id, before, _ = await asked_before_and_after_embedding(kept, embedder, "Word13 of writer 1.", "word13")
+    assert before[0] == page_id

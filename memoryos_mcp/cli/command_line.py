@@ -1,4 +1,4 @@
-"""Base classes and decorators for commands: help in sections, settings as options, errors and exit codes."""
+"""Base classes and decorators for commands, and the function that runs a command line."""
 
 import inspect
 import json
@@ -68,7 +68,7 @@ class Choice(click.Choice[str]):
 
 
 class SettingOption(click.Option):
-    """An option that sets a setting, or an option about settings such as ``--config``."""
+    """A command-line option that sets one setting, or that concerns all settings, such as ``--config``."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Return the allowed values that begin with ``incomplete``.
@@ -116,8 +116,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        An `ArgumentError` about a tool's argument is replaced with an error that names the matching option or argument
-        of the command.
+        If a tool rejects one of its arguments, the `ArgumentError` is replaced with an error that names the matching
+        option or argument of the command.
         """
         try:
             return super().invoke(ctx)
@@ -134,7 +134,7 @@ class Command(click.Command):
 
 
 class _OutputClosedError(Exception):
-    """The output was closed by the program that reads it.
+    """The program that reads the output has closed it.
 
     This error replaces `BrokenPipeError`, because click would exit with 1 after a `BrokenPipeError`.
     """
@@ -200,7 +200,7 @@ class Group(click.Group):
         _write_section(formatter, "Options", _records(self.get_params(ctx), ctx))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the exit codes, if this is the main help."""
+        """Write the exit codes if this is the help of the whole program."""
         super().format_epilog(ctx, formatter)
         if self.name == PROGRAM:
             rows = [(str(code), meaning.replace("`", "")) for code, meaning in EXIT_CODES.items()]
@@ -271,7 +271,7 @@ def chosen_settings(
 ) -> Settings:
     """Return the settings for a command, and start logging to stderr.
 
-    ``flags`` contains the values of the settings' options by name. None means that an option was not used. With
+    ``flags`` maps the name of each setting to the value of its option, or to None if the option was not used. With
     ``makes_folder``, the data folder is created if it is missing. Without ``is_server``, only warnings and errors are
     logged, unless a log level is set.
     """
@@ -342,7 +342,7 @@ def _failed(error: MemoryOSError | OSError | _OutputClosedError) -> int:
 
 
 def _discard_stdout() -> None:
-    """Redirect a broken stdout to the null device, because the interpreter flushes stdout again at exit."""
+    """Redirect a broken stdout to the null device. Otherwise, the interpreter's flush at exit would fail."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

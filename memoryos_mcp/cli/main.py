@@ -150,7 +150,7 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 async def stats(settings: Settings, **given: Any) -> None:
     """Show what a memory contains, and which work is pending.
 
-    The memory is not changed. Servers may run at the same time.
+    The memory is not changed. Running servers need not be stopped.
     """
     from memoryos_mcp.cli.commands.stats import show_stats
 
@@ -180,7 +180,7 @@ async def search(settings: Settings, **given: Any) -> None:
     """Search a memory as an assistant would.
 
     The command prints the result of the tool retrieve_memory for QUERY. The memory is not changed, and the search does
-    not increase the heat of topics. Servers may run at the same time.
+    not increase the heat of topics. Running servers need not be stopped.
     """
     from memoryos_mcp.cli.commands.search import search_memory
 
@@ -264,7 +264,7 @@ async def import_(settings: Settings, **given: Any) -> None:
 def backup(settings: Settings, **given: Any) -> None:
     """Back up a memory to a new file.
 
-    Servers may run at the same time.
+    Running servers need not be stopped.
     """
     from memoryos_mcp.cli.commands import backups
 
@@ -300,7 +300,7 @@ def restore(settings: Settings, **given: Any) -> None:
     "target",
     required=True,
     metavar="URL_OR_FOLDER",
-    help="Address of a PostgreSQL database, or a folder for files. It must not contain other memories of these users.",
+    help="Address of a PostgreSQL database, or a folder. It must not contain other memories of the same users.",
 )
 @click.option(
     "--user-id", "user_ids", multiple=True, metavar="ID", help="Move only this user's memory. May be repeated."

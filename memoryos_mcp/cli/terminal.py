@@ -36,7 +36,7 @@ class _StdoutConsole(Console):
 
 
 def prepare_stdout() -> None:
-    """Make stdout replace characters that cannot be encoded. By default, such a character raises an error."""
+    """Make stdout replace characters that cannot be encoded. By default, such a character causes an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
@@ -49,14 +49,15 @@ def make_console() -> Console:
 
 
 def note(text: str) -> None:
-    """Print a line to stderr. It begins with the program's name."""
+    """Print a line to stderr, beginning with the program's name."""
     click.echo(f"{PROGRAM}: {text}", err=True)
 
 
 def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
-    """Print a result as JSON, or print the parts of a report for people.
+    """Print ``result`` as JSON, or print ``parts`` as a report for people.
 
-    Strings are printed unchanged. Other parts are wrapped to fit the width. In a pipe, lines have no trailing blanks.
+    Strings in ``parts`` are printed unchanged. Other parts are wrapped to fit the width of the terminal. In a pipe, the
+    lines of other parts have no trailing spaces.
     """
     prepare_stdout()
     if as_json:
@@ -81,7 +82,7 @@ def heading(title: str, remark: str = "") -> Text:
 
 
 def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 2) -> Padding:
-    """Return an indented table with one column for each style. The last column takes the remaining width."""
+    """Return an indented table with one column for each of ``styles``. The last column takes the remaining width."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for style in styles[:-1]:
         grid.add_column(style=style, no_wrap=True)
@@ -94,7 +95,7 @@ def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 
 def section(
     title: str, remark: str, rows: Iterable[Sequence[RenderableType]], *styles: str
 ) -> Iterator[RenderableType]:
-    """Yield a heading and a table. Yield nothing if there are no rows. ``styles`` has one style for each column."""
+    """Yield a heading and a table, or nothing if there are no rows. ``styles`` contains one style for each column."""
     if filled := list(rows):
         yield heading(title, remark)
         yield table(filled, *styles)

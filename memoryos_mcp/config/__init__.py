@@ -90,8 +90,8 @@ class Settings(HttpSettings):
     retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
         description="Maximum number of pages that a retrieval returns in addition to those in short-term memory, if "
-        "the call does not set `max_results`. Fewer are returned if fewer are relevant, or if more do not fit into the "
-        "result.",
+        "the call does not set `max_results`. Fewer pages are returned if fewer are relevant, or if the result would "
+        "be too long.",
     )
     retrieval_max_tokens: Annotated[StrictInt, Field(ge=100, le=1_000_000)] = Field(
         default=2000,
@@ -150,7 +150,7 @@ class Settings(HttpSettings):
     )
     llm_max_prompt_tokens: Annotated[StrictInt, Field(ge=1000, le=1_000_000)] = Field(
         default=24_000,
-        description="Maximum length of one LLM prompt, in tokens. If needed, its longest pages are shortened.",
+        description="Maximum length of one LLM prompt, in tokens. If needed, the longest pages are shortened.",
     )
     llm_daily_token_limit: Annotated[int | None, Field(strict=True, ge=0, le=_TOKENS_MAX)] = Field(
         default=None,
@@ -184,7 +184,7 @@ class Settings(HttpSettings):
         default=None,
         repr=False,
         description="Additional arguments for the embedding model, as a JSON object. The bundled model ignores them. "
-        "Other models in this process accept those of `SentenceTransformer`, and `use_fp16`. An API accepts "
+        "Other local models accept `use_fp16` and the arguments of `SentenceTransformer`. Models behind an API accept "
         "`dimensions`, `query_prompt` and `passage_prompt`.",
     )
     embedding_base_url: Annotated[str | None, AfterValidator(checks.api_url)] = Field(
@@ -208,7 +208,7 @@ class Settings(HttpSettings):
         default="faiss",
         description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM. "
         "If PostgreSQL contains a large memory, PostgreSQL searches it instead. `chroma` keeps vectors in the folder "
-        "`chroma` of `data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, by "
+        "`chroma` of `data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, with "
         "the extension `vector`. Installed packages may provide other indexes.",
     )
     chroma_url: Annotated[str | None, AfterValidator(checks.chroma_url)] = Field(
@@ -275,16 +275,16 @@ class Settings(HttpSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use only the constructor's arguments.
+        """Return only the constructor's arguments as a source of settings.
 
-        `load_settings` merges the other sources, so that each error can state its source.
+        `load_settings` reads the other sources itself, so that each error message can name the source.
         """
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
     @property
     def memories_place(self) -> str:
-        """The folder or the database in which memories are stored, without credentials, for messages."""
+        """The folder or database in which memories are stored, as text for messages. It contains no credentials."""
         if self.database_url is None:
             return path_text(self.data_storage_path)
         return without_credentials(self.database_url.get_secret_value()) or ""

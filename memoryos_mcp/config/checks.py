@@ -56,7 +56,7 @@ def storable_text(text: str) -> str:
 def name_text(text: str) -> str:
     """Return the text unchanged. Raise `ValueError` if it is blank or cannot be stored as UTF-8."""
     if not text.strip():
-        msg = "is blank; enter a text or leave it out"
+        msg = "is blank; enter a text or omit this value"
         raise ValueError(msg)
     return storable_text(text)
 
@@ -73,7 +73,7 @@ def dimension_name(name: str) -> str:
 
 
 def different_names(names: list[str]) -> list[str]:
-    """Return the names unchanged. Raise `ValueError` if two of them are equal when case is ignored."""
+    """Return the names unchanged. Raise `ValueError` if two names are equal apart from upper and lower case."""
     numbers: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         first = numbers.setdefault(name.casefold(), number)

@@ -1,4 +1,4 @@
-"""How many memories can be open at the same time, given the limit on open files."""
+"""Computes how many memories can be open at the same time, given the limit on open files."""
 
 import logging
 import sys
@@ -15,9 +15,9 @@ DESCRIPTORS_BESIDE = 256
 def fitting_users(wanted: int, *, besides: int) -> int:
     """Return how many memories can be open at the same time.
 
-    This process's limit on open files is first raised as far as needed and allowed. The result is ``wanted``, or a
-    smaller number if the limit is still too low for ``wanted`` memories. ``besides`` is the number of other memories
-    that may still be open because they are being closed.
+    First, this process's limit on open files is raised as far as needed and allowed. The result is ``wanted``, or a
+    smaller number if the limit is still too low for ``wanted`` memories. ``besides`` is the number of additional
+    memories that are still open while they are being closed.
     """
     needed = DESCRIPTORS_BESIDE + (wanted + besides) * DESCRIPTORS_PER_USER
     allowed = _raised_limit(needed)
@@ -26,7 +26,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
     fitting = max(1, (allowed - DESCRIPTORS_BESIDE) // DESCRIPTORS_PER_USER - besides)
     logger.warning(
         "at most %d memories can be open at the same time, not %d, because this process may open only %d files. "
-        "Raise that limit (ulimit -Hn) to %d, or lower max_open_users",
+        "Raise the limit on open files (ulimit -Hn) to %d, or lower max_open_users",
         fitting,
         wanted,
         allowed,
@@ -38,7 +38,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
 def _raised_limit(needed: int) -> int | None:
     """Return this process's limit on open files; None means no limit.
 
-    A limit below ``needed`` is first raised to ``needed``, or to the highest value allowed if that is lower.
+    A limit below ``needed`` is first raised to ``needed``, or as far as the system allows.
     """
     if sys.platform == "win32":
         return None

@@ -1,4 +1,4 @@
-"""Reading the config file as strict JSON. Syntax errors state the line and column in the file."""
+"""Reads the config file as strict JSON. Syntax errors state the line and column in the file."""
 
 import json
 import math
@@ -12,7 +12,7 @@ _NUMBER_MAX_DIGITS = 300  # a number with more digits may not fit into a float
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """Return the settings in a config file, not yet validated.
+    """Return the settings in a config file without validating them.
 
     Raises:
         ConfigError: The file cannot be read, or is not a JSON object.

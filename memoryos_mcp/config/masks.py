@@ -1,4 +1,4 @@
-"""Removing keys and credentials from settings, so that the settings are safe to show."""
+"""Removes API keys and credentials from settings, so that the settings are safe to show."""
 
 import os
 import re

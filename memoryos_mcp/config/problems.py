@@ -1,4 +1,4 @@
-"""Messages about invalid settings. A message is one line. It never quotes an invalid text, which may be a key."""
+"""Messages about invalid settings. A message is one line. It never quotes invalid text, which may be an API key."""
 
 import difflib
 import re
@@ -20,7 +20,7 @@ _PLAIN_KEY = re.compile(r"(?!sk-)[A-Za-z_$][A-Za-z_.$-]{0,62}\d{0,2}")
 
 
 def config_error(problems: Sequence[str]) -> ConfigError:
-    """Return an error whose text is one line: the first few problems, and how many more there are."""
+    """Return an error with a one-line message: the first few problems, and the number of further problems."""
     line = "; ".join(problems[:_PROBLEMS_SHOWN])
     if len(problems) > _PROBLEMS_SHOWN:
         line += f"; and {len(problems) - _PROBLEMS_SHOWN} more"
@@ -28,7 +28,7 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return how an error message refers to a key of the config file.
+    """Return the text that represents a key of the config file in an error message.
 
     The result is the key itself or, if the key may be a misplaced secret, only its length.
     """
@@ -36,10 +36,10 @@ def shown_key(name: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return how an error message describes a value.
+    """Return the text that represents a value in an error message.
 
-    The result is the value itself for a number or boolean, such as ``true``. For a very large integer, and for all
-    other values, it is only the type, such as "a list".
+    For a number or a boolean, the result is the value itself, such as ``true``. For very large integers and all other
+    values, the result is only the type, such as "a list".
     """
     if isinstance(value, bool):
         return str(value).lower()

@@ -1,7 +1,7 @@
-"""Reading the settings from the config file, the environment and command-line flags, once at startup.
+"""Reads the settings from the config file, the environment and command-line flags, once at startup.
 
 Environment variables (``MEMORYOS_*``) override the file, and flags override both. An error message is one line. It
-states where the invalid setting is and which values are allowed. It never quotes an invalid text, which may be a key.
+states where the invalid setting is and which values are allowed. It never quotes invalid text, which may be an API key.
 """
 
 import errno
@@ -107,7 +107,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
         reason = error.strerror or type(error).__name__
         if may_only_read and ((folder / _MEMORIES).is_dir() or error.errno in _FULL):
             logger.warning(
-                "the data folder %s is not writable (%s); memories can be read but not changed", folder, reason
+                "the data folder %s is not writable (%s); memories can only be read until this is fixed", folder, reason
             )
             return
         fix = "free some disk space" if error.errno in _FULL else "make it writable for this account"

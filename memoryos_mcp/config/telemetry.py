@@ -91,7 +91,7 @@ def _is_enabled(environ: Mapping[str, str]) -> bool:
 
 
 def _where(environ: Mapping[str, str]) -> str:
-    """Return the collector's host and port, for the log. The rest of its URL may contain a password."""
+    """Return the collector's host and port for the log. The rest of the URL may contain a password."""
     named = _first(environ, _ENDPOINTS)
     return (urlsplit(named).netloc.rpartition("@")[2] or "the configured collector") if named else "localhost:4318"
 
@@ -104,7 +104,7 @@ def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
 def _otlp() -> Tracing:
     """Return a tracer that sends spans in batches to the collector that the environment variables specify.
 
-    Raises `ImportError` if the extra ``otel`` is not installed, and `ValueError` or `OSError` if a variable is invalid.
+    Raise `ImportError` if the extra ``otel`` is not installed, and `ValueError` or `OSError` if a variable is invalid.
     """
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource

@@ -20,7 +20,7 @@ def value_type(name: str) -> object:
 
 
 def takes_null(name: str) -> bool:
-    """Return whether null is a documented value of a setting.
+    """Return whether the documentation lists null as an allowed value of a setting.
 
     The result is False for a setting with string values. Such a setting uses "" instead of null.
     """

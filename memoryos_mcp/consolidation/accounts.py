@@ -9,9 +9,9 @@ from memoryos_mcp.storage.interface import Store
 
 
 class StoredAccount:
-    """Implements ``user_chat.Account`` with a store.
+    """Implements ``user_chat.Account``: stores the number of a user's LLM calls and tokens in the user's memory.
 
-    A day begins at midnight in the time zone ``zone``, or in the local time zone if it is None.
+    A day begins at midnight in the time zone ``zone``, or in the local time zone if ``zone`` is None.
     """
 
     def __init__(self, store: Store, *, zone: tzinfo | None, clock: Callable[[], datetime]) -> None:
@@ -29,7 +29,7 @@ class StoredAccount:
         return sum(entry.prompt_tokens + entry.completion_tokens for entry in await self._store.usage(self.today))
 
     async def forget_epoch(self) -> int:
-        """Return the forget epoch, which is the number of deletions so far."""
+        """Return the forget epoch of the memory, which is the number of deletions so far."""
         return (await self._store.snapshot()).forget_epoch
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:

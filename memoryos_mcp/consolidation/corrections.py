@@ -1,6 +1,6 @@
-"""Corrections: when the user has corrected a fact, rejects facts from older pages that contradict the correction.
+"""Rejects facts from older pages if they contradict a correction by the user.
 
-The store rejects the wrong fact if it is extracted again in the same words. This module also rejects the wrong fact in
+If the wrong fact is extracted again in the same words, the store rejects it. This module also rejects the wrong fact in
 other words, and other values of an attribute that the user has corrected.
 """
 
@@ -36,9 +36,10 @@ def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[Corr
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
     """Return lessons (facts and traits learned from pages) without the facts that contradict a correction.
 
-    There are three kinds of such facts. They supersede the fact that the user gave instead of the wrong one, state
-    another value of the corrected attribute, or repeat the wrong fact in other words. A fact with evidence newer than
-    the correction is not removed.
+    A new fact contradicts a correction in three cases. It supersedes the text with which the user replaced the wrong
+    fact, states another value of the corrected attribute, or repeats the wrong fact in other words. A fact with
+    evidence newer than the correction is kept.
+
     Facts are compared by their vectors, or by their words if ``embed`` is None or fails.
     """
     kept: list[KnowledgeChange] = []
@@ -58,8 +59,8 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
     """Return whether a new fact contradicts a correction by the user.
 
-    It does so in two cases: it supersedes the fact that the user gave instead of the wrong one, or it states the same
-    attribute (slot) as the wrong fact.
+    A contradiction is found in two cases: the new fact supersedes the user's replacement for the wrong fact, or it
+    states the same attribute (slot) as the wrong fact.
     """
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 

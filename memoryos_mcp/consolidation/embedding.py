@@ -75,7 +75,7 @@ class Embedding:
         return Remaining.SOME if await self._embed_segment(lease, left.segments) else Remaining.NONE
 
     async def _embed_segment(self, lease: Lease, segments: Sequence[Segment]) -> bool:
-        """Embed the first of the segments that has embedded pages. Return False if none of them has.
+        """Embed the first segment that has embedded pages. Return False if there is no such segment.
 
         The segment's vector is the mean of the vectors of its newest pages.
         """
@@ -90,7 +90,7 @@ class Embedding:
 
 
 def _bounded(pages: Sequence[Page]) -> list[Page]:
-    """Return the first pages, up to `CHARS_PER_STEP` characters in total, but at least one page."""
+    """Return the first of the pages: at most `CHARS_PER_STEP` characters in total, but at least one page."""
     kept: list[Page] = []
     chars = 0
     for page in pages:

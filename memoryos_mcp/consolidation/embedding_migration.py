@@ -1,4 +1,4 @@
-"""The vector spaces of a memory, and the migration to another embedding model.
+"""Manages the vector spaces of a memory, and the migration to another embedding model.
 
 A vector space contains the vectors of one model. Vectors of different models are never compared. When the configured
 model has changed, all pages are embedded again in a new space. Until the new space is complete, queries use the
@@ -96,7 +96,7 @@ class VectorSpaces:
         return self._embedders.configured is not None
 
     async def open(self) -> None:
-        """Load the configured model, and choose the space that queries use. A second call does nothing.
+        """Load the configured model, and choose the vector space that queries use. A second call does nothing.
 
         Queries use the space of the configured model, unless a previous space is more complete.
 
@@ -123,7 +123,7 @@ class VectorSpaces:
         self._target = target
 
     async def open_to_read(self) -> None:
-        """Choose the space that queries use, as `open` does, but write and embed nothing.
+        """Choose the vector space that queries use, like `open`, but without writing or embedding anything.
 
         Raises:
             ModelError: The configured model could not be loaded. Queries use a previous model if possible.
@@ -144,13 +144,13 @@ class VectorSpaces:
             await self._use(_OpenSpace.of(identity, await self._store.in_space(identity), configured))
 
     async def has_work(self) -> bool:
-        """Return whether work is left: to load the model, to add vectors, or to switch queries to the new space."""
+        """Return whether the model must be loaded, vectors are missing, or queries must switch to the new space."""
         if self._target is None:
             return self.has_model
         return self._previous is not None or await self._target.embedding.has_work()
 
     async def is_filled(self) -> bool:
-        """Return whether the current space is complete, even if a new space is still being filled.
+        """Return whether the current vector space is complete. A new space may still be incomplete.
 
         Until the configured model is loaded, return False. If no model is configured, return True.
         """
@@ -159,7 +159,7 @@ class VectorSpaces:
         return not await (self._previous or self._target).embedding.has_work()
 
     async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return one vector in the current space for each of ``texts``, or None if no space is loaded.
+        """Return one vector in the current vector space for each of ``texts``, or None if no space is loaded.
 
         Raises:
             ModelError: The model failed.
@@ -176,14 +176,15 @@ class VectorSpaces:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the index of the current space needs no further optimisation."""
+        """Whether the index of the current vector space needs no further optimisation."""
         return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed one batch, usually with the configured model, and return whether more remains to be embedded.
+        """Embed one batch of texts, usually with the configured model, and return whether more texts remain.
 
-        During a migration, texts without a vector in the previous space come first. They are embedded with the previous
-        model. If there are none, or if the previous model fails, the batch is embedded with the configured model.
+        During a migration, texts without a vector in the previous vector space come first. They are embedded with the
+        previous model. If there are no such texts, or if the previous model fails, the batch is embedded with the
+        configured model.
 
         Raises:
             ModelError: The configured model failed. Nothing was written.
@@ -199,7 +200,7 @@ class VectorSpaces:
         return Remaining.NONE if self._target is None else await self._target.embedding.step(lease)
 
     async def settle(self) -> None:
-        """Use the new space for queries if it is complete now. In any case, optimise the index.
+        """Use the new vector space for queries if it is complete, and optimise the index that queries use.
 
         If the new space is not complete yet, queries still use the previous space.
         """
@@ -215,10 +216,10 @@ class VectorSpaces:
         await cache.index.settle()
 
     async def purge(self) -> bool:
-        """Remove forgotten pages from the vector indexes that outlive this process.
+        """Remove forgotten pages from the vector indexes that are stored outside this process.
 
         Returns:
-            True if nothing of these pages is left in the indexes. False if `settle` has to remove it from their files.
+            True if the indexes contain nothing of these pages any more. False if `settle` must remove the remains.
         """
         is_done = True
         for space in await self._store.spaces():
@@ -236,7 +237,7 @@ class VectorSpaces:
         return is_done
 
     async def tidy(self, lease: Lease) -> bool:
-        """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether more of them remain."""
+        """Delete some vectors of models that were unused for `KEPT_UNUSED`. Return whether there may be more."""
         if self._target is None or self._previous is not None:
             return False
         keep = [self._target.identity]
@@ -249,14 +250,14 @@ class VectorSpaces:
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
     async def _use_previous(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
-        """Use a previous space for queries: the most complete space whose model can be loaded.
+        """Use a previous vector space for queries: the most complete space whose model can be loaded.
 
         Args:
-            target: A space that must not be used.
+            target: Identity of a space that must not be used.
             fewer_left_than: The space must have fewer unembedded pages than this number. None allows any number.
 
         Returns:
-            Whether there is such a space.
+            Whether a previous space is used for queries now.
         """
         if self._previous is not None:
             return True
@@ -275,7 +276,10 @@ class VectorSpaces:
         return False
 
     async def _loaded(self, space: Space) -> Embedder | None:
-        """Return the embedder of a space, or None if its model cannot be loaded or has changed."""
+        """Load the model of a vector space and return its embedder.
+
+        Return None if the model cannot be loaded or has changed.
+        """
         try:
             embedder = self._embedders.of(EmbeddingModel.from_json(space.model))
             await embedder.load()
@@ -289,7 +293,7 @@ class VectorSpaces:
         return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
 
     async def _use(self, filled: _OpenSpace) -> None:
-        """Fill the vector index of a space, then use the space for queries."""
+        """Fill the index of a vector space, then use the space for queries."""
         index = self._make_index(filled.store, filled.identity, filled.embedder.dimension)
         cache = MemoryCache(filled.store, index)
         await cache.load_index(self.query_priority.pauses())

@@ -1,6 +1,6 @@
-"""The fallback policy: when the fallback works in place of a failing analyst, and when this work becomes final.
+"""Decides when the fallback replaces a failing analyst, and when the results of the fallback become final.
 
-The fallback is the analyst that works without an LLM.
+An analyst organises pages and extracts facts and traits from them. The fallback is the analyst that needs no LLM.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,12 +16,12 @@ Count = Callable[[], Awaitable[int]]
 async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: int = 0) -> bool:
     """Return whether the fallback must do the work now.
 
-    It must if the LLM budget is spent, or if the analyst has failed five times at the same piece of work.
+    The result is True if the LLM budget is spent, or if the analyst has failed five times at the same piece of work.
 
     Args:
         failure: The error that the analyst raised.
-        count: Counts this attempt as failed, and returns the number of failed attempts at the piece of work. It is not
-            called if the budget is spent.
+        count: Function that counts this attempt as failed, and returns the number of failed attempts at the piece of
+            work. It is not called if the budget is spent.
         failed_steps: Number of consecutive steps in which the analyst failed on every batch. After five such steps,
             the result is True, even if this piece of work has failed fewer times.
     """
@@ -35,6 +35,7 @@ async def becomes_final(failure: BaseException, count: Count) -> bool:
 
     Args:
         failure: The error that the analyst raised. Only a `ReplyFormatError` is an unusable answer.
-        count: Counts one more unusable answer, and returns their number. It is not called for other errors.
+        count: Function that counts one more unusable answer, and returns the number of unusable answers. It is not
+            called for other errors.
     """
     return isinstance(failure, ReplyFormatError) and await count() >= ATTEMPTS_BEFORE_FALLBACK

@@ -28,7 +28,7 @@ NEAR_SHARE = 0.5
 
 @dataclass(slots=True)
 class _Draft:
-    """A plan for one segment, existing or new: the topics that will be added to it."""
+    """A plan that adds topics to one segment, which may be new."""
 
     known: Segment | None
     keywords: frozenset[str]
@@ -47,7 +47,7 @@ class FilingPlanner:
     Args:
         store: The user's memory.
         analyst: The analyst that analysed the batch.
-        fallback: Name of the fallback. Its summaries never replace the summaries of another analyst.
+        fallback: Name of the analyst that needs no LLM. Its summaries never replace the summaries of another analyst.
         threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
     """
 
@@ -76,7 +76,7 @@ class FilingPlanner:
         )
 
     async def _chains(self, views: dict[int, Page], organised: Organised) -> list[ChainPlan]:
-        """Return a chain for each run of consecutive pages in the analyst's answer.
+        """Return a plan of one chain for each run of consecutive pages in the analyst's answer.
 
         The first run may continue the chain of the page before the batch.
         """
@@ -182,7 +182,7 @@ def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], thresho
 def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
     """Return the draft (see `_Draft`) for the existing segment that the analyst chose for a topic.
 
-    Return None if it chose no existing segment, if the segment has no draft, or if the topic does not fit into it.
+    Return None if the analyst chose no existing segment, or if the segment has no draft or no room for the topic.
     """
     if topic.segment is None:
         return None

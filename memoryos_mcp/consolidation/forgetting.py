@@ -74,7 +74,8 @@ class DryRun:
     """The result of a dry run, which changes nothing.
 
     Attributes:
-        handle: To delete the selected memories, pass this to `Forgetting.confirm` before ``expires_at``.
+        handle: Text that identifies this dry run. To delete the selected memories, pass it to `Forgetting.confirm`
+            before ``expires_at``.
         counts: The number of selected memories of each kind.
         samples: The beginnings of some selected memories.
         kept_copies: File names of the backup copies made by restores. They contain earlier states of the memory.
@@ -98,12 +99,12 @@ class Forgetting:
 
     Args:
         store: The user's memory.
-        fallback: Writes new summaries of chains and segments that lost pages.
+        fallback: Writes new summaries of chains and segments that lost pages. It needs no LLM.
         log: Path of the user's LLM log, which contains dialogue.
-        retention: Pages older than this are forgotten. None keeps all pages.
+        retention: Maximum age of a page. Older pages are forgotten. None means that no pages are forgotten by age.
         zone: The time zone of times that do not contain one. None means the local time zone.
         clock: Returns the current time.
-        purge_index: Removes forgotten pages from the vector index. Returns whether nothing is left of them there.
+        purge_index: Function that removes forgotten pages from the vector index, and returns whether it removed all.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class Forgetting:
         self._summarised_epoch = 0
 
     async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
-        """Plan a deletion without changing the memory, and store the plan. See `MemoryEngine.plan_forgetting`."""
+        """Plan a deletion and store the plan. Nothing is deleted yet. See `MemoryEngine.plan_forgetting`."""
         _check(selection)
         if selection.everything:
             plan = await self._user_data.plan(None)
@@ -154,8 +155,8 @@ class Forgetting:
 
         Raises:
             ArgumentError: The handle is not from a recent dry run. Nothing was deleted.
-            StorageError: The store failed. Either all selected memories were deleted, or none. Call this again with the
-                same handle.
+            StorageError: The store failed. Either all selected memories were deleted, or none. Call this method again
+                with the same handle.
         """
         plan = await self._user_data.stored_plan(handle)
         if plan is not None and plan.is_all:  # first, because a retry after the deletion would skip this
@@ -261,7 +262,7 @@ class Forgetting:
         self._summarised_epoch = epoch
 
     async def _resummarise_some(self, place: SummaryCursor) -> SummaryCursor | None:
-        """Write some of the missing summaries. Return where to continue, or None if no summary is missing.
+        """Write some of the missing summaries. Return the position to continue at, or None if no summary is missing.
 
         If memories were forgotten meanwhile, nothing is written, and the work continues at the beginning.
         """

@@ -158,7 +158,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 class BackgroundTasks:
-    """Tasks that continue when their caller is cancelled. Their owner must finally call `wait` or `cancel`."""
+    """Tasks that continue when their caller is cancelled. At the end, the owner must call `wait` or `cancel`."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -194,10 +194,11 @@ class BackgroundTasks:
 class LeaseKeeper:
     """Shares one user's lease among the background loops of this process.
 
-    The first loop that needs the lease takes it, and the last one releases it. Meanwhile a task renews the lease.
+    A lease allows only one process at a time to do the background work. The first loop that needs the lease takes it,
+    and the last one releases it. In between, a task renews the lease.
 
     Attributes:
-        is_elsewhere: Whether another process had the lease when it was last needed.
+        is_elsewhere: Whether another process had the lease when this process last needed it.
     """
 
     def __init__(self, store: "Store", ttl_s: float) -> None:

@@ -1,6 +1,7 @@
 """Organising: assigns the pages of the backlog to chains and segments. This is called filing.
 
-If the fallback had to file pages, the analyst files them again later.
+The analyst is usually the LLM. If it fails, the fallback, which needs no LLM, files the pages. The analyst then files
+them again later.
 """
 
 import asyncio
@@ -49,7 +50,7 @@ class Organising:
     """Assigns pages to chains and segments (files them) in batches, in the order in which the pages were added.
 
     Args:
-        fallback: Files a batch if the analyst has failed too often. It never fails.
+        fallback: The analyst that needs no LLM. It files a batch if the other analyst has failed too often.
         similarity_threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
         reading: Stores the facts in the answers of the analyst and of the fallback.
     """
@@ -153,7 +154,7 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst reassign the pages that the fallback assigned to chains and segments.
+        """Let the analyst (the LLM) reassign the pages that the fallback assigned to chains and segments without it.
 
         The analyst gets batches of these pages in parallel. If it repeatedly gives unusable answers to a batch, the
         fallback's result becomes final.
@@ -208,8 +209,8 @@ class Organising:
         """Return the analyst's answer to each batch, or the exception that the analyst raised for it.
 
         With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If the
-        analyst cannot be reached, the other batches are not sent. The result for each of them is then its answer from
-        an earlier attempt. A batch without such an answer gets the exception of the first batch.
+        analyst cannot be reached, the other batches are not sent. Then the results for the other batches are the
+        answers from earlier attempts, or the exception of the first batch if there is no earlier answer.
         """
         ask = partial(self._ask, lease)
         if not probes_first or not batches:

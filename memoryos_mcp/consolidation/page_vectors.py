@@ -1,4 +1,4 @@
-"""Gives each page one vector, which analysts use: the mean of the vectors of the page's windows."""
+"""Computes one vector for each page: the mean of the vectors of the page's windows (parts of its text)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Promotion: extracts traits from hot segments, and archives the coldest segments."""
+"""Promotion: extracts traits from hot segments (those with enough heat), and archives the coldest segments."""
 
 import asyncio
 from collections.abc import Callable, Sequence, Set
@@ -33,7 +33,7 @@ class Promotion:
     A segment is due if the fallback has read its pages and the analyst should read them again.
 
     Args:
-        fallback: Reads a segment's pages if the analyst has failed too often. It never fails.
+        fallback: The analyst that needs no LLM. It reads a segment's pages if the other analyst has failed too often.
         heat_threshold: A segment is hot if it has at least this heat.
         capacity_segments: Maximum number of segments in mid-term memory.
     """
@@ -113,7 +113,7 @@ class Promotion:
             return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst extract facts and traits again from pages that the fallback has read.
+        """Let the analyst (the LLM) extract facts and traits again from pages that the fallback read without it.
 
         Pages that the fallback has also assigned to segments are left to `Organising.redo`. If the analyst repeatedly
         gives unusable answers, the facts and traits that the fallback extracted become final.
@@ -172,7 +172,7 @@ class Promotion:
         """Return the unread pages of the segments, grouped into portions for one LLM call each.
 
         ``due`` contains the segments that the analyst should read again. They never share a call with other segments.
-        If a call has failed, each of its segments then gets a call of its own.
+        If a call has failed, its segments are read in separate calls.
         """
         groups: dict[tuple[bool, int], list[Page]] = {}
         for segment in segments:

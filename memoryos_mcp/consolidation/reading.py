@@ -38,7 +38,7 @@ class _Learned:
     Attributes:
         lessons: The lessons that were extracted.
         traits: The profile at the time when the pages were read.
-        corrected: The user's corrections that the reader was shown.
+        corrected: The user's corrections that the analyst was shown.
     """
 
     lessons: Lessons
@@ -109,13 +109,17 @@ class Reading:
         except Exception as error:  # noqa: BLE001 - one unreadable page must not block the others
             if len(pages) > 1:
                 return await self._extract_first(lease, pages[: len(pages) // 2])
-            logger.error("facts cannot be extracted from page %s: %s", pages[0].page_id, type(error).__name__)  # noqa: TRY400 - a traceback may quote the page
+            logger.error(  # noqa: TRY400 - a traceback may quote the page
+                "no facts were extracted from page %s because of %s; search still finds the page",
+                pages[0].page_id,
+                type(error).__name__,
+            )
             return _ReadPages((), pages, self._fallback, is_reading=True, learned=_Learned(Lessons((), ()), ()))
 
     def portion(self, pages: Sequence[Page]) -> list[Page]:
-        """Return as many of the first pages as fit into one call of the analyst.
+        """Return the first pages that together fit into one call to the analyst.
 
-        The returned pages are alike: the analyst has already extracted the facts of all of them, or of none of them.
+        The analyst has already extracted the facts of either all of the returned pages or none of them.
         """
         alike = list(takewhile(lambda page: self._has_facts(page) == self._has_facts(pages[0]), pages))
         return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
@@ -137,8 +141,8 @@ class Reading:
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
         """Extract facts and traits (lessons) from pages, and commit them.
 
-        The lessons are reconciled with everything that was committed since the pages were read. The reader is
-        shown only pages with `Page.teaches`. Other pages (such as documents) are marked as read without being shown.
+        The lessons are reconciled with everything that was committed since the pages were read. Pages without
+        `Page.teaches`, such as documents, are not shown to ``reader``, but are marked as read.
 
         Args:
             lease: The lease, which allows this process to write.

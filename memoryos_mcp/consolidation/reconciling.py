@@ -26,13 +26,13 @@ def reconcile(
 ) -> Lessons | None:
     """Return lessons (facts and traits) adapted to the current memory, or None if the pages must be read again.
 
-    They must be read again if the level of a trait has changed meanwhile. In the result, facts are in the order in
+    The pages must be read again if the level of a trait has changed meanwhile. In the result, facts are in the order in
     which they were said. A known fact is confirmed instead of added. A fact that is no longer current is neither
     confirmed nor superseded.
 
     Args:
-        lessons: The lessons that the reader returned.
-        traits_then: The profile that the reader was shown.
+        lessons: The lessons that the analyst extracted.
+        traits_then: The profile that the analyst was shown.
         traits_now: The current profile.
         facts_now: The current facts.
         said: The time of each page, by the page's ``seq``.
@@ -51,9 +51,9 @@ def reconcile(
 def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
     """Return a trait change, adapted to the current profile.
 
-    ``then`` is the profile that the reader was shown, and ``now`` is the current profile. If the trait was added or
+    ``then`` is the profile that the analyst was shown, and ``now`` is the current profile. If the trait was added or
     changed in between, the result has the trait's current level and reason, and the evidence of ``change``. Otherwise,
-    ``change`` is returned as it is.
+    ``change`` is returned unchanged.
     """
     present = now.get(change.dimension)
     if present is None or present == then.get(change.dimension):
@@ -64,7 +64,7 @@ def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[
 class _Fitting:
     """Adapts an analyst's fact changes to the current facts, which may have changed during the analysis.
 
-    For instance, adding a fact that exists by now becomes a confirmation of this fact.
+    For instance, if an added fact exists already, its addition becomes a confirmation.
 
     Args:
         facts: The current facts.

@@ -144,7 +144,7 @@ class Worker:
             loop.start()
 
     def start_to_read(self) -> None:
-        """Start to load the vectors of a memory that cannot be written at the moment. No loop is started."""
+        """Start loading the vectors of a memory that cannot be written at the moment. No background loop is started."""
         self._tasks.start(self._open_to_read())
 
     async def _open_to_read(self) -> None:
@@ -154,7 +154,7 @@ class Worker:
             logger.warning("semantic search is not available; keyword search still works: %s", error)
 
     async def close(self) -> None:
-        """Stop all loops, and save the visits that were counted.
+        """Stop all loops, and save the number of visits to each segment.
 
         Raises:
             StorageError: The visits could not be written.
@@ -172,7 +172,7 @@ class Worker:
         return {name: loop.health for name, loop in self._loops.items()}
 
     def page_added(self, backlog_pages: int) -> None:
-        """Wake the loops for a new page. ``backlog_pages`` is the current number of pages in the backlog."""
+        """Wake the loops that process a new page. ``backlog_pages`` is the number of pages in the backlog."""
         self._last_added = time.monotonic()
         self._unread_pages += 1
         for name in ("embedding", "reading"):
@@ -258,8 +258,8 @@ class Worker:
     async def next_work_at(self) -> datetime | None:
         """Return the time when the next work on pages is due, or None if all work is done.
 
-        If work is due already, return the current time. But if another process is doing the work, return the time when
-        its lease would end if that process were lost now.
+        If work is due already, return the current time. If another process is doing this work, return the current time
+        plus the duration of a lease.
         """
         now = self._clock()
         if await self._is_behind():
@@ -365,8 +365,8 @@ class Worker:
         """Extract traits from hot segments. Return whether there may be more segments to read.
 
         While pages are due to be assigned to segments, do nothing and return False. Waiting saves LLM calls, because
-        one call can read several pages of the same segment. If the last attempt to assign
-        pages failed, traits are extracted without waiting.
+        one call can read several pages of the same segment. If the last attempt to assign pages failed, traits are
+        extracted without waiting.
         """
         await self._until_quiet(QUIET_WITHIN_S)
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
@@ -407,10 +407,10 @@ class Worker:
         return False
 
     async def _forget(self) -> bool:
-        """Return True if expired pages were forgotten, because there may be more. Otherwise, tidy up and return False.
+        """Forget expired pages, or tidy up if there are none. Return whether there may be more expired pages.
 
-        The search for expired pages runs once a day, or more often while the clock may be wrong. Tidying overwrites the
-        content that was forgotten, by this process or another; see `Forgetting.tidy`.
+        The search for expired pages runs once a day, or more often while the clock may be wrong. For tidying up, see
+        `Forgetting.tidy`.
         """
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
@@ -425,7 +425,7 @@ class Worker:
         return False
 
     async def _verify(self) -> bool:
-        """Check the whole file for damage, and delete the vectors of models that are no longer in use.
+        """Check the whole memory for damage, and delete the vectors of models that are no longer in use.
 
         This step runs once a day. Always return False, because no more work is left.
         """

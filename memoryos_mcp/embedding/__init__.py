@@ -143,7 +143,7 @@ class Embedder(Protocol):
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
         """Return the windows of each page with their vectors.
 
-        The windows of a page cover all of its text. Each page has at least one window.
+        Windows are parts of a page's text. Together, they cover the whole text. Each page has at least one window.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.

@@ -1,7 +1,7 @@
 """The embedder for any API that is compatible with OpenAI's ``/v1/embeddings``.
 
-Such an API does not report the dimension or the weights of its model, and it has no tokenizer. So the vector of a probe
-text determines the dimension and identifies the weights, and windows are measured in bytes.
+Such an API does not report the dimension or the weights of its model, and provides no tokenizer. Therefore, the vector
+of a probe text determines the dimension and identifies the weights. Windows of long texts are measured in bytes.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ class _Space:
 
     Attributes:
         dimension: Length of every vector.
-        revision: Differs between models with the same name and different weights.
+        revision: Text that differs between models with the same name and different weights.
     """
 
     dimension: int
@@ -109,7 +109,7 @@ class ApiEmbedder:
         key: The API key; None if the server needs no key.
         timeout_s: Maximum number of seconds to wait for a reply.
         base_url: The base URL including credentials; None to use the base URL of ``model``.
-        pause: A function that waits for a number of seconds before a request is repeated.
+        pause: Function that waits for the given number of seconds before a request is repeated.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class ApiEmbedder:
         return self._space
 
     async def _in_batches(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed ``texts`` as passages and return one unit-length row for each."""
+        """Embed ``texts`` as passages and return one unit-length row for each text."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
 
         async def embed(batch: Sequence[int]) -> None:

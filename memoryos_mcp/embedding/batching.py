@@ -1,4 +1,4 @@
-"""Batching: groups inputs that a model processes together in one pass."""
+"""Groups inputs into batches, so that a model processes several inputs in one pass."""
 
 import asyncio
 from collections import deque
@@ -16,7 +16,7 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[l
     Args:
         sizes: Size of each row, in tokens or characters.
         max_rows: Maximum number of rows in a batch.
-        max_size: Maximum size of a batch, including padding. A row that is larger than this is a batch of its own.
+        max_size: Maximum size of a batch, including padding. A larger row becomes a batch of its own.
     """
     batch: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):
@@ -29,16 +29,15 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[l
 
 
 class MicroBatches(Generic[Q, A]):
-    """Collects questions from several callers, and answers each batch of them with one call of ``run``.
+    """Groups the questions of concurrent callers into batches, and passes each batch to ``run`` in one call.
 
     Questions that arrive while all threads are busy share the next batch.
 
-    Use an instance from one event loop only.
+    All callers of an instance must use the same event loop.
 
     Args:
-        threads: The executor that runs the batches, each in one thread.
-        run: A blocking function that returns the answers to a batch, in order. If it raises an exception, all callers
-            of the batch get this exception.
+        threads: The executor. Each batch runs in one of its threads.
+        run: A blocking function that returns the answers to a batch of questions, in the same order.
         max_rows: Maximum number of questions in a batch.
     """
 
@@ -49,10 +48,10 @@ class MicroBatches(Generic[Q, A]):
         self._waiting: deque[tuple[Q, Future[A]]] = deque()
 
     async def answer(self, question: Q) -> A:
-        """Wait for a batch that contains ``question``, and return the answer to this question.
+        """Put ``question`` into a batch, wait for the batch, and return the answer.
 
-        If the caller is cancelled before the batch begins, the question is left out of the batch. If ``run`` raises an
-        exception for the batch, this method raises it.
+        If the caller is cancelled before the batch starts, the question is left out. If ``run`` raises an exception,
+        every caller of the batch receives that exception.
         """
         future: Future[A] = Future()
         self._waiting.append((question, future))

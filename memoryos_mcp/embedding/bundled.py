@@ -90,8 +90,7 @@ class _Model:
     def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return the id, start and end of each token of ``text``, shape ``(3, n)``.
 
-        ``offset`` is added to each start and end. If the text is a slice of a longer text, pass the position of the
-        slice.
+        ``offset`` is the position of ``text`` in a longer text. It is added to each start and end.
         """
         with _failures_as_model_errors():
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
@@ -113,7 +112,7 @@ class _Model:
         return [self._output(states[: len(run) + 2]) for states, run in zip(hidden, runs, strict=True)]
 
     def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return the vectors of queries.
+        """Return the vectors of the queries in ``texts``.
 
         Queries are tokenized and embedded in one call, so that they need only one thread switch.
         """
@@ -136,7 +135,7 @@ class _Model:
 
 
 class BundledEmbedder:
-    """An `Embedder` for all-MiniLM-L6-v2 with int8 weights and onnxruntime. Close it after use.
+    """An `Embedder` that runs all-MiniLM-L6-v2 with int8 weights in onnxruntime. Close it after use.
 
     Loading fails if the SHA-256 of a file is not the expected one.
 
@@ -307,7 +306,7 @@ def _check(file: Path, sha256: str, remedy: str) -> None:
 
 
 def _return_freed_memory() -> None:
-    """Return freed memory to the system. Otherwise, glibc would keep about 60 MB that the loader has freed."""
+    """Return freed memory to the operating system. Otherwise, glibc keeps about 60 MB after the model is loaded."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

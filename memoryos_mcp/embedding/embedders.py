@@ -1,4 +1,4 @@
-"""The embedders of a process: for the configured model, and for previous models whose vectors are still in use."""
+"""The embedders of a process, for the configured model and for previous models whose vectors are still in use."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from memoryos_mcp.embedding import Embedder, EmbeddingModel
 
 
 class Embedders:
-    """The embedders of a process. Safe to share between tasks.
+    """The embedders of a process. They can be shared between tasks.
 
     Args:
         configured: The embedder for new vectors; None to use only keywords.
@@ -19,7 +19,7 @@ class Embedders:
         self._before: dict[EmbeddingModel, Embedder] = {}
 
     def of(self, model: EmbeddingModel) -> Embedder:
-        """Return the embedder for a model. It is created on first use. Its model need not be loaded yet.
+        """Return the embedder for a model. Create the embedder on first use, without loading the model.
 
         Raises:
             ModelError: The embedder cannot be created.

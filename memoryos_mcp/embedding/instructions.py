@@ -1,7 +1,7 @@
-"""Instructions that a model expects before each query and before each passage, by model name.
+"""Instructions that embedding models expect before each query and each passage, by model name.
 
-Without its instructions, a model finds fewer relevant passages, but no error is reported. The comment above each row
-contains the address of the model card.
+Without its instructions, a model finds fewer relevant passages, but no error is reported. The comment above each row of
+the table contains the address of the model card.
 """
 
 import re

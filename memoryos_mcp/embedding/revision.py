@@ -1,9 +1,9 @@
-"""Revisions: tell embedding models of the same name apart by their vectors of the same text.
+"""Revisions of embedding models. A revision identifies a model's weights by the model's vector of a fixed text.
 
 A name does not identify the weights: a model in a folder may be trained further, and a server may replace its model. A
-hash of a vector's bytes does not identify the weights either. The same weights give slightly different vectors on
-another device or in another batch. A revision therefore records, for each of many fixed planes, on which side of the
-plane the vector lies.
+hash of the vector's bytes does not identify the weights either, because the same weights give slightly different
+vectors on another device or in another batch. A revision therefore records, for each of many fixed planes, on which
+side of the plane the vector lies.
 """
 
 import hashlib
@@ -25,8 +25,8 @@ PLANES_OF_NOISE = 4
 def revision_of(vector: NDArray[np.float32]) -> str:
     """Return the revision of a model: 32 hexadecimal digits that identify its weights.
 
-    On another machine, the same weights may give a revision that differs in up to four bits, because results are
-    rounded differently. The revisions of different weights differ in more bits.
+    Because of rounding, the revisions of the same weights may differ in up to four bits between two machines. The
+    revisions of different weights differ in more bits.
 
     Args:
         vector: The model's vector of `PROBE`, not necessarily of unit length, shape ``(dimension,)``.
@@ -44,8 +44,8 @@ def known_identity(identity: str, known: Iterable[str]) -> str:
     32 hexadecimal digits at the end. If there is no such identity, return ``identity``.
 
     Args:
-        identity: ``name:dimension:revision``. The revision may consist of two parts separated by a full stop. Only the
-            second part may then differ.
+        identity: ``name:dimension:revision``. If the revision consists of two parts separated by a full stop, only the
+            second part may differ.
         known: Identities of the same form.
     """
     return next((each for each in known if _are_one(identity, each)), identity)

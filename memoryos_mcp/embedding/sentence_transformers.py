@@ -31,9 +31,9 @@ class SentenceTransformersEmbedder:
 
     Args:
         model: The model. Its name is a folder or the name of a model on the Hugging Face Hub.
-        kwargs: Additional arguments for the library's ``SentenceTransformer``, which may contain access tokens.
-            ``prompts`` for queries and passages override the model's own prompts. ``use_fp16`` requests half precision,
-            which is used on a GPU only.
+        kwargs: Additional arguments for the library's ``SentenceTransformer``. They may contain access tokens. The
+            argument ``prompts`` overrides the model's own prompts for queries and passages. The argument ``use_fp16``
+            requests half precision, which is used on a GPU only.
     """
 
     def __init__(self, model: EmbeddingModel, kwargs: Mapping[str, Any]) -> None:

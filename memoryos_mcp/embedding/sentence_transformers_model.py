@@ -80,8 +80,8 @@ class LoadedModel:
     def starts(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return the start of each token of ``text``, shape ``(n,)``.
 
-        ``offset`` is added to each start. If the text is a slice of a longer text, pass the position of the slice.
-        Without a tokenizer, every character counts as a token.
+        ``offset`` is the position of ``text`` in a longer text. It is added to each start. Without a tokenizer, every
+        character counts as a token.
         """
         if self.tokenizer is None:
             return np.arange(len(text), dtype=np.int64) + offset
@@ -108,7 +108,7 @@ class LoadedModel:
         return self._unit(self.library.encode_document, texts, self.instructions.passage)
 
     def queries(self, queries: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return the vectors of queries.
+        """Return the vectors of ``queries``, in the same order.
 
         Queries of similar length are embedded together, so that short queries are not padded to the length of a long
         query.
@@ -124,7 +124,7 @@ class LoadedModel:
     def _unit(self, encode: Callable[..., Any], texts: Sequence[str], instruction: str) -> NDArray[np.float32]:
         rows = _encoded(self.name, encode, texts, instruction)
         if rows.shape != (len(texts), self.dimension):
-            msg = f"the vectors of the embedding model {self.name} have a new length; restart this program"
+            msg = f"the embedding model {self.name} now returns vectors of another length; restart this program"
             raise ModelError(msg)
         return rows
 
@@ -132,7 +132,7 @@ class LoadedModel:
 def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     """Load a model from a folder, or by its name on the Hugging Face Hub.
 
-    This blocks the thread. If the model must be downloaded, it can take minutes.
+    This blocks the thread, for minutes if the model must be downloaded.
 
     Raises:
         ModelError: The library is not installed, or the model could not be loaded.
@@ -168,7 +168,7 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
 
 
 def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransformer", str]:
-    """Return the library's model, loaded from a folder or from the hub, and the model's name."""
+    """Load a model with the library, from a folder or from the hub. Return the model and its name."""
     folder = Path(given).expanduser()
     with _load_failures_as_model_errors(given, is_folder=folder.is_dir()):
         from huggingface_hub import resolve_revision
@@ -202,8 +202,8 @@ def _quieten() -> None:
 def _put_pooling_right(library: "SentenceTransformer", name: str) -> None:
     """Set how a model makes one vector from its token vectors (pooling), if the model was saved without this setting.
 
-    Models with one of `_LAST_TOKEN_ARCHITECTURES` use the last token's vector. Other models with "bge" in their name
-    use the first token's vector. All others keep the library's default, which is the mean.
+    Models whose architecture is in `_LAST_TOKEN_ARCHITECTURES` use the last token's vector. Other models with "bge" in
+    their name use the first token's vector. All others keep the library's default, which is the mean.
     """
     # If a model was saved with its modules, each has arguments, perhaps empty ones.
     if library.module_kwargs or len(library) != 2:
@@ -220,7 +220,7 @@ def _halve(library: "SentenceTransformer") -> None:
     if library.device.type in ("cuda", "mps"):
         library.half()
     else:
-        _logger.info("use_fp16 is ignored: half precision is slower on %s", library.device.type)
+        _logger.info("use_fp16 is ignored, because half precision is slower on %s", library.device.type)
 
 
 def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
@@ -236,8 +236,8 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
     """Return the instructions for a model.
 
-    Configured instructions take precedence over the model's own instructions. If there are neither, the
-    instructions known for the model's name are used.
+    Configured instructions take precedence over the model's own instructions. If both are missing, the instructions
+    known for the model's name are used.
     """
     own = dict(library.prompts)
     if library.default_prompt_name is not None:
@@ -258,7 +258,10 @@ def _first(prompts: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 
 def _tokenizer(library: "SentenceTransformer") -> "Tokenizer | None":
-    """Return a copy of the model's tokenizer that neither truncates nor pads; None if it is not from ``tokenizers``."""
+    """Return a copy of the model's tokenizer, without truncation and padding.
+
+    Return None if the tokenizer is not from the library ``tokenizers``.
+    """
     import tokenizers
 
     own = getattr(library, "tokenizer", None)
@@ -326,7 +329,7 @@ def _load_failures_as_model_errors(name: str, *, is_folder: bool) -> Iterator[No
 
 
 def _reason(error: Exception, *, is_folder: bool) -> str:
-    """Return the part of an error message that says why a model could not be loaded and what to do."""
+    """Return the end of an error message: why a model could not be loaded, and what to do."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in ("sentence_transformers", "torch"):
         return "it needs optional packages; in a checkout of this program run: pip install '.[sentence-transformers]'"

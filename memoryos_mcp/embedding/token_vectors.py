@@ -1,8 +1,9 @@
-"""Token vectors: stored as codes, with four bits for each coordinate.
+"""Converts token vectors to codes with four bits per coordinate, to store them in less space.
 
 Late interaction compares a query with every token of a page, so the codes are the largest part of the stored index. A
-code rounds each coordinate to one of 16 levels, which are the same for all vectors. So vectors must have unit length,
-and their coordinates must be similar in size. The projection in `bundled` makes the coordinates similar in size.
+code rounds each coordinate to one of 16 levels, which are the same for all vectors. Therefore, vectors must have unit
+length, and their coordinates must be similar in size. The projection in `bundled` makes the coordinates similar in
+size.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Windowing: splits text into parts that are short enough for an embedding model, at sentence ends if possible."""
+"""Splits text into parts that are short enough for an embedding model, at sentence ends if possible."""
 
 import re
 from collections.abc import Iterator
@@ -117,7 +117,8 @@ def in_questions(text: str, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _window_end(text: str, start: int) -> int:
     """Return the end of the window that begins at ``start``.
 
-    It is the end of a sentence in the window's last quarter, else the end of a word there, else the size limit.
+    A window ends after a sentence if possible, or else after a word. Only the window's last quarter is searched for
+    such an end. If there is none, the window has the maximum size.
     """
     limit = start + len(text[start : start + WINDOW_BYTES].encode()[:WINDOW_BYTES].decode(errors="ignore"))
     if limit == len(text):
@@ -139,8 +140,7 @@ def _ends_sentence(token: str) -> bool:
 def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
     """Return the start and end, in characters, of the tokens from ``first`` up to, but not including, ``last``.
 
-    If there is text between two tokens, it belongs to the token before it. White space at the start and at the end is
-    left out.
+    Text between two tokens belongs to the first of them. White space at the start and at the end is left out.
     """
     start = int(starts[first]) if first else 0
     end = int(starts[last]) if last < len(starts) else len(text)

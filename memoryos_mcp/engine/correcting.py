@@ -1,4 +1,4 @@
-"""Corrections: checks a user's correction of a fact or trait, and applies it."""
+"""Checks a user's correction of a fact or trait, and applies it."""
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, read_id

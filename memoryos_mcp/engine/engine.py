@@ -100,7 +100,7 @@ class MemoryEngine:
     async def open(
         cls, user_id: str, *, config_file: Path | None = None, **settings: Any
     ) -> AsyncIterator["MemoryEngine"]:
-        """Open a user's memory and yield it. When the context ends, the memory and its models are closed.
+        """Open a user's memory and yield it. At the end of the ``async with`` block, close the memory and its models.
 
         Args:
             user_id: Id of the user; any text.
@@ -137,8 +137,8 @@ class MemoryEngine:
             settings: Validated settings.
             components: Models, threads and the clock, which can be shared by many memories. The caller closes them
                 after the memory.
-            only_looks: Whether to open an existing memory read-only. Then there is no background work, and retrievals
-                do not count as visits. Search uses keywords only until `load_to_look` is called.
+            only_looks: Whether to open an existing memory read-only. A read-only memory does no background work, and
+                does not count retrievals as visits. Its search uses only keywords until `load_to_look` is called.
 
         Raises:
             ArgumentError: The id is not a valid user id.
@@ -162,8 +162,8 @@ class MemoryEngine:
     def is_in_place(self) -> bool:
         """Return whether the memory's open file is still valid.
 
-        The file is no longer valid if it was replaced or removed, or if it was opened read-only and has become
-        writable. The caller must then close this memory and open it again.
+        The file is not valid if it was replaced or removed, or if it was opened read-only but is now writable. In these
+        cases, the caller must close this memory and open it again.
         """
         return self._store.is_in_place()
 
@@ -176,7 +176,7 @@ class MemoryEngine:
         await self._store.keep_lost()
 
     async def load_to_look(self) -> None:
-        """Enable semantic search on a read-only memory. It finds only pages that already have vectors.
+        """Enable semantic search on a read-only memory, for the pages that already have vectors.
 
         Raises:
             ModelError: The model could not be loaded.
@@ -198,8 +198,8 @@ class MemoryEngine:
         Args:
             user_input: What the user said; may be empty if ``agent_response`` is not empty.
             agent_response: What the assistant answered; may be empty if ``user_input`` is not empty.
-            timestamp: When the turn was said: a datetime, or a string in ISO 8601. None means now. A time without a
-                zone is in the user's time zone.
+            timestamp: Time of the turn: a datetime, or a string in ISO 8601. None means now. A time without a zone is
+                in the user's time zone.
             meta_data: The caller's own notes about the turn, stored as JSON.
             idempotency_key: A key for the turn. Turns with the same key are stored only once.
             source: Origin of the text: conversation, tool, web or document. Facts about the user are extracted only
@@ -261,15 +261,16 @@ class MemoryEngine:
 
         Args:
             query: A question or keywords.
-            max_results: Number of pages to return in addition to short-term pages, 1 to 100. Fewer are returned if they
-                do not fit into ``max_tokens``. None means at most ``retrieval_queue_capacity`` pages. Pages that score
-                far below the best page are then left out.
-            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. If only
-                ``max_results`` is set, pages that do not fit into the budget are returned as short excerpts.
+            max_results: Maximum number of pages to return in addition to short-term pages, 1 to 100. Pages that do not
+                fit into ``max_tokens`` are left out. None means ``retrieval_queue_capacity`` pages, without pages that
+                score far below the best page.
+            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. If
+                ``max_tokens`` is None and ``max_results`` is set, pages that do not fit are not left out, but shortened
+                to excerpts.
             reserved_tokens: Number of tokens of the budget that the caller needs for its own text.
-            has_all_recent: Whether to include all short-term pages, because they are the current conversation. They
-                take up at most half of the budget. If False, only the last two short-term pages and those that are
-                relevant to the query are included.
+            has_all_recent: Whether to include all short-term pages, up to half of the budget. Use True if these pages
+                are the current conversation. False includes the last two short-term pages, and those that are relevant
+                to the query.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -345,7 +346,7 @@ class MemoryEngine:
         and nothing is stored. To cancel the call immediately, use `contextlib.aclosing`.
 
         Raises:
-            MemoryOSError: Any error of `respond`. It may be raised after some pieces were yielded.
+            MemoryOSError: Any error that `respond` raises. The error may be raised after some pieces were yielded.
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
         return self._responding.respond_streaming(
@@ -438,11 +439,10 @@ class MemoryEngine:
             memory_id: Id of a fact or trait.
             text: The correct text of a fact.
             level: The correct level of a trait: Low, Medium or High; None keeps the level.
-            reason: The reason for the trait's level. None keeps the reason if the level stays the same. Otherwise, the
-                new reason only says that the user set the level.
+            reason: The reason for the trait's level. None keeps the reason if the level stays the same. If the level
+                changes, None sets the reason to "Said by the user."
             is_wrong: Whether the fact or trait is wrong and has no replacement.
-            is_restored: Whether to undo the last correction. The fact or trait is then current again, and may be
-                learned again.
+            is_restored: Whether to undo the last correction, so that the corrected fact or trait is current again.
             is_dry_run: Whether to return the change without making it.
 
         Raises:
@@ -500,7 +500,8 @@ class MemoryEngine:
     async def next_work_at(self) -> datetime | None:
         """Return the time at which the next background work is due. Return None if all work is done.
 
-        If the work is overdue, return the current time; if another process is doing the work, return a later time.
+        If the work is overdue, return the current time. If another process is doing the work, return the earliest time
+        at which this process could take over the work.
         """
         return await self._worker.next_work_at()
 
@@ -509,13 +510,13 @@ class MemoryEngine:
         return await self._spaces.pending()
 
     async def topics(self) -> list[str]:
-        """Return the keywords of all segments without duplicates. Keywords of prominent segments come first."""
+        """Return the keywords of all segments without duplicates. The most prominent segments come first."""
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
-        """Mark all pages that were processed without the LLM, and return the number of marked pages.
+        """Let the LLM process all pages that were processed without it, and return the number of these pages.
 
-        In the background, the LLM then processes the marked pages again.
+        The pages are only marked now. The LLM processes them in the background.
         """
         pages = await self._store.mark_degraded(self._components.fallback.name)
         self._worker.redo()
@@ -560,10 +561,10 @@ class MemoryEngine:
         return receipt
 
     async def kept_copies(self) -> list[str]:
-        """Return the names of the backup copies that were made by restores.
+        """Return the names of the backup copies made by restores.
 
-        A restore makes a backup copy of the memory that it replaces. The copies are removed if everything is forgotten,
-        but not by other deletions.
+        A restore makes a backup copy of the memory that it replaces. Forgetting everything removes the copies. Other
+        deletions do not.
         """
         return await self._store.user_data.kept_copies()
 

@@ -1,4 +1,4 @@
-"""Inspection: reads memories by their ids, and lists memories."""
+"""Reads memories by their ids, and returns lists of memories in parts."""
 
 import base64
 import binascii
@@ -192,7 +192,7 @@ def _place(cursor: str, request: ListRequest) -> Place:
     is_fitting = type(after) is (str if place.kind is Kind.TRAIT else int) and place.kind in request.kinds
     if mark != _mark(request) or not is_fitting:
         problem = (
-            "was returned for different arguments; pass the same arguments as in that call, "
+            "was returned for different arguments; pass the same arguments as in the previous call, "
             "or leave out 'cursor' to start at the beginning"
         )
         raise ArgumentError(argument="cursor", problem=problem)
@@ -200,8 +200,8 @@ def _place(cursor: str, request: ListRequest) -> Place:
 
 
 def _mark(request: ListRequest) -> int:
-    """Return a checksum of a request. Each cursor contains the checksum of its request.
+    """Return the checksum of a request, which is stored in each cursor for the request.
 
-    The checksum shows whether a cursor was returned for another request.
+    A cursor with another checksum belongs to another request, and is rejected.
     """
     return zlib.crc32(repr(request).encode())

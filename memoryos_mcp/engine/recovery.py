@@ -1,4 +1,4 @@
-"""Recovery: reopens the memories of users with unfinished background work, so that the work is completed."""
+"""Reopens the memories of users with unfinished background work, so that the work is completed."""
 
 import asyncio
 import logging
@@ -28,8 +28,9 @@ PAUSE_PER_WORK = 4.0
 USER_LIMIT_S = 60.0
 RETRY_AFTER = timedelta(minutes=5)
 # After the start, and after another server has ended, work is searched for until the leases of processes that were
-# killed have expired, and once more then. On a shared database, the leases of servers that ended count no more. The pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times the
-# CPU time of the process during a search.
+# killed have expired, and once more then. On a shared database, the leases of servers that ended count no more. The
+# pause between two searches is at least LOOK_EVERY, and PAUSE_PER_LOOK times the CPU time of the process during a
+# search.
 LOOK_FOR = timedelta(seconds=LEASE_TTL_S + 1)
 LOOK_EVERY = timedelta(seconds=2)
 PAUSE_PER_LOOK = 10.0
@@ -43,10 +44,11 @@ class Recovery:
     Each memory stays open until no work is due or the time limit is reached.
 
     Args:
-        find: Returns the users with unfinished work. It is called in a thread, at the start and after ``wait`` has
-            returned True.
+        find: Returns the users with unfinished work. This function is called in a thread, at the start and after
+            ``wait`` has returned True.
         wait: Waits until another server may have left unfinished work; see `Stores.wait_for_work`.
-        borrow: Opens a user's memory. If too many memories are open, this one is closed before all others.
+        borrow: Opens a user's memory. If too many memories are open later, the memories opened by this function are
+            closed first.
         is_busy: Returns whether any caller is being served.
         capacity_users: Maximum number of users whose memories are open.
         clock: Returns the current time.
@@ -74,23 +76,23 @@ class Recovery:
         self._watching = BackgroundLoop("watching", self._watch, poll_s=POLL_S, clock=clock)
 
     def start(self) -> None:
-        """Start the loops. The first step searches for all users with unfinished work."""
+        """Start the background loops. They first search for all users with unfinished work."""
         self._loop.start()
         self._watching.start()
 
     async def close(self) -> None:
-        """Stop the loops. The next start will find all work that is still unfinished."""
+        """Stop the background loops. The next start will find all work that is still unfinished."""
         await self._watching.close()
         await self._loop.close()
 
     def note(self, user_id: str, at: datetime) -> None:
-        """Record the time ``at`` which a user's next work is due. Call this when the user's memory is being closed."""
+        """Record that a user's next work is due at the time ``at``. Call this before the user's memory is closed."""
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
-        """Remove the recorded time at which a user's next work is due, because the user's memory is being opened.
+        """Delete the time that `note` recorded for a user. Call this before the user's memory is opened.
 
-        The user's engine does this work while the memory is open.
+        While the memory is open, its engine does the user's work.
         """
         self._due.pop(user_id, None)
 
@@ -135,7 +137,7 @@ class Recovery:
         return has_worked
 
     async def _next_user(self) -> str | None:
-        """Return the first user whose work is due, and remove the recorded time; None if there is none."""
+        """Return the first user whose work is due, and delete the recorded time. Return None if no work is due."""
         if self._look_at is not None and self._look_at <= self._clock():
             await self._look()
         now = self._clock()

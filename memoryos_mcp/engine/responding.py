@@ -1,4 +1,4 @@
-"""Responding: lets the LLM answer a query with memories in its prompt, and stores the query with the answer.
+"""Lets the LLM answer a query with memories in the prompt, and stores the query with the answer.
 
 The prompt contains the newest pages as a conversation. All other memories form one block before the question.
 The block is marked as data. Pages from a tool, the web or a document are always in this block.
@@ -172,7 +172,7 @@ class Responding:
     ) -> tuple[ChatRequest, int]:
         """Return the request to the LLM, and the number of tokens that memories take up in it.
 
-        Before the LLM is called, raise ArgumentError if the query could not be stored later.
+        Raise ArgumentError if the query is not valid, because it could not be stored with the answer later.
         """
         settings, now = self._settings, self._clock()
         if not query.strip():
@@ -225,7 +225,7 @@ def response_request(
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:
     """Send a request to the LLM. Return the answer without its reasoning, and the number of tokens used.
 
-    If there is a ``listener``, it is called with each piece of the answer as soon as the piece arrives.
+    If ``listener`` is not None, it is called with each piece of the answer as soon as the piece arrives.
 
     Raises:
         ReplyFormatError: The reply is empty or was cut off.
@@ -243,7 +243,7 @@ async def _remembered(
 ) -> str:
     """Store a query with its answer, and return the id of the page.
 
-    ``forgettings`` is the forget epoch at which the memory was read for the answer.
+    ``forgettings`` is the forget epoch (the counter of forget operations) at which the memory was read.
 
     Raises:
         ModelError: A memory that the answer may quote was forgotten meanwhile; nothing was stored.
@@ -261,7 +261,7 @@ async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, U
         StorageError: `Responding.close` cancelled the task.
     """
     if listening.cancelled():
-        msg = "the memory was closed before the answer was complete; nothing was stored"
+        msg = "the memory was closed before the answer was complete; nothing was stored. Ask again"
         raise StorageError(msg)
     return await listening
 
@@ -319,7 +319,7 @@ def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def _noted(notes: str | None) -> list[str]:
-    """Return a list with one line that contains the caller's notes; the list is empty if there are none."""
+    """Return a list with one line that contains the caller's notes, or an empty list if there are no notes."""
     return [disarmed(f"Notes of the calling program on this conversation: {one_line(notes)}")] if notes else []
 
 

@@ -1,4 +1,4 @@
-"""The service: opens each user's engine on demand, and shares the models between engines. Use one per process.
+"""Opens each user's engine on demand, and shares the models between engines. Use one service per process.
 
 The engine and its libraries are imported when the first user's engine is opened, so that a server starts quickly.
 """
@@ -89,7 +89,7 @@ class Backlog:
         pages: Number of pages waiting to be organised.
         oldest_age_s: Seconds since the oldest of these pages was added; 0 if there are none.
         unembedded_pages: Number of pages waiting for vectors.
-        unread_users: Number of open memories that could not be read, or not within the time limit. The other numbers do
+        unread_users: Number of open memories whose work could not be read within the time limit. The other numbers do
             not include the work of these memories.
     """
 
@@ -177,15 +177,14 @@ class MemoryService:
     Args:
         settings: Validated settings.
         clock: Returns the current time, with a time zone.
-        embedder: Used instead of the configured embedder.
-        chat: Used instead of the client of the configured LLM.
-        analyst: Used instead of the analyst that calls the LLM.
-        catches_up: Whether to finish the background work of memories that are not open. They are opened in the
-            background when the service starts, and again after they were closed to make room for others. Use this
-            option for a server with many users.
+        embedder: An embedder to use instead of the configured one.
+        chat: An LLM client to use instead of the configured one.
+        analyst: An analyst to use instead of the one that calls the LLM.
+        catches_up: Whether the service finishes the background work of users that nobody has opened. It opens their
+            memories by itself. Use this option for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
         only_looks: Whether to open all memories read-only; see `MemoryEngine.begin`.
-        stores: The stores of the memories, which are closed with the service. With None, the service makes them.
+        stores: The stores of the memories, which are closed with the service. None lets the service create them.
 
     Raises:
         ConfigError: The settings of the LLM are not valid.
@@ -238,7 +237,9 @@ class MemoryService:
 
     @asynccontextmanager
     async def user(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield a user's engine. It is opened if necessary, and stays open at least until the context ends.
+        """Yield a user's engine, and open it if necessary.
+
+        The engine stays open at least until the end of the ``async with`` block.
 
         Raises:
             ArgumentError: The id is not a valid user id.
@@ -267,7 +268,7 @@ class MemoryService:
 
     @asynccontextmanager
     async def empty_memory(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield an empty temporary memory. It is deleted when the context ends.
+        """Yield an empty temporary memory. It is deleted at the end of the ``async with`` block.
 
         Raises:
             StorageError: The memory could not be created.
@@ -293,7 +294,7 @@ class MemoryService:
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
         """Yield a user's engine, as `user` does.
 
-        After the context has ended, this engine is closed before all others if too many engines are open.
+        After the ``async with`` block, this engine is the first to be closed if too many engines are open.
         """
         user = await self._borrow(user_id)
         try:
@@ -314,7 +315,7 @@ class MemoryService:
     async def backlog(self) -> Backlog:
         """Return the total pending work of all open memories.
 
-        Memories that cannot be read within 5 s are not included. ``unread_users`` is the number of these memories.
+        Memories that cannot be read within 5 s are not included. Their number is returned as ``unread_users``.
         """
         survey = self._survey
         if survey is None or survey.task.done():  # concurrent callers share one survey
@@ -326,7 +327,7 @@ class MemoryService:
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called. Calls of `user` are then rejected."""
+        """Whether `close` was called. After that, `user` raises StorageError."""
         return self._is_closed
 
     def now(self) -> datetime:
@@ -334,7 +335,7 @@ class MemoryService:
         return self._clock().astimezone(self.settings.zone)
 
     async def close(self) -> None:
-        """Close all engines, including those that are being opened. Later calls of `user` are rejected."""
+        """Close all engines, including those that are being opened. Later calls of `user` raise StorageError."""
         self._is_closed = True
         await to_the_end(self._end())
 
@@ -423,7 +424,7 @@ class MemoryService:
             raise
 
     def _close_surplus(self) -> None:
-        """If too many engines are open, start to close idle ones, beginning with the least recently used one."""
+        """If too many engines are open, start to close idle engines, the least recently used first."""
         surplus = max(0, len(self._users) - self._capacity_users)
         if surplus:
             idle = (user for user in self._users.values() if user.is_idle)
@@ -443,9 +444,9 @@ class MemoryService:
             finally:
                 await engine.close()
         except StorageError as error:
-            logger.warning("a memory could not be closed properly: %s", type(error).__name__)
+            logger.warning("a memory was not closed properly; it can be opened again: %s", type(error).__name__)
         except Exception:
-            logger.exception("a memory could not be closed properly")
+            logger.exception("a memory was not closed properly; it can be opened again")
         finally:
             del self._closings[user.user_id]
 
@@ -461,7 +462,10 @@ class MemoryService:
         return Recovery(self._users_with_work, wait, self._guest, self._is_busy, capacity_users, self._clock)
 
     def _made_stores(self) -> "Stores":
-        """Return the stores, which can be used before the libraries of the engine are imported. Blocks."""
+        """Return the users' stores, and create them on first use.
+
+        This blocks, but does not import the engine's libraries.
+        """
         with self._stores_lock:
             if self._stores is None:
                 self._stores = make_stores(self.settings, self._clock, threads=STORE_THREADS)
@@ -478,7 +482,7 @@ class MemoryService:
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
-            msg = "the memory service is shutting down; nothing was stored"
+            msg = "the memory service is shutting down; nothing was stored. Try again after it has restarted"
             raise StorageError(msg)
 
     async def _load_components(self) -> "Components":

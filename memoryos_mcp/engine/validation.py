@@ -1,4 +1,4 @@
-"""Validation: checks the input of callers, and redacts secrets before the input is stored or used in a search."""
+"""Checks the input of callers, and redacts secrets before the input is stored or used in a search."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Overrides:
     """Components that replace the configured ones. None means that a component is not replaced.
 
-    The tracer creates a span for each LLM call; None disables tracing.
+    ``tracer`` creates a span for each LLM call. If it is None, calls are not traced.
     """
 
     embedder: Embedder | None = None

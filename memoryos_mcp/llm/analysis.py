@@ -33,7 +33,8 @@ class Surroundings:
             analyst learns such a fact again, the caller discards it.
         speakers: The names of the user and the assistant.
         is_read: Whether facts were already extracted from the pages. If so, only traits are extracted.
-        forget_epoch: The forget epoch at which these values were read; None if nothing in the memory can be forgotten.
+        forget_epoch: The forget epoch (the counter of forget operations) at which these values were read; None if
+            nothing in the memory can be forgotten.
     """
 
     before: Page | None = None
@@ -85,7 +86,7 @@ class Organised:
     """A batch divided into runs and topics.
 
     Attributes:
-        is_continuing: Whether the first run continues the page before the batch.
+        is_continuing: Whether the first run continues the subject of the page before the batch.
         runs: The runs. Every page of the batch is in exactly one run.
         topics: The topics. Every page of the batch is in exactly one topic.
         knowledge: Changes to the known facts; None if no facts were extracted.
@@ -120,7 +121,9 @@ class Analyst(Protocol):
     async def joined_digest(
         self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[Page]]]
     ) -> Digest:
-        """Return the new digest (keywords and summary) of a segment to which topics were added. Needs no network call.
+        """Return the new digest (keywords and summary) of a segment to which topics were added.
+
+        This needs no network call.
 
         Args:
             known: The segment before the topics were added; None for a new segment.
@@ -140,7 +143,7 @@ class Analyst(Protocol):
         ...
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many pages, counted from the first, one call of `learn` can process. The result is at least 1."""
+        """Return how many of the first pages one call of `learn` can process, at least 1."""
         ...
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:

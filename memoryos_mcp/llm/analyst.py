@@ -1,7 +1,7 @@
-"""The LLM analyst.
+"""The analyst that uses an LLM.
 
-One kind of call finds the chains, topics and facts of a batch. Another kind finds the traits in pages, and also the
-facts if they were not extracted before.
+It makes two kinds of LLM calls. The first kind finds the chains, topics and facts of a batch. The second kind finds the
+traits in pages, and also the facts if they were not extracted before.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -84,10 +84,10 @@ class LlmAnalyst:
     ) -> Digest:
         """Return the new digest (keywords and summary) of a segment to which topics were added.
 
-        It combines the digests of these topics.
+        The new digest combines the digests of ``topics`` with the previous digest of ``known``. The previous digest is
+        left out if a topic's digest already covers it.
 
-        ``known`` is the segment before the topics were added; None for a new segment. Its previous digest is included
-        too, unless the digest of a topic already covers it.
+        ``known`` is the segment before the topics were added; None for a new segment.
         """
         digests = [topic.digest for topic in topics]
         if known is not None and not any(_covers(topic, known) for topic in topics):
@@ -143,14 +143,14 @@ class LlmAnalyst:
 def _covers(topic: Topic, known: Segment) -> bool:
     """Return whether a topic's digest (keywords and summary) includes the previous digest of a segment.
 
-    It does if the LLM was shown the segment's current summary when it wrote the topic's digest.
+    This is the case if the LLM was shown the segment's current summary before it wrote the topic's digest.
     """
     shown = topic.segment
     return shown is not None and (shown.segment, shown.summary) == (known.segment, known.summary)
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[Page]) -> list[Fact]:
-    """Return at most ``FACTS_SHOWN`` facts, those most similar to the pages, sorted by fact number.
+    """Return the facts that are most similar to the pages: at most ``FACTS_SHOWN``, sorted by fact number.
 
     First, the most similar fact for each page is chosen. Then, the second most similar fact for each page is chosen,
     and so on.

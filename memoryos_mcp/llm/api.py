@@ -4,8 +4,8 @@ Importing `openai` takes 0.4 s, so the library is imported in a thread when the 
 own retries and time limits are switched off. Those time limits restart with each read, so a server that sends one byte
 at a time could block a call for ever.
 
-Every failure is raised as an error with our own message. The server's message may contain the key or the dialogue. It
-is used to choose the error, but it is never shown.
+Every failure is raised as an error with our own message. The server's message is only used to choose the error, because
+it may contain the key or the dialogue.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class PassingError(ModelError):
 
     Args:
         text: The message for the user: what is wrong and what to do.
-        retry_after_s: Seconds of the pause that the server requested; 0 if the server requested none.
+        retry_after_s: Pause that the server requested, in seconds; 0 if it requested no pause.
     """
 
     def __init__(self, text: str, *, retry_after_s: float = 0.0) -> None:
@@ -122,7 +122,7 @@ class ErrorResponse:
         code: The error code in the response; None if the response has no code, or if the code must not be shown.
         param: The request parameter that the response names; None if the response names no parameter.
         text: The beginning of the body, in lower case. It must not be shown to the user.
-        retry_after_s: Seconds of the pause that the server requested; 0 if the server requested none.
+        retry_after_s: Pause that the server requested, in seconds; 0 if it requested no pause.
     """
 
     status: int
@@ -188,7 +188,7 @@ class ApiClient:
     ) -> None:
         """Send a request and pass the body of the response to ``on_part`` as it arrives.
 
-        The errors are the same as those of `post`.
+        Raises the same errors as `post`.
 
         Args:
             start: Sends the request and yields the response before its body has arrived.
@@ -242,8 +242,8 @@ class ApiClient:
     def _translated_errors(self, to_error: Callable[[ErrorResponse], ModelError]) -> Iterator[None]:
         """Raise our own errors in place of the library's errors.
 
-        Our errors have no ``__cause__``, because the library's errors contain the server's message.
-        It may quote the request.
+        Our errors have no ``__cause__``, because the library's errors contain the server's message, which may quote the
+        request.
         """
         import openai
 
@@ -277,14 +277,14 @@ class ApiClient:
             return PassingError(
                 f"nothing answers at {api.address}; is {api.wording.name}'s server running? Check {url_setting}"
             )
-        return PassingError(f"the connection to {api.where} broke before the reply was complete")
+        return PassingError(f"the connection to {api.where} broke before the reply was complete; try again")
 
 
 class Attempts:
     """Limits a request to three attempts, with a pause before the second and the third.
 
-    On average, the second pause is twice as long as the first. If the server asks for a longer pause (``Retry-After``),
-    that pause is made instead.
+    On average, the second pause is twice as long as the first. If the server requests a longer pause (``Retry-After``),
+    the client waits for that time instead.
 
     Args:
         pause: Waits for the given number of seconds.
@@ -372,7 +372,7 @@ def _backoff_s(attempt: int) -> float:
 
 
 def _closed(api: Api) -> str:
-    return f"the connection to {api.where} was closed because this program is stopping"
+    return f"the connection to {api.where} was closed because this program is stopping; start the program again"
 
 
 def _unsendable(api: Api, error: Exception) -> str:

@@ -43,7 +43,7 @@ def common_error(response: ErrorResponse, api: Api) -> ModelError | None:
 
 
 def no_such_api(api: Api, kind: str) -> ModelError:
-    """Return the error for a response with status 200 whose content shows that it is not from the expected kind of API.
+    """Return the error for a response with status 200 that does not come from the expected kind of API.
 
     Args:
         api: The API at the configured address.

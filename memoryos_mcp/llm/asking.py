@@ -1,4 +1,4 @@
-"""Requests for a reply that is a JSON object. If the reply is invalid, the model is asked once to correct it."""
+"""Requests a reply that is a JSON object. If the reply is invalid, the model is asked once to correct it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,8 +25,8 @@ async def ask(
     Args:
         chat: The chat model.
         request: A request whose ``form`` is set.
-        read: Turns the reply's JSON object into a value, or raises ReplyFormatError. Its second argument is true for
-            the corrected reply. In that case, ``read`` should use the valid parts and ignore the others.
+        read: Converts the reply's JSON object to a value, or raises ReplyFormatError. The second argument of ``read``
+            is True for the corrected reply. In that case, ``read`` should use the valid parts and ignore the others.
         limiter: Limits the number of threads that parse replies. Repairing invalid JSON may take seconds.
 
     Raises:
@@ -61,8 +61,8 @@ async def ask(
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
     """Return the example reply to show to the model when it is asked to correct its first reply.
 
-    ``found`` is the JSON object in the first reply. If ``found`` has all fields of the form, the result is empty. The
-    model needs no example then, and might copy the dots that stand for values in the example.
+    ``found`` is the JSON object in the first reply. If ``found`` has all fields of the form, the result is empty,
+    because the model might copy the dots that stand for values in the example.
     """
     if form is None:
         return ""

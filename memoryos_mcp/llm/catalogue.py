@@ -51,7 +51,8 @@ def find(name: str, extra: Sequence[str] = ()) -> str | None:
 
     Args:
         name: The name in any spelling. Case, spaces and punctuation do not matter.
-        extra: Dimensions that the user has added. If one is also in the catalogue, the catalogue's spelling is used.
+        extra: Dimensions that the user has added. If such a dimension is also in the catalogue, the catalogue's
+            spelling is used.
     """
     folded = _fold(name)
     return _spellings().get(folded) or _own_spellings(extra).get(folded)
@@ -61,7 +62,8 @@ def as_text(extra: Sequence[str] = ()) -> str:
     """Return the names of all dimensions as text for a prompt. Each line is one group: ``group: name, name``.
 
     Args:
-        extra: Dimensions that the user has added. They come last. If one is also in the catalogue, it is not repeated.
+        extra: Dimensions that the user has added. They come last. Dimensions that are also in the catalogue are not
+            repeated.
     """
     groups: dict[str, list[str]] = {}
     for dimension in dimensions():

@@ -1,7 +1,7 @@
 """The protocol of chat models, which take one request and return one reply.
 
-It is implemented by the network client, the log of calls, the replay of recorded replies and the token counter. Some of
-these wrap another chat model: a token counter may wrap a log, which wraps the network client. A streamed reply is
+The network client, the log of calls, the replay of recorded replies and the token counter implement this protocol. Some
+of them wrap another chat model: a token counter may wrap a log, which wraps the network client. A streamed reply is
 passed to the listener in pieces, and is also returned as a whole.
 """
 
@@ -59,7 +59,8 @@ class ChatRequest:
             with the same purpose, so that providers can cache it.
         form: The form of a JSON reply; None for a reply in plain text. The messages need not describe the form.
         reply_tokens: Maximum number of tokens in the reply, including hidden reasoning; None for the endpoint's limit.
-        forget_epoch: The forget epoch at which the quoted parts of the memory were read; None if nothing is quoted.
+        forget_epoch: The forget epoch (see `ForgetEpochs`) at which the quoted parts of the memory were read; None if
+            the request quotes no memory.
     """
 
     purpose: Purpose

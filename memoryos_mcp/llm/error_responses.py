@@ -20,7 +20,7 @@ class DialectError(ModelError):
 
     Args:
         text: The message for the user: what is wrong and what to do.
-        simpler: Dialects to try instead, the most promising first.
+        simpler: Dialects to try instead. The dialect that is most likely to be accepted comes first.
     """
 
     def __init__(self, text: str, *, simpler: tuple[Dialect, ...]) -> None:
@@ -56,7 +56,7 @@ def _too_long(response: ErrorResponse, where: str, dialect: Dialect) -> ModelErr
 def _simpler(response: ErrorResponse, dialect: Dialect) -> Iterator[Dialect]:
     """Yield the dialects (sets of request parameters) to try next.
 
-    The first ones change or omit the parameter that the response names. The others use simpler reply formats.
+    The first dialects change or omit the parameter that the response names. The others use simpler reply formats.
     """
     names = response.param or response.text
     if "enable_thinking" in names:

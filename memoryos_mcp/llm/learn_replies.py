@@ -98,9 +98,9 @@ class FactsReading:
         if fact.about.lower() not in set(About):
             return 'about is neither "user" nor "assistant"'
         if not self._cited(fact.pages):
-            return "pages names none of the pages shown that was said"
+            return "pages names none of the pages that the user or the assistant said"
         if fact.action.lower() == "confirm":
-            return None if 1 <= fact.fact <= len(self._facts) else "fact is no number of a known fact"
+            return None if 1 <= fact.fact <= len(self._facts) else "fact is not the number of a known fact"
         if not fact.text or len(fact.text) > FACT_MAX_CHARS:
             return f"text is empty or over {FACT_MAX_CHARS} characters"
         if not self._is_grounded(fact):
@@ -117,7 +117,7 @@ class FactsReading:
         return not in_fact or not any(stem.isascii() for stem in in_pages) or not in_fact.isdisjoint(in_pages)
 
     def _stems(self, place: int) -> frozenset[str]:
-        """Return the stems of the page with this number in the prompt. They are computed on first use."""
+        """Return the stems of the words on a page. ``place`` is the page's number in the prompt, from 1."""
         if place not in self._page_stems:
             self._page_stems[place] = frozenset(stems(self._pages[place - 1].text))
         return self._page_stems[place]
@@ -180,10 +180,9 @@ class LearnReading:
             is_last: Whether this is the corrected reply.
 
         Raises:
-            ReplyFormatError: The reply contains nothing of what was requested (traits, and facts if requested).
-                Or fewer than half of the facts or of the traits are usable. Or there are more than
-                ``FACTS_PER_PAGE_MAX`` facts per page. In the corrected reply, one usable fact and one usable trait are
-                enough.
+            ReplyFormatError: All requested parts are missing, fewer than half of the facts or traits are usable, or
+                there are more than ``FACTS_PER_PAGE_MAX`` facts per page. In the corrected reply, one usable fact and
+                one usable trait are enough.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"
@@ -196,9 +195,9 @@ class LearnReading:
 
     def _problem(self, trait: _TraitReply) -> str | None:
         if find(trait.dimension, self._dimensions) is None:
-            return "dimension is none of those listed"
+            return "dimension is not in the list of dimensions"
         if trait.level.capitalize() not in set(Level):
-            return 'level is none of "Low", "Medium", "High"'
+            return 'level is not "Low", "Medium" or "High"'
         if not trait.reason:
             return "reason is empty"
         return None if cited(trait.pages, len(self._seqs)) else "pages names none of the pages shown"
@@ -213,7 +212,7 @@ class LearnReading:
 
 
 def cited(places: Sequence[int], pages: int) -> list[int]:
-    """Return the valid page numbers without repeats. The first page has the number 1.
+    """Return the valid page numbers in ``places``, without duplicates. Pages are numbered from 1.
 
     Args:
         places: The page numbers in a reply.

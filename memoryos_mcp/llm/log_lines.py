@@ -24,7 +24,7 @@ FILE_MODE = 0o600
 
 
 class _Line(BaseModel):
-    """Base class for a line of the log, and for each part of a line. Unknown fields are ignored."""
+    """Base class for a line of the log of LLM calls, and for each part of a line. Unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -79,7 +79,7 @@ class LoggedError(_Line):
 
 
 class BatchLine(_Line):
-    """An output line of an OpenAI batch job. The lines of our own log have the same fields and some others."""
+    """An output line of an OpenAI batch job. A `LogLine` has the same fields and a few more."""
 
     custom_id: str
     response: LoggedResponse | None = None
@@ -106,7 +106,7 @@ class LoggedResponseFormat(_Line):
 
 
 class LoggedRequest(_Line):
-    """The body of a request."""
+    """The body of a request to an LLM."""
 
     model: str
     messages: list[LoggedMessage]
@@ -114,7 +114,7 @@ class LoggedRequest(_Line):
 
 
 class LogLine(BatchLine):
-    """A line of our own log."""
+    """A line of this program's log of LLM calls."""
 
     at: AwareDatetime
     purpose: str

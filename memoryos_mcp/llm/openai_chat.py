@@ -36,7 +36,7 @@ class _Choice(BaseModel):
 
 
 class _Completion(BaseModel):
-    """The fields of a chat completion that are used here."""
+    """The fields of a chat completion that this client uses."""
 
     choices: list[_Choice] = Field(min_length=1)
     usage: Any = None
@@ -48,7 +48,7 @@ class _Tokens(BaseModel):
 
 
 class OpenAIChat:
-    """A client for one endpoint of the OpenAI chat API. Share one client between all callers, and close it after use.
+    """A client for one OpenAI-compatible endpoint. Share one client between all callers, and close it after use.
 
     A dialect is a set of request parameters. The client finds out which dialect the endpoint accepts, and uses it for
     later calls.
@@ -81,13 +81,13 @@ class OpenAIChat:
 
     @property
     def reply_format(self) -> ReplyFormat:
-        """How the next request will ask for a reply in JSON."""
+        """The way in which the next request will ask for a reply in JSON."""
         return self._dialect.reply_format
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request. See ``ChatModel.complete``.
 
-        After a temporary failure, the request is sent again; there are at most three attempts. It is not sent again
+        After a temporary failure, the request is sent again, with up to three attempts in total. It is not sent again
         after a timeout, or if the listener has already received a part of the reply.
 
         Raises:
@@ -145,7 +145,7 @@ class OpenAIChat:
 
 
 class _TrackedListener:
-    """Passes the pieces of a reply on to a listener, and records whether there were any."""
+    """Passes the pieces of a reply on to a listener, and records whether there was at least one piece."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -159,9 +159,8 @@ class _TrackedListener:
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
     """Return the dialect (set of request parameters) with which to send a refused request again.
 
-    The result is the dialect ``simpler``, with one exception. If the request does not ask for a reply in JSON (``form``
-    is None), the reply format was not sent, so it did not cause the refusal. The result then has the reply format of
-    ``dialect``.
+    The result is ``simpler``. But if the request does not ask for JSON, the refusal was not caused by the reply format
+    of ``dialect``, so the result keeps this reply format.
     """
     return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 

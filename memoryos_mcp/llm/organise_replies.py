@@ -72,14 +72,14 @@ class OrganiseReading:
         pages = self._pages(found.get("pages"))
         described = checked(items(found.get("topics")), "topic", _TopicReply, _problem_of_topic)
         if len(described) > self._max_topics:
-            msg = f"topics: there are {len(described)}, but at most {self._max_topics} are asked for"
+            msg = f"topics: there are {len(described)}; report at most {self._max_topics}"
             raise ReplyFormatError(msg)
         topics = {topic.topic: topic for topic in described}
         if len(topics) < len(described):  # some topic numbers are repeated, so topics are numbered in order
             topics = dict(enumerate(described, 1))
         left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
         if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):
-            msg = f"pages: {len(left)} of {len(self._batch)} have no topic that is among topics"
+            msg = f"pages: {len(left)} of {len(self._batch)} have no topic number that is listed in topics"
             raise ReplyFormatError(msg)
         named = [
             Topic(
@@ -103,8 +103,8 @@ class OrganiseReading:
     def _knowledge(self, found: dict[str, Any], is_last: bool) -> tuple[KnowledgeChange, ...] | None:
         """Return the changes to the known facts; None if the reply contains no list of facts.
 
-        ``is_last`` means that this is the second reply, in which the LLM has corrected its first one. Only then, the
-        result is also None if the facts are unusable.
+        ``is_last`` means that this is the LLM's corrected reply. For such a reply, the result is also None if the facts
+        are unusable.
 
         Raises:
             ReplyFormatError: The facts are unusable, and ``is_last`` is False.
@@ -121,14 +121,15 @@ class OrganiseReading:
     def _apart_from(self, topic: _TopicReply) -> frozenset[int]:
         """Return the numbers of the segments that a topic must not join.
 
-        These are all segments in the prompt, or none if the LLM chose one of them for the topic.
+        If the LLM chose a segment in the prompt for the topic, the result is empty. Otherwise, it contains all segments
+        in the prompt.
         """
         if topic.segment in self._segments:
             return frozenset()
         return frozenset(segment.segment for segment in self._segments.values())
 
     def _pages(self, found: object) -> dict[int, _PageReply]:
-        """Return the parts of the reply about single pages, keyed by page number.
+        """Return the part of the reply about each page, keyed by page number.
 
         The prompt requests an object with page numbers as keys, but a list is accepted too.
         """
@@ -151,8 +152,8 @@ class OrganiseReading:
     ) -> tuple[Run, ...]:
         """Return the runs of the batch.
 
-        If the reply contains no summary of a run, the summary of its first page's topic is used. If that page has no
-        topic, the summary quotes the run's pages.
+        If the reply contains no summary of a run, the summary of the topic of the run's first page is used. If this
+        page has no topic, the summary consists of quotes from the run's pages.
         """
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
@@ -168,11 +169,11 @@ class OrganiseReading:
 
 
 def _problem_of_topic(topic: _TopicReply) -> str | None:
-    return None if topic.topic else "topic is no number"
+    return None if topic.topic else "topic is not a number"
 
 
 def _problem_of_chain(chain: _ChainReply) -> str | None:
-    return None if chain.first else "first is no number of a page"
+    return None if chain.first else "first is not the number of a page"
 
 
 def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:

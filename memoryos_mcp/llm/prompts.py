@@ -1,8 +1,8 @@
 """Prompts of the LLM analyst.
 
-The instructions come first and never change, so that providers can cache them. They say that pages are data. Each page
-is one line of JSON. No text in a page can end this line or look like one of our instructions. Recalled memories that
-were pasted into a page are omitted.
+The instructions come first and never change, so that providers can cache them. The instructions say that pages are
+data. Each page is one line of JSON. No text in a page can end this line or look like one of our instructions. Recalled
+memories that were pasted into a page are omitted.
 """
 
 import json
@@ -110,7 +110,7 @@ def organise_request(
 
     Args:
         batch: Pages in order of arrival.
-        around: The related parts of the memory. The prompt contains all of these facts and corrections.
+        around: The related parts of the memory. All facts and corrections in them are included in the prompt.
         max_topics: Maximum number of topics.
         max_prompt_tokens: Maximum number of tokens in the prompt. The longest pages are shortened to fit.
     """
@@ -180,7 +180,7 @@ def facts_asked(pages: Sequence[Page]) -> int:
 
 
 def traits_asked(pages: int) -> int:
-    """Return the maximum number of traits to request from an LLM that reads this number of pages."""
+    """Return the maximum number of traits to request for a prompt with this number of pages."""
     return 1 + pages // PAGES_PER_TRAIT_ASKED
 
 
@@ -263,8 +263,8 @@ def _of_user(page: dict[str, JsonValue]) -> dict[str, JsonValue]:
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
     """Return the highest token limit per page at which all pages fit into ``room``.
 
-    Return None if all pages fit without a limit. The result is never below ``PAGE_TOKENS_MIN``, even if the pages do
-    not fit then.
+    Return None if all pages fit without a limit. The result is at least ``PAGE_TOKENS_MIN``, even if the pages then
+    exceed ``room``.
 
     Args:
         tokens: The number of tokens of each page.

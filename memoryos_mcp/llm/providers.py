@@ -157,7 +157,7 @@ class Endpoint:
         provider: The provider whose preset applies; None if only the server's address is known.
         model: The model's name in the API.
         api: The API.
-        dialect: The other parameters of the first request. If the API refuses them, simpler ones are tried.
+        dialect: The other request parameters to try first. If the API refuses them, simpler ones are tried.
         rejects_length_limits: Whether the API refuses JSON schemas with ``minLength`` or ``maxLength``.
         output_tokens: Maximum number of tokens in one reply.
     """

@@ -1,4 +1,4 @@
-"""The log of LLM calls. It shows which data left this machine."""
+"""The log of LLM calls. It shows which data was sent to the LLM."""
 
 import asyncio
 import logging
@@ -31,8 +31,8 @@ class RecordingChat:
     request may quote something that has been forgotten in the meantime.
 
     Args:
-        chat: The other chat model.
-        path: The log file. A missing folder is created. Several processes may append to it.
+        chat: The chat model whose calls are logged.
+        path: The log file. Its folder is created if missing. Several processes may append to the file.
         clock: Returns the current time.
         memory: The memory that requests quote; None if nothing in it can be forgotten.
     """
@@ -58,10 +58,10 @@ class RecordingChat:
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Pass a request to the other chat model, log the call, and return the reply.
+        """Pass a request on to the logged chat model, log the call, and return the reply.
 
         Raises:
-            ModelError: The error of the other chat model, unchanged.
+            ModelError: The error of the logged chat model, unchanged.
         """
         at, began = self._clock(), time.perf_counter()
         try:

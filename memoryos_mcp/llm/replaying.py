@@ -25,8 +25,8 @@ class ReplayChat:
     replies to a request, the last one is used. The file is read on first use, and again whenever it has changed.
 
     Requests without a reply are written to ``<stem>.missing.jsonl`` in the same folder, as input lines of a batch job.
-    Each request is written only once. The user runs this job, adds its output lines to the file of replies, and deletes
-    the file of missing requests.
+    Each request is written only once. The user runs the batch job, adds its output lines to the file of replies, and
+    deletes the file of missing requests.
 
     Args:
         path: The file with the replies. It need not exist yet.

@@ -1,8 +1,8 @@
 """Extraction and validation of the JSON in an LLM's reply.
 
 Models wrap JSON in code fences and prose, write their thoughts before it, omit commas, send one object instead of a
-list, or send numbers as strings. All of that is accepted. Any other defect raises a `ReplyFormatError`. Its message is
-shown to the model and to the user. It says what is wrong, but quotes nothing from the reply.
+list, or send numbers as strings. All of that is accepted. Any other defect raises a `ReplyFormatError`. The error
+message is shown to the model and to the user. The message says what is wrong, but quotes nothing from the reply.
 """
 
 import json
@@ -59,7 +59,7 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
         ReplyFormatError: The reply contains no JSON object, is too long, or was cut at a token limit.
     """
     if reply.is_cut:
-        msg = "the reply was cut at the limit of tokens; answer more briefly"
+        msg = "the reply was cut at the token limit; answer more briefly"
         raise ReplyFormatError(msg)
     if len(reply.text) > REPLY_MAX_CHARS:
         msg = f"the reply is over {REPLY_MAX_CHARS:,} characters; answer more briefly"
@@ -140,14 +140,14 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Convert a number, a string, or a list of these to whole numbers. Of a string, only the first number is used."""
+    """Convert a number, a string, or a list of both to whole numbers. Only the first number in a string is used."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]
 
 
 def text_of(value: object) -> str:
-    """Return a string, or the strings of a list joined by spaces. Repeated sentences and phrases are removed.
+    """Return a string without repeated sentences and phrases. The strings of a list are joined by spaces.
 
     White space is reduced to single spaces. The result is empty for other values, and for text that means "nothing".
     """
@@ -169,15 +169,15 @@ def checked(
     problem: Callable[[Item], str | None],
     right_share: float | None = RIGHT_SHARE,
 ) -> list[Item]:
-    """Return the valid items of a reply. Invalid items are left out.
+    """Return the valid items of an LLM's reply. Invalid items are left out.
 
     Args:
         found: The items in the reply.
         what: The name of an item in messages, such as "fact".
         model: The Pydantic model of an item.
         problem: Returns what is wrong with an item; None if the item is valid.
-        right_share: Minimum share of valid items, from 0 to 1. Even with 0, the items must not all be invalid. With
-            None, they may all be invalid.
+        right_share: Minimum share of valid items, from 0 to 1. With 0, one valid item is enough. With None, all items
+            may be invalid.
 
     Raises:
         ReplyFormatError: Too few items are valid. The message describes the first invalid item.
@@ -201,7 +201,7 @@ def checked(
 
 
 class Part(BaseModel):
-    """Base class for parts of a reply. Fields that were not requested are ignored."""
+    """Base class for parts of an LLM's reply. Fields that were not requested are ignored."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
@@ -241,7 +241,7 @@ def _mended(text: str) -> dict[str, Any]:
     import json_repair
 
     if "{" not in text:
-        msg = "the reply holds no JSON object"
+        msg = "the reply contains no JSON object"
         raise ReplyFormatError(msg)
     try:
         found = json_repair.loads(text, skip_json_loads=True)
@@ -250,12 +250,12 @@ def _mended(text: str) -> dict[str, Any]:
     if isinstance(found, list):
         found = next((part for part in found if isinstance(part, dict)), None)
     if not isinstance(found, dict) or not found:
-        msg = "the reply is no JSON object"
+        msg = "the reply is not a JSON object"
         raise ReplyFormatError(msg)
     return found
 
 
 def _problem_text(error: ValidationError) -> str:
-    """Return a description of the first problem, without a quote from the reply."""
+    """Return a description of the first validation error, without a quote from the reply."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return f"{first['loc'][0] if first['loc'] else 'it'} is not as asked ({first['type']})"
+    return f"{first['loc'][0] if first['loc'] else 'it'} does not have the requested form ({first['type']})"

@@ -25,7 +25,7 @@ class _Choice(BaseModel):
 
 
 class _Chunk(BaseModel):
-    """The fields of a chunk, which is one event of a streamed reply. Fields that are not used here are left out."""
+    """The fields of a chunk, which is one event of a streamed reply. Unused fields are left out."""
 
     choices: list[_Choice] = []
     usage: Any = None

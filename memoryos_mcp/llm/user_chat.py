@@ -1,4 +1,4 @@
-"""A chat model for one user. It counts calls, enforces the token budget, and discards replies about forgotten pages."""
+"""A chat model for one user. It counts calls, enforces the token limit, and discards replies about forgotten pages."""
 
 import logging
 from dataclasses import dataclass
@@ -75,7 +75,8 @@ class UserChat:
         chat: The chat model that replies.
         account: The user's token counts and forget epoch.
         tally: The totals of all users.
-        daily_token_limit: Maximum number of tokens per day; None for no limit. The last call of a day may exceed it.
+        daily_token_limit: Maximum number of tokens per day; None for no limit. The last call of a day may exceed the
+            limit.
     """
 
     def __init__(self, chat: ChatModel, account: Account, tally: Tally, daily_token_limit: int | None) -> None:

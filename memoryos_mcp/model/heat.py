@@ -3,7 +3,9 @@
 Heat is the weighted sum of three terms: the number of visits since the last analysis, the number of pages added since
 then, and the recency of the last visit. When the heat reaches a threshold, the segment is analysed, and both counters
 are reset to 0.
-Prominence depends on the same visits and on all pages. It is only used to order segments for display.
+
+Prominence depends on the same number of visits and on the total number of pages. Prominence is only used to order
+segments for display.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Ids, the public names of memories. Tools and commands use them to show, correct and forget memories."""
+"""The ids of memories. Tools and commands use ids to show, correct and forget memories."""
 
 import re
 from collections.abc import Sequence

@@ -37,8 +37,8 @@ class Fact:
 
     Attributes:
         fact: Number of the fact, unique within the user's memory.
-        slot: The property that the fact states, such as "lives", if a person has only one value of it at a time; None
-            otherwise.
+        slot: The property that the fact states, such as "lives"; None unless a person has only one value of the
+            property at a time.
         valid_from: Start of the fact's validity. If no start was stated, this is the time of the dialogue.
         valid_until: End of the fact's validity: the stated end, or the time at which a newer fact or a correction
             ended the fact. None if no end is known.
@@ -51,7 +51,7 @@ class Fact:
         learned_by: Name of the analyst that extracted the fact, such as the LLM's name; `LEARNED_BY_USER` if the fact
             is the user's correction.
         last_said: Time and ``seq`` of the newest page that supports the fact; None if no page does.
-        is_corrected: Whether the user ended the fact by a correction.
+        is_corrected: Whether the user ended the fact with a correction.
     """
 
     fact: int
@@ -78,8 +78,7 @@ class AddFact:
     Attributes:
         evidence: ``seq`` of each page that states the fact.
         supersedes: Numbers of the stored facts that the new fact replaces.
-        ends: Texts of other facts that the new fact replaces. They come earlier in the same `Lessons`, and have no
-            number yet.
+        ends: Texts of replaced facts that are added earlier in the same `Lessons`, and therefore have no number yet.
     """
 
     about: About
@@ -146,9 +145,9 @@ FAMILY = "family:"
 
 
 def is_head(slot: str | None) -> bool:
-    """Return whether a slot (the property that a fact states) is one of the main ones.
+    """Return whether a slot (the property that a fact states) is one of a person's main properties.
 
-    The main ones are name, age, birthday, home, origin, work and family.
+    The main properties are name, age, birthday, home, origin, work and family.
     """
     return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
 
@@ -171,8 +170,8 @@ def states_name(fact: Fact) -> bool:
 def speakers_of(facts: Sequence[Fact]) -> Speakers:
     """Return the names of the user and the assistant; None for a name that is unknown.
 
-    A name by which somebody wants to be called takes precedence over the actual name, and a later fact over an earlier
-    one.
+    The name by which somebody wants to be called takes precedence over the actual name. A later fact takes precedence
+    over an earlier one.
     """
     named: dict[About, str] = {}
     wants = list(NAME_SLOTS)

@@ -138,9 +138,10 @@ class Page(Turn):
         vector: Unit-length mean of the vectors of the page's windows, shape ``(dimension,)``; None if the page has not
             been embedded yet, or the vector was not loaded.
         is_damaged: Whether the stored page does not match its checksum. Its text is then `DAMAGED_TEXT`.
-        organised_by: Name of the analyst that assigned chain and segment, such as the LLM's name; None before that.
-        read_by: Name of the analyst that extracted facts from the page; None before that.
-        learned_by: Name of the analyst that read the page to update the profile; None before that.
+        organised_by: Name of the analyst that assigned the chain and the segment, such as the LLM's name; None if the
+            page has not been consolidated yet.
+        read_by: Name of the analyst that searched the page for facts; None if no analyst has done so yet.
+        learned_by: Name of the analyst that searched the page for traits; None if no analyst has done so yet.
     """
 
     seq: int
@@ -179,7 +180,8 @@ class Page(Turn):
     def sides_without_orders(self) -> tuple[str, str]:
         """The user's text and the assistant's, for use in summaries.
 
-        ``[…]`` replaces instructions to an assistant. Both texts are empty if the page is damaged.
+        In a page that `gives_orders`, sentences that try to instruct its readers are replaced with ``[…]``. Both texts
+        are empty if the page is damaged.
         """
         if self.is_damaged:
             return "", ""
@@ -222,7 +224,7 @@ def new_page_id() -> str:
 def estimate_tokens(text: str) -> int:
     """Return an estimate of the number of LLM tokens in ``text``: one per four bytes of UTF-8, plus one.
 
-    English has about four characters per token. Chinese, Japanese and Korean have about 1.3, which are also four bytes.
+    A token is about four bytes: four characters in English, or 1.3 characters in Chinese, Japanese and Korean.
     """
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return size // BYTES_PER_TOKEN + 1

@@ -1,4 +1,4 @@
-"""The profile of a user: character, tastes and style. It has one trait per dimension."""
+"""The profile of a user: traits of character, taste and writing style, one for each dimension."""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
@@ -31,7 +31,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """A trait of the user, which states a level in one dimension of the profile.
+    """A trait of the user: the level of one dimension of the profile.
 
     Attributes:
         dimension: Name of the dimension, such as "Sense of Humor".
@@ -54,7 +54,7 @@ class TraitChange:
     """A trait to add or update. Traits of other dimensions do not change.
 
     Attributes:
-        evidence: ``seq`` of each page that supports the trait, in addition to the evidence already stored.
+        evidence: Number (``seq``) of each page that supports the trait, in addition to the evidence already stored.
     """
 
     dimension: str
@@ -64,7 +64,7 @@ class TraitChange:
 
 
 def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
-    """Return the traits sorted by amount of evidence, largest first. Traits of writing style come last."""
+    """Return the traits sorted: those with the most evidence first, and traits of writing style last."""
     return sorted(traits, key=lambda trait: (trait.dimension in MANNER, -len(trait.evidence), trait.dimension))
 
 
@@ -78,7 +78,7 @@ def relevant_traits(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> l
 
 
 def profile_text(traits: Iterable[Trait]) -> str:
-    """Return traits as text, with a line ``dimension: level - reason`` for each; "None" if there are no traits."""
+    """Return traits as text, one line ``dimension: level - reason`` for each; "None" if there are no traits."""
     return "\n".join(map(trait_text, traits)) or "None"
 
 

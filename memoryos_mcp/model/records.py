@@ -1,9 +1,9 @@
 """Records of an exported memory, one JSON object per line. An export contains all data that cannot be recomputed.
 
 The first line of a file is a `Header`, and the last line is an `End`. Between them are records in this order: chains,
-segments, pages, facts, traits, previous states of traits, notes, and memories that must not be learned again. Chains,
-segments and facts are numbered from 1 within the file. Pages are referenced by their ``page_id``. Times are in ISO 8601
-with a UTC offset. Fields with their default value are omitted.
+segments, pages, facts, traits, previous states of traits, named values for internal use, and facts and traits that must
+not be learned again. Chains, segments and facts are numbered from 1 within the file. Pages are referenced by their
+``page_id``. Times are in ISO 8601 with a UTC offset. Fields with their default value are omitted.
 """
 
 import json
@@ -34,7 +34,7 @@ _LARGEST = 2**53
 def _moment(value: object) -> datetime:
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(moment, datetime) or moment.tzinfo is None:
-        msg = "must be a valid time with a UTC offset"
+        msg = "must be a valid time with a UTC offset, such as 2024-05-31T09:00:00+02:00"
         raise ValueError(msg)
     if timedelta(days=2) > moment - datetime.min.replace(tzinfo=UTC):
         msg = "must not be earlier than 0001-01-03 in UTC"
@@ -93,9 +93,9 @@ class PageRecord(_Line):
 
     Attributes:
         is_analysed: Whether the page has been read to update the profile.
-        read_by: Name of the analyst that extracted facts from the page, such as the LLM's name; None before that.
-        organised_by: Name of the analyst that assigned chain and segment; None before that.
-        learned_by: Name of the analyst that read the page to update the profile; None before that.
+        read_by: Name of the analyst that extracted facts from the page, such as the LLM's name; None if none has yet.
+        organised_by: Name of the analyst that assigned the page to a chain and a segment; None if none has yet.
+        learned_by: Name of the analyst that read the page to update the profile; None if none has yet.
         is_degraded: Whether the page was processed without the LLM because the LLM failed.
     """
 
@@ -141,12 +141,12 @@ class FactRecord(_Line):
     Attributes:
         assistant_id: Id of the assistant that the fact is about; empty for a fact about the user.
         stated_until: The stated end of the fact, as a time, even if the fact ended earlier; None if no end was stated.
-        said_since: The stated start, as precise as it was stated: a year, a month or a day, such as "2023-05"; None if
-            no start was stated.
-        said_until: The stated end in the same form as ``said_since``; None if no end was stated.
+        said_since: The stated start of the fact: a year, a month or a day, such as "2023-05"; None if no start was
+            stated.
+        said_until: The stated end of the fact, in the same form as ``said_since``; None if no end was stated.
         superseded_by: Number of the fact that replaced this one; None if no fact did.
         ended_by: ``user`` if the user ended the fact by a correction; None otherwise.
-        ended_after: Id of the newest page at the time of the correction.
+        ended_after: Id of the newest page at the time of that correction; None without a correction.
         evidence: Ids of the pages that state the fact.
         confirmed_in: Ids of the pages that repeat the fact.
     """
@@ -245,6 +245,6 @@ LongTermRecord = FactRecord | TraitRecord | PastTraitRecord | NoteRecord | Refus
 
 
 def turn_values(turn: Turn) -> dict[str, Any]:
-    """Return the values of a turn for the fields of a `PageRecord`, by field name."""
+    """Return the fields of a `PageRecord` that contain the turn, as a mapping from field name to value."""
     meta_data = None if turn.meta_data is None else json.loads(turn.meta_data)
     return {name: getattr(turn, name) for name in TURN_FIELDS} | {"meta_data": meta_data}

@@ -15,7 +15,7 @@ class Redaction:
     """A turn in which placeholders have replaced the secrets.
 
     Attributes:
-        kinds: Kind of each removed secret, in order. A kind can occur several times.
+        kinds: Kind of each removed secret. If several secrets have the same kind, the kind is repeated.
     """
 
     turn: Turn
@@ -26,12 +26,12 @@ def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
     """Replace the secrets in a turn with placeholders, also in the keys and values of its ``meta_data``.
 
     If the policy is "off", the turn is not searched for secrets and is returned unchanged. Under the other policies,
-    an idempotency key with a secret is rejected. A placeholder could make two different keys equal, and turns with the
-    same key become one page.
+    an idempotency key that contains a secret is rejected. It cannot get a placeholder, because two different keys could
+    then become equal, and their turns would be stored as one page.
 
     Raises:
         ArgumentError: The policy is not "off" and the idempotency key contains a secret, or the policy is "reject" and
-            another field contains one. The error states the argument and the kind of the secret.
+            another field contains a secret. The error states the argument and the kind of the secret.
     """
     if policy == "off":
         return Redaction(turn)

@@ -33,12 +33,12 @@ class Segment:
     Attributes:
         segment: Number of the segment, unique within the user's memory.
         keywords: Keywords in lower case, most significant first.
-        vector: Unit-length mean of the vectors of the segment's pages, shape ``(dimension,)``; None if the pages have
-            not been embedded yet.
+        vector: Mean of the vectors of the segment's pages, scaled to unit length, shape ``(dimension,)``; None if the
+            pages have not been embedded yet.
         n_visit: Number of retrievals that returned the segment since the last analysis.
         l_interaction: Number of pages added since the last analysis.
         last_visit: When the segment was last returned by a retrieval; if it never was, when it was created.
-        unanalysed_count: Number of pages that have not been read to update the profile yet.
+        unanalysed_count: Number of pages that have not yet been read to update the profile.
         summariser: Name of the analyst that wrote the summary and the keywords, such as the LLM's name.
     """
 
@@ -54,7 +54,7 @@ class Segment:
     summariser: str
 
     def heat(self, now: datetime, weights: HeatWeights) -> float:
-        """Return the segment's heat at the time ``now``."""
+        """Return the segment's heat at the time ``now``: how urgently it must be analysed (see `model.heat`)."""
         return heat(
             n_visit=self.n_visit,
             l_interaction=self.l_interaction,
@@ -64,7 +64,7 @@ class Segment:
         )
 
     def prominence(self, now: datetime, mu_s: float) -> float:
-        """Return the segment's prominence at the time ``now``."""
+        """Return the segment's prominence at the time ``now``: how large and how much used it is (see `model.heat`)."""
         return prominence(
             n_visit=self.n_visit,
             page_count=self.page_count,
@@ -86,7 +86,7 @@ def segment_match(
     vector: Vector | None,
     keywords: AbstractSet[str],
 ) -> float:
-    """Return the similarity of pages and a segment: ``cos(segment, page) + jaccard(keywords)``.
+    """Return the similarity between pages and a segment: ``cos(segment, page) + jaccard(keywords)``.
 
     The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. ``vector`` and ``keywords``
     describe the pages. Vectors have unit length and shape ``(dimension,)``. If a vector is missing, the cosine of the

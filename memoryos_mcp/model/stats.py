@@ -16,7 +16,7 @@ class ProfileView:
     """The long-term memory of a user.
 
     Attributes:
-        traits: Sorted by amount of evidence, largest first; traits of writing style come last.
+        traits: Traits with the most evidence come first, traits of writing style last.
         user_facts: Current facts about the user, oldest first.
         assistant_facts: Current facts about the assistant, oldest first.
     """
@@ -32,14 +32,14 @@ class Counts:
 
     Attributes:
         degraded: Number of pages that were processed without the LLM because it failed.
-        attempts: Largest number of failed attempts to consolidate a page of the backlog.
+        attempts: The largest number of failed attempts to consolidate any page of the backlog.
         unembedded: Number of pages without vectors.
         user_facts: Number of current facts about the user, without archived ones.
         assistant_facts: Number of current facts about the assistant, without archived ones.
         superseded_facts: Number of facts that are no longer valid.
         oldest_backlog_at: When the oldest page of the backlog was added; None if the backlog is empty.
-        retention_waits_until: The earliest time at which old pages can be forgotten. None unless forgetting is
-            delayed because the clock may be wrong.
+        retention_waits_until: The earliest time at which old pages can be forgotten, if forgetting is delayed because
+            the clock may be wrong; None otherwise.
     """
 
     pages: int
@@ -98,7 +98,7 @@ class Move:
     """Progress of a change to another embedding model.
 
     Attributes:
-        identity: Identity of the new model.
+        identity: Identity of the new model, as ``name:dimension:revision``.
         pages_left: Number of pages that have no vectors of the new model yet.
     """
 
@@ -130,7 +130,7 @@ class Stats:
         titles: Title of each of these segments, by segment number.
         health: State of each background loop, by the loop's name.
         is_semantic: Whether retrieval currently uses vectors.
-        is_settled: Whether all background work that is due has been done. Pages of an incomplete batch may still wait.
+        is_settled: Whether no background work is due. Pages that do not fill a batch yet may still be waiting.
         damaged_pages: Number of damaged pages that the last check of all pages found.
         space: Identity of the embedding model that search uses; None while search uses only keywords.
         move: Progress of a change to another embedding model; None if no change is in progress.

@@ -1,4 +1,4 @@
-"""Values for inspecting a memory: views of one record, list items and list filters."""
+"""Values for inspecting a memory: views of single records, list entries and list filters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -125,12 +125,12 @@ MemoryView = PageView | SegmentView | ChainView | FactView | TraitView
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position at which a list continues.
+    """The position from which a list of memories continues.
 
     Attributes:
-        kind: The kind of memory with which the list continues.
-        after: Number of the last listed memory of this kind, or dimension if it is a trait; None to begin with the
-            first memory of this kind.
+        kind: The kind of the next memory in the list.
+        after: Number of the last memory of this kind that was listed, or its dimension if it is a trait. None to begin
+            with the first memory of this kind.
     """
 
     kind: Kind
@@ -147,7 +147,7 @@ class ListRequest:
         state: The state of the facts and segments to list.
         after: Earliest time of the memories, inclusive; None means no limit.
         before: Latest time of the memories, exclusive; None means no limit.
-        topic: The number of a segment, or a part of a segment's keyword; None means all topics.
+        topic: The number of a segment, or part of one of its keywords; None means all topics.
     """
 
     kinds: Sequence[Kind]
@@ -168,9 +168,9 @@ class ListEntry:
             for a segment, the time of its newest page.
         state: For a page, its tier; for other kinds, whether the memory is current, superseded or archived.
         segment: For a page, the number of its segment, or None if it has none yet; None for other kinds.
-        after: Number of this memory, or dimension if it is a trait. To continue the list after this memory, use this
-            value as `Place.after`.
-        gives_orders: Whether the memory is a page with instructions to an assistant that reads it.
+        after: Number of this memory, or its dimension if it is a trait. To continue the list after this memory, pass
+            this value as `Place.after`.
+        gives_orders: Whether the memory is a page that contains instructions to an assistant.
     """
 
     id: str

@@ -39,8 +39,8 @@ def whole(page: Page) -> Quote:
 def roots(query: str) -> frozenset[str]:
     """Return a root for each query word: a string that occurs in most inflected forms of the word.
 
-    A root is a stem without accents. If the stem's last letter differs between forms, the root does not contain it.
-    Searching a page for roots is cheaper than stemming the page.
+    A root is a stem without accents. If the stem's last letter differs between forms, the root omits this letter.
+    Searching a page for roots is faster than stemming the page.
     """
     foreign = is_foreign(query)
     found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))
@@ -124,8 +124,8 @@ def _choose(
 ) -> list[_Passage]:
     """Return the best passages that fit into ``max_tokens``, in the order of the text.
 
-    A passage is better the more query roots it contains. A passage that overlaps ``best_span``, or that begins the
-    page, gets a bonus.
+    A passage with more query roots ranks higher. A passage that overlaps ``best_span``, or that begins the page, gets
+    a bonus.
     """
 
     def worth(passage: _Passage) -> tuple[float, int]:
@@ -151,7 +151,7 @@ def _choose(
 def _join(kept: Sequence[_Passage], passages: Sequence[_Passage], text: str) -> str:
     """Return the ``kept`` passages as one text, with an ellipsis for each gap.
 
-    All of ``kept`` must be from the same side of the page (the user's or the assistant's).
+    All passages in ``kept`` must be from the same side of the page (the user's or the assistant's).
     """
     if not kept:
         return ""

@@ -1,4 +1,4 @@
-"""A cache in RAM for the data of one user that every query needs.
+"""A cache in RAM for each user, with the data that every query needs.
 
 Other processes may change the store. To find their changes, each refresh reads the store's change sequence with one
 small query.
@@ -37,7 +37,7 @@ class MemoryCache:
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
         """Fill the vector index from the store, unless it is filled already.
 
-        Queries work during this, without vectors. ``give_way`` is awaited before each block of vectors is read.
+        Meanwhile, queries use only keywords. ``give_way`` is awaited before each block of vectors is read.
         """
         if self.index.is_loaded:
             return

@@ -64,7 +64,7 @@ class Found:
     """The memories found for a query, before they are fitted to the budget.
 
     Attributes:
-        wishes: The user's preferences for every answer, newest first.
+        wishes: The user's preferences that apply to every answer, newest first.
         traits: Traits relevant to the query; traits with the most evidence come first.
         facts: Facts about the user and about the assistant, best first.
         short_term: The newest pages, oldest first. They take precedence over the found pages.
@@ -170,7 +170,7 @@ class _Budget:
 
     @property
     def spent_tokens(self) -> int:
-        """Number of tokens of the budget that have been spent."""
+        """Number of tokens that are used so far, including the reserved tokens."""
         return _tokens(BYTES_PER_TOKEN * self._limits.tokens - self.left)
 
     def wanted(self, found: Found) -> list[RecalledPage]:
@@ -199,9 +199,9 @@ class _Budget:
         return self._limits.reserved_tokens + _tokens(_FRAME_BYTES + line_bytes(*lines) + pages + notes)
 
     def keep_free(self, found: Sequence[RecalledPage]) -> None:
-        """Reserve room for the best found page, unless everything fits.
+        """Reserve room for the best found page, unless all memories fit.
 
-        Without this room, traits, facts and the newest pages could use up a small budget.
+        Without this reserve, traits, facts and the newest pages could use up a small budget.
         """
         if found and not self.is_enough:
             cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0].page)
@@ -228,7 +228,7 @@ class _Budget:
     def fit_newest(self, pages: Sequence[Page], share: float, title: str | None) -> list[RecalledPage]:
         """Return the newest pages that fit into a share of the whole budget, oldest first; long pages are shortened.
 
-        ``pages`` are oldest first. ``title`` is the section's title; None if its cost is already counted.
+        ``pages`` must be in order, oldest first. ``title`` is the section's title; None if its cost is already counted.
         """
         allowance, kept = self._allowance(share), list[RecalledPage]()
         for page in reversed(pages):
@@ -264,7 +264,7 @@ class _Budget:
         return kept
 
     def complete(self, pages: Iterable[RecalledPage]) -> list[RecalledPage]:
-        """Return the pages, with excerpts lengthened while the budget has room. The first page is lengthened first."""
+        """Return the pages with longer excerpts, as far as the budget allows. The first excerpt is lengthened first."""
         completed: list[RecalledPage] = []
         for recalled in pages:
             if recalled.quote.is_excerpt and self.left > 0:
@@ -298,8 +298,8 @@ class _Budget:
     def _allowed(self, room: int, share: float) -> int:
         """Return the number of bytes that one page may use.
 
-        If all memories fit, this is ``room``. Otherwise it is the given share of ``room``, or the size of
-        `PAGE_ALLOWANCE_TOKENS` tokens if that is larger. It is never more than ``room``.
+        If all memories fit, the page may use all of ``room``. Otherwise, it may use the given ``share`` of ``room``, or
+        the size of `PAGE_ALLOWANCE_TOKENS` tokens if that is larger, but never more than ``room``.
         """
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 

@@ -1,9 +1,9 @@
 """Late interaction: compares each token of a query with the most similar token of a page (MaxSim).
 
 The method is from "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). In contrast to ColBERT, each match has a
-weight. A rare word counts more than a common word. If the query names the user or the assistant, the words of that side
-count more. A match on a neighbouring page counts less than a match on the page itself. So the best matches are computed
-separately for each query token, each window (part of a page's text), and each side of the dialogue.
+weight. A rare word counts more than a common word. If the query names the user or the assistant, the words of the named
+side count more. A match on a neighbouring page counts less than a match on the page itself. Therefore, the best matches
+are computed separately for each query token, each window (part of a page's text), and each side of the dialogue.
 """
 
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ def maxsim(
     page itself is long, because a long page is understood without its neighbours.
 
     Args:
-        matches: For each window, the best match of each query token. Windows of other pages are ignored.
+        matches: For each window, the best match of each query token. Only windows of the candidates are used.
         weights: Weight of each query token, shape ``(q,)``; at least one must be above 0.
         side: The side of the dialogue that the query names; None if it names neither.
         seqs: The ``seq`` of each candidate page, ascending, shape ``(n,)``.

@@ -1,4 +1,4 @@
-"""The page index: keeps a vector index in step with the store, and searches it."""
+"""The page index: keeps a vector index up to date with the store, and searches the index."""
 
 import logging
 import re
@@ -26,7 +26,7 @@ class WindowMatch:
     """The similarity of a page's windows to a query.
 
     Attributes:
-        first: Cosine of the first window. It contains the beginning of the page, and so most of the user's words.
+        first: Cosine of the first window, which contains the beginning of the page and most of the user's words.
         best: Cosine of the window nearest to the query.
         best_part: Position of the nearest window in the page, from 0.
     """
@@ -42,8 +42,8 @@ class PageIndex:
     Args:
         store: The store from which the vectors are read.
         index: The index to fill; None for a store without a vector space.
-        most_in_ram: If the store can search by vectors, it is used for a memory with more vectors than this, and no
-            index is filled. None to always use the index.
+        most_in_ram: Largest number of vectors for which the index is used. A larger memory is searched in the store, if
+            the store can search vectors. None to always use the index.
     """
 
     def __init__(self, store: Store, index: VectorIndex | None, most_in_ram: int | None = None) -> None:
@@ -63,24 +63,22 @@ class PageIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether a call of `settle` would change nothing."""
+        """Whether the index has not failed and needs no maintenance."""
         return not self._has_failed and (self._index is None or self._index.is_settled)
 
     async def is_filled(self) -> bool:
-        """Return whether the index outlives processes, and a process has filled it."""
+        """Return whether the index is stored permanently and has already been filled."""
         return self._given is not None and await self._given.mark() is not None
 
     async def load(self, position: int, give_way: Callable[[], Awaitable[None]]) -> int:
         """Fill the index with all vectors of the store, in blocks, unless it already contains them.
 
-        ``give_way`` is awaited before each block is read, so that more urgent work can run first.
-
         Args:
-            position: The current position of the change sequence.
-            give_way: See above.
+            position: The current position in the store's sequence of changes.
+            give_way: Awaited before each block of vectors is read, so that more urgent work can run first.
 
         Returns:
-            A position. The caller must pass the pages that changed after it to `apply`.
+            The position up to which the index is filled. The caller must pass all pages that changed later to `apply`.
         """
         index = self._given
         if index is None:
@@ -97,13 +95,14 @@ class PageIndex:
         return position if known is None else known
 
     async def apply(self, pages: Sequence[int], position: int) -> None:
-        """Replace the vectors of the given pages with those in the store. Does nothing before `load` has finished.
+        """Replace the vectors of changed pages in the index with the vectors in the store.
 
-        If the index fails, it is not searched until `load` has succeeded again.
+        Before `load` has finished, this call does nothing. If the index fails, it is not searched until `load` has
+        succeeded again.
 
         Args:
-            pages: The ``seq`` of each page.
-            position: The position of the last of these changes in the change sequence.
+            pages: The number (``seq``) of each changed page.
+            position: The position of the last change of these pages in the store's sequence of changes.
         """
         index = self._index
         if index is None or not pages:
@@ -121,9 +120,9 @@ class PageIndex:
             await self._use_store()
 
     async def settle(self, at_most: int | None = None) -> bool:
-        """Do maintenance of the index that may take long. Return whether none is left.
+        """Do the maintenance of the index. It may take minutes. Return whether no maintenance is left.
 
-        If ``at_most`` is given, do nothing if the index has more windows than this.
+        If the index has more than ``at_most`` windows, nothing is done. None means no limit.
         """
         index = self._index
         if index is not None and (at_most is None or await index.size() <= at_most):
@@ -168,20 +167,23 @@ class PageIndex:
         return matches
 
     async def _use_store(self) -> bool:
-        """Search in the store from now on if it can search by vectors and the memory is large. Return whether it is."""
+        """Switch to searching in the store if the memory is large and the store can search vectors.
+
+        Return whether the store is searched from now on.
+        """
         if self._most_in_ram is not None and await self._store.can_search_vectors(self._most_in_ram):
             self._uses_store, self._index, self._given = True, None, None
         return self._uses_store
 
     async def _compare(self, query: Vector, seqs: Sequence[int]) -> WindowHits:
-        """Return the cosine of each window of pages, whose vectors are read from the store."""
+        """Read the vectors of pages from the store, and return the cosine of each of their windows."""
         block = await self._store.page_vectors(sorted(seqs))
         if not len(block.seqs):
             return no_hits()
         return WindowHits(block.seqs, parts_of(block.seqs), np.einsum("nd,d->n", block.vectors, query))
 
     async def _position_of(self, index: VectorIndex, now: int) -> int | None:
-        """Return the position up to which an index is filled; None if it must be filled again."""
+        """Return the position in the change sequence up to which an index is filled; None if it must be refilled."""
         mark = await index.mark()
         parsed = None if mark is None else _MARK.fullmatch(mark)
         if parsed is None or int(parsed[1]) > now or int(parsed[2]) != await index.size():

@@ -1,7 +1,7 @@
-"""Query time: finds time spans such as "last May" in a query, and rates how near a page is to them.
+"""Query time: finds time spans such as "last May" in a query, and rates how near pages are to these spans.
 
 The time phrases are found in twelve languages, by patterns made from dateparser's data. Then dateparser parses the
-phrases. It is imported when the first query is parsed.
+phrases. The library is imported when the first query is parsed.
 """
 
 import re
@@ -176,7 +176,7 @@ def _data(language: str) -> dict[str, Any]:
 
 
 def _pattern(data: dict[str, Any], language: str) -> re.Pattern[str]:
-    """Return a pattern for one language. It matches phrases such as "yesterday" and dates that name a month."""
+    """Return a pattern for one language. It matches time phrases, such as "yesterday" and dates that name a month."""
     named = [(name, month) for month in _MONTHS for name in data[month]]
     full = [
         re.escape(name) for name, _ in named if len(name) > 3 or not name.isascii() or name in {"may", "mai", "mei"}

@@ -112,7 +112,7 @@ def rank(
         seqs: Number of each candidate, such as a page's ``seq``, shape ``(n,)``. Newer candidates have higher numbers.
         signals: The raw values of each signal, shape ``(n,)``; signals that are not in the recipe are ignored.
         windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
-        eligible: Whether each candidate may be returned, shape ``(n,)``. The others are used only to scale the signals.
+        eligible: Whether each candidate may be returned, shape ``(n,)``. All candidates are used to scale the signals.
         limit: Maximum number of results.
         apart: The group of each candidate, shape ``(n,)``, to prefer results from different groups; None for no such
             preference. A candidate loses `SPREAD` for each better candidate in its group. This loss is in

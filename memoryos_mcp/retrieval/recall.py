@@ -63,7 +63,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The result of one query in all three tiers.
+    """The memories that one query found in all three tiers.
 
     Attributes:
         short_term: The newest pages that fit the budget, oldest first.
@@ -75,7 +75,7 @@ class Recall:
         is_semantic: Whether vectors were compared; False if search used only keywords.
         recipe: Name and version of the ranking.
         tokens: Number of tokens in the result as text, at four bytes per token.
-        wishes: The user's preferences for every answer, newest first. They do not depend on the query.
+        wishes: The user's preferences that apply to every answer, newest first. They do not depend on the query.
         speakers: The names of the user and the assistant.
         has_topics: Whether there is room for a heading for each topic.
         left_out: Counts of the omitted memories; None if everything fits.

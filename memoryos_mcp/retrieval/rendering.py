@@ -65,7 +65,7 @@ def framed(lines: Iterable[str]) -> list[str]:
 
 
 def manner_lines(relationship: str, style_hint: str) -> list[str]:
-    """Return lines that ask the assistant to answer in a role and a style; there is no line for an empty argument."""
+    """Return lines that ask the assistant to answer in a role and a style. An empty argument adds no line."""
     lines = []
     if relationship:
         lines.append(f"Answer as the user's {one_line(relationship)}.")
@@ -172,12 +172,12 @@ def head(*marks: str | None) -> str:
 
 
 def left_out_line(left_out: "LeftOut") -> str:
-    """Return a line that says what did not fit into the token budget, and which budget would be enough for all."""
+    """Return a line that says what did not fit into the token budget, and which budget would be enough."""
     return f"{left_out_text(left_out)}; pass max_tokens={left_out.max_tokens} for all."
 
 
 def left_out_text(left_out: "LeftOut") -> str:
-    """Return part of a sentence. It says how many memories were omitted because of the token budget."""
+    """Return a phrase that states how many memories were omitted because of the token budget."""
     counts = {"page": left_out.pages, "fact": left_out.facts, "trait": left_out.traits}
     told = [amount(count, noun) for noun, count in counts.items() if count]
     if left_out.excerpts:

@@ -65,7 +65,9 @@ ABOUT_COSINE = 0.45
 # Approximate size of a window of English text.
 WINDOW_BYTES = 1_000
 NO_WINDOW = -1
-
+# How far the estimated signals of a page that is not embedded yet may exceed the best known ones; see `_completed`. The
+# unit is the standard deviation of the known ones.
+ESTIMATE_ABOVE = 0.5
 _NO_MATCH = WindowMatch(math.nan, math.nan, NO_WINDOW)
 
 
@@ -75,7 +77,7 @@ class Candidates:
 
     Attributes:
         recipe: The ranking for which the signals were computed.
-        outlines: The outlines of the pages, in ascending order of ``seq``.
+        outlines: The properties by which the pages are ranked, in ascending order of ``seq``.
         signals: The values of each signal by its name, shape ``(n,)``.
         windows: Number of windows of each page, at least 1, shape ``(n,)``.
         best_parts: Position of each page's best window, shape ``(n,)``; -1 if unknown.
@@ -180,7 +182,7 @@ class Retrieving:
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
         """Return the ``seq`` of the pages in ``among`` that are about a query, best first, at most ``limit``.
 
-        A page is about a query if it contains one of the query's words, or if its vector is near the query's.
+        A page is about a query if it contains one of the query's words, or if its vector is near the query's vector.
 
         Raises:
             StorageError: The store could not be read.
@@ -299,7 +301,7 @@ class Retrieving:
     async def _outlined(
         self, parsed: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
     ) -> Candidates:
-        """Return the candidates with the signals that need only outlines and window vectors."""
+        """Return the candidates with the signals from outlines, keyword scores and window vectors."""
         outlines = await self._store.outlines(seqs)
         found = Candidates(
             recipe=ranking.WORDS,
@@ -352,7 +354,7 @@ class Retrieving:
         return best_of(*ranked)
 
     def _wishes(self) -> list[RecalledFact]:
-        """Return the user's preferences for every answer, newest first."""
+        """Return the user's preferences that apply to every answer, newest first."""
         return self.cache.facts[About.USER].wishes(self._clock())
 
     def _speakers(self, parsed: ParsedQuery) -> Speakers:
@@ -376,8 +378,8 @@ class Retrieving:
 def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
     """Return at most ``limit`` candidates, and in addition all candidates in ``newest``, highest score first.
 
-    ``newest`` contains the ``seq`` of each short-term page. Short-term pages are shown in their own part of the result,
-    but some may not fit there. These can be shown among the found pages.
+    ``newest`` contains the ``seq`` of each short-term page. Short-term pages have their own part of the result. Those
+    that do not fit into this part can be shown among the found pages.
     """
     is_newest = np.isin(found.outlines.seqs, [*newest])
     apart = found.outlines.sessions if parsed.is_for_several else None
@@ -451,7 +453,7 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
 
 
 def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
-    """Return the candidates with the signals of token vectors added. Takes milliseconds; call it in a thread."""
+    """Return the candidates with the signals of token vectors added. Call it in a thread: it takes milliseconds."""
     outlines = found.outlines
     similar = maxsim(
         match_tokens(tokens, rows, parsed.side),
@@ -476,8 +478,9 @@ def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.floa
 def _completed(values: Scores, found: Candidates) -> Scores:
     """Return the values of a signal, with estimates in place of NaN.
 
-    The value of a page that is not embedded yet is NaN. It is estimated from the page's keyword score.
+    The value of a page that is not embedded yet is NaN. It is estimated from the page's keyword score. A page with rare
+    words of the query may come before all embedded pages, but only by `ESTIMATE_ABOVE` standard deviations.
     """
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])
-    return np.where(np.isnan(values), np.minimum(by_words, known.max()), values)
+    return np.where(np.isnan(values), np.minimum(by_words, known.max() + ESTIMATE_ABOVE * known.std()), values)

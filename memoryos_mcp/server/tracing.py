@@ -1,7 +1,7 @@
 """Traces of tool calls. A span contains the tool, transport, outcome and duration of a call, but no conversation text.
 
-The SDK also creates spans if tracing is set up for the whole process. Its spans contain names, ids and error texts from
-clients and libraries. The spans of this module contain only names that are defined by the server.
+The SDK also creates spans if tracing is set up for the whole process. These spans contain names, ids and error texts
+from clients and libraries. The spans of this module contain only names that are defined by the server.
 """
 
 from collections.abc import Callable, Mapping

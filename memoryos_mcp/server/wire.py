@@ -70,8 +70,8 @@ class Replies:
     def write(self, text: str) -> int:
         """Write a line to stdout, and return the number of its characters.
 
-        If the client no longer reads stdout, the line is dropped, but the result is the same. No error is raised, so
-        that the server continues until stdin ends.
+        If the client no longer reads stdout, the line is dropped, and the same number is returned. No error is raised,
+        so that the server continues until stdin ends.
         """
         with self._lock:
             try:

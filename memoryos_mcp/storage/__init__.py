@@ -1,1 +1,1 @@
-"""Storage of memories: protocols, the values that they use, and an implementation for SQLite."""
+"""Storage of memories: protocols, the values that they use, and implementations for SQLite and PostgreSQL."""

@@ -52,15 +52,15 @@ class Tokens(Protocol):
     def is_needed(self) -> bool:
         """Return whether the server must require a token.
 
-        This is the case once any process has created a token, even if all tokens have since been revoked or lost.
+        The result is True once any process has created a token, even if all tokens have since been revoked or lost.
         """
         ...
 
     def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
-        """Copy tokens to ``target``, and return the number of these tokens. The originals are not changed.
+        """Copy tokens to ``target``, and return their number, including tokens that ``target`` already has.
 
-        The copies are valid too. If a token is already in ``target``, it is not copied again. If it has been revoked
-        here, it is also revoked in ``target``.
+        A copy is as valid as the original, and the originals are not changed. A token that is already in ``target`` is
+        not copied again. If the original has been revoked, the token in ``target`` is revoked too.
 
         Args:
             target: The tokens in another folder or database.
@@ -71,11 +71,11 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The requests of one caller that a server may admit.
+    """A permission for a server to admit requests of one caller.
 
     Attributes:
-        requests: Their number, which may be 0.
-        wait_s: Seconds after which the number that was asked for will be available; 0 if it was granted.
+        requests: Number of granted requests; may be 0.
+        wait_s: Seconds until the requested number of requests will be available; 0 if it was granted.
     """
 
     requests: int
@@ -85,11 +85,11 @@ class Grant:
 class Rates(Protocol):
     """Counts the requests of each caller over all servers of a database. Safe to share between threads.
 
-    Each caller has a token bucket. Servers take requests out of it in advance, a few at a time.
+    Each caller has a token bucket. Servers take requests out of the bucket in advance, a few at a time.
     """
 
     def draw(self, caller: str, requests: int, *, per_second: float, burst: float) -> Grant:
-        """Take requests out of a caller's bucket. The grant may be smaller than what was asked for.
+        """Take requests out of a caller's bucket. The result may grant fewer than ``requests``.
 
         Args:
             caller: Identifies the caller; only a digest of it is stored.
@@ -111,8 +111,8 @@ class MemorySummary:
         place: Where the memory is stored, such as the path of a file.
         pages: Number of dialogue pages.
         last_added_at: When the newest page was stored; None if there are no pages.
-        retention_waits_until: The earliest time at which old pages can be forgotten. None unless forgetting is
-            delayed because the clock may be wrong.
+        retention_waits_until: The earliest time at which old pages can be forgotten, if forgetting is delayed because
+            the clock may be wrong; None otherwise.
         damaged: The ids of the pages that are damaged on disk.
     """
 

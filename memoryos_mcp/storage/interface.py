@@ -1,15 +1,16 @@
 """The protocols of storage: `Store` for the memory of one user, and `Stores` for the memories of all users.
 
 A `Store` combines the protocols `Pages`, `Index`, `Knowledge` and `Work`. Each call that adds pages is one transaction.
-Background work derives segments, a profile and facts from the pages. It requires a lease, which only one process can
-have at a time. Methods for background work take the lease as an argument, and fail if it is no longer valid.
+Background work derives segments, a profile and facts from the pages. It requires a lease, which is a permission that
+only one process can have at a time. Methods for background work take the lease as an argument, and fail if it is no
+longer valid.
 
 Every store guarantees:
 
 - The pages of one user are numbered from 1 by ``seq``, in the order in which they were committed. Only forgotten pages
   leave gaps.
 - The change sequence numbers the changes to a memory. A change becomes visible before any change with a higher number.
-  So a reader that continues after the last number it has read misses no change.
+  A reader that continues after the last number that it has read therefore misses no change.
 - The forget epoch is a number that increases by one in each transaction that forgets something. If it is the same
   before and after several reads, none of the returned data was forgotten in between.
 
@@ -157,22 +158,22 @@ class Index(Protocol):
         ...
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
-        """Return the vectors of the next pages: those with a ``seq`` greater than ``after_seq``, the oldest first.
+        """Return the vectors of the pages with a ``seq`` greater than ``after_seq``, the oldest page first.
 
-        The result has at most ``limit`` vectors, unless the first page alone has more. It contains all vectors of each
-        page in it. It is empty if no page after ``after_seq`` has vectors.
+        The result has at most ``limit`` vectors, unless the first page alone has more. It has all vectors of a page, or
+        none. It is empty if no page after ``after_seq`` has vectors.
         """
         ...
 
     async def can_search_vectors(self, above: int) -> bool:
-        """Return whether `nearest_windows` can be used and the memory has more than ``above`` vectors of pages.
+        """Return whether `nearest_windows` can be used, and the memory has more than ``above`` page vectors.
 
-        A store in files always returns False: its vectors are searched in RAM.
+        A file-based store always returns False: its vectors are searched in RAM.
         """
         ...
 
     def vector_index(self, dimension: int) -> VectorIndex | None:
-        """Return an index in the store's database of the vectors of pages; None if the store has none.
+        """Return an index of page vectors that is kept in the store's database; None if the store has no such index.
 
         ``dimension`` is the length of every vector.
         """
@@ -231,7 +232,7 @@ class Knowledge(Protocol):
         ...
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
-        """Increase the visit counts of segments. Set the last visit of each to ``at``, unless a later one is stored.
+        """Increase the visit counts of segments. Set the last visit of each to ``at``, unless a later time is stored.
 
         ``visits`` maps each segment's number to the count of its new visits.
         """
@@ -317,7 +318,7 @@ class Work(Protocol):
         ...
 
     async def failures(self) -> dict[str, Failure]:
-        """Return the last failure of each kind of background work, in any process.
+        """Return the last failure of each kind of background work. Failures in all processes are included.
 
         The keys are the names of the kinds of work. The newest failure comes first.
         """
@@ -328,7 +329,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
     """One user's stored memory. Safe to share between tasks and between processes.
 
     A vector space contains the vectors of one model. A store reads and writes the vectors of one space. A newly
-    opened store has no space, and returns no vectors.
+    opened store uses no space, and returns no vectors.
     """
 
     @property
@@ -384,12 +385,12 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
             identity: The model as ``name:dimension:revision``.
             model: The settings with which the model can be loaded again, as JSON without secrets. If they
                 are given, a missing space is created, and its time of last use is updated. With None, nothing is
-                written, and the returned store has no space if the model's space does not exist.
+                written, and the returned store uses no space if the model's space does not exist.
         """
         ...
 
     def use_space_of(self, other: "Store") -> None:
-        """Switch to the vector space of ``other``, a store that this store's `in_space` returned."""
+        """Use the vector space of ``other`` from now on. `in_space` of this store must have returned ``other``."""
         ...
 
     async def spaces(self) -> list[Space]:
@@ -489,7 +490,7 @@ class Stores(Protocol):
         ...
 
     def is_made(self) -> bool:
-        """Return whether the data folder exists or, with a database, whether its tables exist. Blocks.
+        """Return whether the data folder exists or, with a database, whether its tables exist. This call blocks.
 
         Nothing is created.
 
@@ -499,7 +500,7 @@ class Stores(Protocol):
         ...
 
     def users(self) -> list[str]:
-        """Return the ids of all users who have a memory. Blocks.
+        """Return the ids of all users who have a memory. This call blocks.
 
         Raises:
             StorageError: A memory is damaged or cannot be read, so that its user is unknown.
@@ -507,11 +508,10 @@ class Stores(Protocol):
         ...
 
     def users_with_work(self, model: str | None) -> list[str]:
-        """Return the ids of users who have pages that are not yet organised or embedded. Blocks.
+        """Return the ids of users who have pages that are not yet organised or embedded. This call blocks.
 
-        Users whose work another process is doing at this moment may be left out. Users whose work another
-        server began and did not finish come first. The order is otherwise random, so that several servers begin with
-        different users.
+        Users whose pages another process is working on may be left out. Users whose work another server began and did
+        not finish come first. The order is otherwise random, so that several servers begin with different users.
 
         Args:
             model: The settings of the embedding model as JSON, or None if no model is configured.
@@ -522,16 +522,16 @@ class Stores(Protocol):
         """Wait until other servers may have left unfinished work, but at most ``timeout_s`` seconds.
 
         Returns:
-            True if another server of a shared store has ended since the last call, or may have ended. `users_with_work`
-            then returns the users with work that the server left unfinished, at the latest when its leases have
-            expired.
+            True if another server of a shared store has ended, or may have ended, since the last call. After that,
+            `users_with_work` also returns the users whose work that server left unfinished, at the latest when the
+            server's leases expire.
         """
         ...
 
     def prepare_vector_index(self) -> None:
-        """Create what `Store.vector_index` needs, as far as the account may. Blocks.
+        """Create the tables and indexes for `Store.vector_index`, if the database account may do so. This call blocks.
 
-        It does nothing if the stores have no such index.
+        If the stores have no such index, nothing is done.
 
         Raises:
             StorageError: The index cannot be used. The message says what is missing.
@@ -539,7 +539,7 @@ class Stores(Protocol):
         ...
 
     def footprint(self, user_id: str) -> Footprint | None:
-        """Return the place and size of a user's memory, or None if the user has no memory. Blocks.
+        """Return the place and size of a user's memory, or None if the user has no memory. This call blocks.
 
         Raises:
             ArgumentError: The user id is not valid.
@@ -548,7 +548,9 @@ class Stores(Protocol):
         ...
 
     def examine(self, user_id: str) -> MemorySummary | None:
-        """Check a user's whole memory for damage and return its summary, or None if the user has no memory. Blocks.
+        """Check a user's whole memory for damage, and return its summary. This call blocks.
+
+        If the user has no memory, return None.
 
         Raises:
             ArgumentError: The user id is not valid.

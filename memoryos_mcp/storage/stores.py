@@ -20,7 +20,7 @@ STORE_THREADS = 8
 def make_stores(settings: Settings, clock: Callable[[], datetime], *, threads: int = 1) -> "Stores":
     """Return the stores in the configured database or, if none is configured, in the data folder.
 
-    Nothing is opened yet. Blocks while libraries are imported.
+    No file or connection is opened yet. The call blocks while libraries are imported.
 
     Args:
         settings: The settings, which include the address of a database and the path of the data folder.

@@ -44,8 +44,8 @@ class StoreThreads:
         Args:
             work: The blocking work.
             on_cancelled: Called in the event loop's thread if the caller is cancelled, to make the work end early.
-            afterwards: Called in the same thread after ``work``, even if ``work`` fails. The caller does not wait for
-                it. It must not raise an error.
+            afterwards: Called in the same thread after ``work``, even if ``work`` fails. `run` does not wait until this
+                function has ended. The function must not raise an error.
 
         Raises:
             StorageError: The pool is closed.

@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class UserData(Protocol):
-    """The operations that a user requests on one memory. Safe to share between tasks and between processes.
+    """Inspects, corrects, exports, imports and forgets one user's memory. Safe to share between tasks and processes.
 
-    Every method raises `StorageError` if the disk fails.
+    Every method raises `StorageError` if the memory cannot be read or written.
     """
 
     async def look(self, ids: Sequence[MemoryId]) -> list[MemoryView | None]:
@@ -33,7 +33,7 @@ class UserData(Protocol):
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
         """Return at most ``limit`` memories that match ``request``, starting at the position ``place``.
 
-        The position comes after the last memory that was already listed. None means the beginning of the list.
+        ``place`` is the position after the last memory that was already listed, or None for the beginning of the list.
         """
         ...
 
@@ -96,7 +96,7 @@ class UserData(Protocol):
         ...
 
     async def plan(self, ids: Sequence[MemoryId] | None) -> ForgetPlan:
-        """Return a plan to forget the given memories or, with None, all current memories.
+        """Return a plan to forget the given memories or, with None, all memories that exist now.
 
         Raises:
             ArgumentError: A memory does not exist.

@@ -229,8 +229,8 @@ class Snapshot:
     """The version of a memory at one moment. Compare two snapshots to find out whether data read earlier is outdated.
 
     Attributes:
-        forget_epoch: The number of times that something was forgotten. If it has increased, data that was read earlier
-            may have been forgotten.
+        forget_epoch: The number of times that something was forgotten. If this number has increased, data that was read
+            earlier may contain forgotten memories.
         position: The last position in the change sequence, the numbered list of all changes to the memory.
     """
 
@@ -246,8 +246,8 @@ class Pending:
         backlog: Number of pages in the backlog, which are to be organised.
         oldest_backlog_at: When the oldest page in the backlog was stored; None if the backlog is empty.
         unembedded: Number of pages without vectors; 0 if the store has no vector space.
-        newest_seq: The ``seq`` of the newest page; 0 if there are no pages. The number of pages is never
-            larger than this.
+        newest_seq: The ``seq`` of the newest page; 0 if there are no pages. A memory never has more pages than this
+            number.
         last_added_at: When the newest page was stored; None if there are no pages.
     """
 
@@ -376,7 +376,8 @@ class Filing:
 
     Attributes:
         organiser: Name of the analyst that chose the chains and segments.
-        is_degraded: Whether the fallback chose them because the LLM failed. The pages must then be organised again.
+        is_degraded: Whether the fallback chose the chains and segments because the LLM failed. The pages must then be
+            organised again.
         is_redo: Whether the pages are already in chains and segments, and are to be moved to others.
     """
 
@@ -587,17 +588,19 @@ class Fingerprint:
     copied_from: str | None = field(default=None, compare=False)
 
     def is_copy_of(self, other: "Fingerprint") -> bool:
-        """Return whether a memory is the same as another one, or was copied from it and has changed since."""
+        """Return whether this memory equals the memory ``other``, or was copied from it and may have changed since."""
         return self == other or self.copied_from == other.sha256
 
 
 class CopyOutcome(StrEnum):
     """The outcome of copying a memory to another store.
 
-    ``COPIED``: the memory was copied. ``SAME``: the other store already contained a copy of this memory, which may
-    have changed since. ``OCCUPIED``: the other store contains another memory of the user, or this one has changed since
-    it was copied. ``CHANGING``: other processes changed the memory during the copy.
-    In the last three cases, nothing was written.
+    - ``COPIED``: The memory was copied.
+    - ``SAME``: The other store already contained a copy of this memory. The copy may have changed since it was made.
+    - ``OCCUPIED``: The other store contains a different memory of the user, or a copy of an earlier state of this one.
+    - ``CHANGING``: Other processes changed the memory during the copy.
+
+    Except for ``COPIED``, nothing was written.
     """
 
     COPIED = "copied"
@@ -610,7 +613,8 @@ class CopyOutcome(StrEnum):
 class Copy:
     """The result of copying a memory.
 
-    ``fingerprint`` describes the content of the original and of the copy; None if their contents differ.
+    ``fingerprint`` describes the content of the original memory. It is None if the outcome is ``OCCUPIED`` or
+    ``CHANGING``.
     """
 
     outcome: CopyOutcome

@@ -1,4 +1,4 @@
-"""The protocol of vector indexes, which are in RAM, in a program of their own, or in the database of a store."""
+"""The protocol of vector indexes. An index is in RAM, in a separate program, or in the database of a store."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,7 +14,7 @@ class VectorIndex(Protocol):
     """The windows of one user's pages in one vector space. Safe to share between tasks.
 
     A window is a section of a page's text that has its own vector. Windows are numbered from 0 in each page. Every
-    method raises `StorageError` if the index cannot be read or written. Keyword search then answers queries alone.
+    method raises `StorageError` if the index cannot be read or written. Pages are then found only by keyword search.
     """
 
     @property
@@ -27,27 +27,27 @@ class VectorIndex(Protocol):
 
         Args:
             pages: The ``seq`` of each page.
-            vectors: All windows that these pages have now. A page without windows here has none in the index
-                afterwards, even if it had some before.
+            vectors: All windows that these pages have now. If there are none for a page, only the page's previous
+                windows are removed.
         """
         ...
 
     async def clear(self) -> None:
-        """Remove all windows and the mark."""
+        """Remove all windows, and the text that `set_mark` stored."""
         ...
 
     async def search(self, query: Vector, k: int) -> WindowHits:
         """Return the ``k`` windows nearest to a query, or all if the index has fewer, the nearest first.
 
-        An approximate index may miss some. ``query`` is a unit-length vector, shape ``(dimension,)``.
+        An approximate index may miss some of them. ``query`` is a unit-length vector, shape ``(dimension,)``.
         """
         ...
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits | None:
         """Return the cosine of each window of the given pages, sorted by page and window, without reading the store.
 
-        Unknown pages are left out. The result is None if the index cannot do this; the caller then reads the vectors
-        from the store.
+        Pages that the index does not contain are left out. The result is None if the index does not support this
+        method. The caller then reads the vectors from the store.
         """
         ...
 
@@ -56,23 +56,24 @@ class VectorIndex(Protocol):
         ...
 
     async def settle(self) -> None:
-        """Do maintenance that may take long, such as training. Searches and changes can run meanwhile.
+        """Run maintenance that may take long, such as training. Searches and changes can run meanwhile.
 
-        An index with files removes from them what is left of removed windows. Until then, it is not settled.
+        An index that is stored in files also erases the data of removed windows from the files. Until then,
+        `is_settled` is False.
         """
         ...
 
     async def mark(self) -> str | None:
-        """Return the text that `set_mark` stored last; None if there is none, or if the index was created empty.
+        """Return the text that `set_mark` stored last; None if no text is stored, for instance in a new index.
 
-        An index that does not outlive the process returns None and is filled each time that it is opened.
+        An index that is lost when the process ends always returns None. It is filled again each time it is opened.
         """
         ...
 
     async def set_mark(self, mark: str) -> None:
-        """Store a short text, which says up to which change the index contains the store's vectors.
+        """Store a short text that identifies the last change of the store that the index contains.
 
-        It must be stored after the changes that were made before it.
+        The text must be stored after all earlier changes of the index.
         """
         ...
 

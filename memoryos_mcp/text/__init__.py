@@ -1,4 +1,4 @@
-"""Text: functions that take text and return text, and do not use the memory.
+"""Text: functions that process text without using the memory.
 
 `terms` and `stemming` prepare words for search. `prose` splits text into sentences. `addressees` finds the names of the
 speakers. `injection` finds prompt injections. `quoting` marks stored text as data. `secrets` removes credentials.

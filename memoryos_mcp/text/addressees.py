@@ -1,7 +1,8 @@
 """Finds the names by which the user and the assistant address each other.
 
-"Thanks, Ada!" reveals the name of the other speaker. Queries often mention speakers by name, but speakers rarely use
-their own names. So the name of a speaker in a query selects this speaker's messages, and is not used as a search term.
+For example, "Thanks, Ada!" contains the name of the other speaker. Queries often mention speakers by name, but speakers
+rarely use their own names. So the name of a speaker in a query selects this speaker's messages, and is not used as a
+search term.
 """
 
 import re
@@ -77,7 +78,7 @@ def addressed(text: str) -> set[str]:
 
 
 def _addresses(before: str) -> bool:
-    """Return whether a word after ``before`` may be the name of the person addressed."""
+    """Return whether the word that follows the text ``before`` may be the name of the person addressed."""
     said = before.rstrip()
     if not before or said.endswith((".", "!", "?", ",", ":")) or "\n" in before[len(said) :]:
         return True

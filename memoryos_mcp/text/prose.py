@@ -83,7 +83,7 @@ def sentences(text: str, *, with_lists: bool) -> list[str]:
 
 
 def shorten(sentence: str, max_chars: int) -> str:
-    """Return the sentence. If it is longer than ``max_chars``, cut it after a word and append "…"."""
+    """Return ``sentence``. If it is longer than ``max_chars``, cut it after a word and append "…"."""
     if len(sentence) <= max_chars:
         return sentence
     head = sentence[:max_chars]

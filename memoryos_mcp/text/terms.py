@@ -164,7 +164,8 @@ def is_unspaced(word: str) -> bool:
 def is_prefix(word: str) -> bool:
     """Return whether a word is a single character of a script without spaces.
 
-    The word index contains such scripts as pairs of characters. The character matches all pairs that begin with it.
+    The word index contains text in such scripts as pairs of characters. A single character matches all pairs that begin
+    with this character.
     """
     return len(word) == 1 and is_unspaced(word)
 

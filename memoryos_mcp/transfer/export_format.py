@@ -187,7 +187,7 @@ class _Reading:
 
     def _check_end(self, end: End | None) -> None:
         if self._line == 0:
-            msg = f"{self._path} is empty"
+            msg = f"{self._path} is empty; choose another file"
             raise ImportFormatError(msg)
         if end is None:
             raise self._cut_off()
@@ -201,7 +201,7 @@ class _Reading:
         return ImportFormatError(f"{self._path} is cut off after line {self._line:,}. Get the whole file")
 
     def _refuse(self, problem: str, error: Exception | None = None) -> NoReturn:
-        msg = f"{self._path}, line {self._line:,} {problem}"
+        msg = f"{self._path}, line {self._line:,} {problem}. Export the memory again, or choose another file"
         raise ImportFormatError(msg) from error
 
 

@@ -23,7 +23,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Yield two streams: the decompressed data of a file, and the file on disk.
 
-    They are the same stream if the file is not compressed.
+    If the file is not compressed, both are the same stream.
 
     Raises:
         ImportFormatError: The file is cut off, or cannot be read or decompressed.
@@ -63,7 +63,7 @@ def lines(path: Path, progress: Progress) -> Iterator[bytes]:
             if len(line) > LINE_MAX_BYTES:
                 msg = (
                     f"{path}, line {number:,} is longer than {LINE_MAX_BYTES:,} bytes, so the file is not an export of "
-                    "memoryos-mcp"
+                    "memoryos-mcp. Choose another file"
                 )
                 raise ImportFormatError(msg)
             unpacked += len(line)

@@ -42,7 +42,7 @@ class Import:
 
     Args:
         opening: Opens the memory. It is called after the file was checked, so that an unusable file creates no memory.
-            In a dry run it yields None if the memory does not exist. All items then count as new.
+            In a dry run, it yields None if the memory does not exist. In this case, all items count as new.
         path: The file or folder.
         prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn must not be stored.
         show: Shows the progress. It receives the name of the current step and the number of bytes processed in it.
@@ -109,8 +109,8 @@ class Import:
     async def _import_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
         """Import a batch of pages, or only count them in a dry run.
 
-        Return a mapping from ids in the file to ids in the memory. It contains only pages that were in the memory
-        already. In a dry run, it is empty.
+        Return a mapping from the id in the file to the id in the memory, for the pages that were already in the memory.
+        In a dry run, the mapping is empty.
         """
         if store is None or self._is_dry_run:
             await self._count_new(store, [(page.page_id, page.idempotency_key) for page in batch.pages])
@@ -159,7 +159,7 @@ class Import:
         yield long_term
 
     def _prepared(self, page: PageRecord) -> Iterator[PageRecord]:
-        """Yield the page with secrets removed. Yield nothing if the page must not be stored."""
+        """Yield the page after removing secrets from it. Yield nothing if the page must not be stored."""
         try:
             redaction = self._prepare(page.turn)
         except ArgumentError as error:

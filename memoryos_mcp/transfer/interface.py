@@ -60,7 +60,7 @@ class Reader(Protocol):
         ...
 
     def recognises(self, path: Path) -> bool:
-        """Return whether a file or folder seems to have this format. Reads only a little data, and never raises."""
+        """Return whether a file or folder seems to have this format. Read only a little data, and raise no error."""
         ...
 
     def read(self, path: Path, progress: Progress) -> Iterator[Item]:

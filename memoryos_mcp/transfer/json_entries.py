@@ -1,8 +1,9 @@
 """Reads JSON documents of any size, one entry at a time.
 
-The brackets of an entry determine where it ends. Then the entry is parsed alone, because parsing a whole gigabyte takes
-several gigabytes of RAM. An entry that is too long is skipped without being loaded into RAM. Damage inside an entry
-affects only that entry. Other streaming parsers stop at an unpaired surrogate, which some exports contain.
+The end of an entry is found by counting brackets. Then each entry is parsed separately, because parsing a document of
+one gigabyte takes several gigabytes of RAM. An entry that is too long is skipped without being loaded into RAM. Damage
+inside an entry affects only that entry. Other streaming parsers stop at an unpaired surrogate, which some exports
+contain.
 """
 
 import json
@@ -73,12 +74,12 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
     """Yield the entries of a document.
 
     If the document is a list, its elements are the entries. If the document is an object, its values are the entries.
-    But if such a value is a list or an object itself, the entries are its inner values.
+    A value that is itself a list or an object is not an entry. Its elements or values are entries instead.
 
     Args:
         stream: The document, in UTF-8.
         name: The document's name in error messages.
-        max_bytes: Maximum size of an entry. A larger entry has a problem instead of a value.
+        max_bytes: Maximum size of an entry. For a larger entry, `Entry.problem` is set instead of `Entry.value`.
 
     Raises:
         ImportFormatError: The document is empty, cut off, or damaged between its entries.
@@ -121,7 +122,7 @@ def outline(stream: Bytes) -> Outline:
 
 
 def parse(text: bytes) -> tuple[Any, str | None]:
-    """Parse short JSON. Return a pair: the value and None, or None and a description of the problem."""
+    """Parse short JSON. Return the value and None or, if the JSON is not valid, None and a problem description."""
     try:
         return json.loads(text.decode("utf-8")), None
     except (ValueError, RecursionError):
@@ -171,12 +172,13 @@ class _Window:
         self._take(closer)
 
     def cut(self, max_bytes: int) -> tuple[bytes | None, str | None]:
-        """Consume the value that begins at the current position, and return a pair: the value's bytes and None.
+        """Consume the value that begins at the current position. Return a pair: the value's bytes and None.
 
-        If the value is too large or too deeply nested, it is consumed as well, and the pair is None and the problem.
+        A value that is too large or too deeply nested is consumed too. In this case, the pair is None and a description
+        of the problem.
 
         Raises:
-            ImportFormatError: There is no value here, or the file ends inside the value.
+            ImportFormatError: There is no value at this position, or the file ends inside the value.
         """
         first = self.peek()
         if not first or first in b",:]}":
@@ -219,7 +221,7 @@ class _Window:
     def _pieces(self, first: bytes) -> Iterator[tuple[bytes, int]]:
         """Read the next value, and yield it in pieces. ``first`` is the first byte of the value.
 
-        Each piece is a pair: some bytes, and the maximum depth of nesting so far.
+        Each piece is a pair: some bytes of the value, and the maximum depth of nesting so far.
         """
         if first in b'[{"':
             yield from self._bracketed()

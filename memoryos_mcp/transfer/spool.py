@@ -80,7 +80,7 @@ class Spool:
             yield pickle.loads(turn)  # noqa: S301 - this process has written it to a file without a name
 
     def close(self) -> None:
-        """Remove the temporary file. Call this after use."""
+        """Remove the temporary file. Call this method after use."""
         self._file.close()
 
     def _take(self, found: Item) -> None:

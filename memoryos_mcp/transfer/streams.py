@@ -78,7 +78,7 @@ class Stream:
 
 
 def streams(path: Path, wanted: re.Pattern[str], progress: Progress) -> Iterator[Stream]:
-    """Yield a stream for a file. For a folder or archive, yield one for each file whose name matches ``wanted``.
+    """Yield a stream for a file, or for each file in a folder or archive whose name matches ``wanted``.
 
     The files are sorted by name. Each stream must be read before the next one is requested.
 
@@ -100,7 +100,7 @@ def streams(path: Path, wanted: re.Pattern[str], progress: Progress) -> Iterator
 
 @contextmanager
 def opened(file: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, and close it when the block ends.
+    """Open a file for reading, and close it at the end of the ``with`` block.
 
     Raises:
         ImportFormatError: The file cannot be opened.

@@ -65,12 +65,13 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
     """
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
-        raise ArgumentError(argument=str(target), problem="already exists; choose another name, or an existing folder")
+        problem = "is an existing file, which is not replaced; choose another file, or a folder"
+        raise ArgumentError(argument=str(target), problem=problem)
     if is_folder:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not target.parent.is_dir():
         raise ArgumentError(
-            argument=str(target), problem="its folder does not exist; create the folder or choose another file"
+            argument=str(target), problem="is in a folder that does not exist; create the folder or choose another file"
         )
     return is_folder
 

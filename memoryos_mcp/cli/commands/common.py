@@ -165,7 +165,7 @@ async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | 
 
 
 def gave_up(error: str, hint: str) -> str:
-    """Return the message of a command that gives up after `FAILURES_IN_A_ROW` failures.
+    """Return the error message for a command that gives up after `FAILURES_IN_A_ROW` failures.
 
     ``error`` is the last failure, and ``hint`` says what the user can do.
     """
@@ -184,10 +184,10 @@ def note_if_stopped(hint: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class TriedModel:
-    """Properties of an embedding model that was loaded and tried.
+    """The result of loading and trying an embedding model.
 
-    ``space`` identifies the model's vectors, and ``dimension`` is the length of a vector. ``load_s`` is the number of
-    seconds that loading took.
+    ``space`` identifies the model's vector space, and ``dimension`` is the length of a vector. ``load_s`` is the number
+    of seconds that loading took.
     """
 
     space: str

@@ -124,7 +124,7 @@ class _Demo:
 
     @asynccontextmanager
     async def _server(self) -> AsyncIterator[tuple[Client, float]]:
-        """Start a server. Yield a client for it, and the seconds from the start of the process to the first reply."""
+        """Start a server. Yield a connected client, and the number of seconds until the server's first reply."""
         arguments = [*self._server_command[1:], "--data-storage-path", str(self._data_folder)]
         parameters = StdioServerParameters(command=self._server_command[0], args=arguments)
         started = time.perf_counter()
@@ -153,7 +153,7 @@ class _Demo:
         )
 
     async def _settle(self, client: Client) -> GetMemoryStatsResult:
-        """Wait until all pages are embedded and no consolidation is due. Return the latest statistics."""
+        """Wait until all pages are embedded and no other background work is due. Return the latest statistics."""
         batch_pages = (await _config(client))["consolidation_batch_pages"] or BATCH_PAGES
 
         def is_settled(stats: GetMemoryStatsResult) -> bool:
@@ -179,7 +179,7 @@ class _Demo:
     ) -> GetMemoryStatsResult:
         """Show a spinner until ``is_done`` returns True for the server's statistics, and return these statistics.
 
-        Raise `MemoryOSError` after `SETTLE_TIMEOUT_S` seconds. ``what`` describes the work for the user.
+        Raise `MemoryOSError` after `SETTLE_TIMEOUT_S` seconds. ``what`` is the text next to the spinner.
         """
         give_up_at = time.monotonic() + SETTLE_TIMEOUT_S
         columns = (TextColumn(" "), SpinnerColumn(), TextColumn("[dim]{task.description} ..."))
@@ -339,7 +339,7 @@ def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
 
 
 def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
-    """Describe where a page was found: the topic, the page's score, and the largest parts of the score."""
+    """Return a text that says where a page was found, with the page's score and the largest parts of the score."""
     largest = sorted((page.signals or {}).items(), key=lambda signal: -abs(signal[1]))[:SIGNALS_SHOWN]
     parts = ", ".join(f"{name} {share:+.1f}" for name, share in largest)
     score = f"score {page.score:.2f} ({parts})"

@@ -18,7 +18,7 @@ class Look(Enum):
 class Exchange:
     """One exchange of the conversation.
 
-    Every exchange takes place in the evening. ``days_ago`` is at least 1, because this evening may be in the future.
+    Every exchange takes place in the evening. ``days_ago`` is at least 1, because today's evening may still be ahead.
     """
 
     days_ago: int

@@ -67,9 +67,9 @@ class SkippedItems(BaseModel, frozen=True):
 class ImportReport(BaseModel, frozen=True):
     """The result of an import.
 
-    ``found`` contains the number of items in the file by kind, and ``new`` the number of new items by kind. In a dry
-    run, ``new`` contains only pages. ``archived_facts`` is the number of facts that were archived because the memory
-    contained more facts than ``long_term_knowledge_capacity``.
+    ``found`` maps each kind of item to the number of items in the file. ``new`` maps each kind to the number of items
+    that were not in the memory before the import. In a dry run, ``new`` contains only pages. ``archived_facts`` is the
+    number of facts that were archived because the memory contained more facts than ``long_term_knowledge_capacity``.
     """
 
     format: str
@@ -160,7 +160,7 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
     ``name`` is the format that the user chose. If it is None, the format is recognised from the file.
 
     Raises:
-        ArgumentError: ``name`` is not a format.
+        ArgumentError: ``name`` is not the name of a format.
         ImportFormatError: The file does not exist, is empty, or has no known format.
     """
     names = [export_format.NAME, *(reader.NAME for reader in READERS)]
@@ -170,7 +170,7 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         raise ArgumentError(argument="--format", problem=f"is not one of {', '.join(names)}{hint}")
     if not path.exists():
         if address := _ADDRESS.match(str(path)):  # `Path` removes one slash of ``//``
-            msg = f"{address[1]}://{address[2]} is an address; download the file, then import it"
+            msg = f"{address[1]}://{address[2]} is a URL; download the file, then import it"
         else:
             msg = f"{path} does not exist; choose another file"
         raise ImportFormatError(msg)
@@ -183,7 +183,7 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         return None
     reader = recognise(path)
     if reader is None:
-        fix = "choose its format with --format, or use memoryos-mcp restore if it is a backup"
+        fix = "choose the format with --format, or use memoryos-mcp restore if the file is a backup"
         msg = f"{path} is not in a known format ({', '.join(names)}); {fix}"
         raise ImportFormatError(msg)
     return reader
@@ -197,7 +197,7 @@ def _size(path: Path) -> int:
 
 
 def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterator[Record]:
-    """Yield the records unchanged. For each record, call ``report`` with the number of pages so far."""
+    """Yield the records unchanged. Before each record, call ``report`` with the number of pages so far."""
     pages = 0
     for record in records:
         pages += isinstance(record, PageRecord)
@@ -226,7 +226,7 @@ def _check_target(path: Path, target: str) -> None:
         raise ArgumentError(argument=target, problem="is a folder; choose a file in this folder")
     if not path.parent.is_dir():
         raise ArgumentError(
-            argument=target, problem="its folder does not exist; create the folder or choose another file"
+            argument=target, problem="is in a folder that does not exist; create the folder or choose another file"
         )
     if path.is_file() and path.stat().st_size and not export_format.recognises(path):
         raise ArgumentError(argument=target, problem="exists and is not an export; choose another name")

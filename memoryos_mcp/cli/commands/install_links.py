@@ -19,13 +19,13 @@ from memoryos_mcp.errors import ArgumentError
 
 
 def cursor_link(name: str, entry: Mapping[str, object]) -> str:
-    """Return a link that adds a server with this name to Cursor."""
+    """Return a link that adds a server to Cursor under the given name."""
     config = base64.b64encode(_compact(entry)).decode()
     return f"cursor://anysphere.cursor-deeplink/mcp/install?name={quote(name, safe='')}&config={quote(config, safe='')}"
 
 
 def vscode_link(name: str, entry: Mapping[str, object]) -> str:
-    """Return a link that adds a server with this name to VS Code."""
+    """Return a link that adds a server to VS Code under the given name."""
     return f"vscode:mcp/install?{quote(_compact({'name': name, **entry}), safe='')}"
 
 
@@ -33,7 +33,7 @@ LINKS: Mapping[str, Callable[[str, Mapping[str, object]], str]] = {"cursor": cur
 
 
 def show_links(clients: Sequence[str], name: str, server: Local | Remote, *, as_json: bool) -> None:
-    """Print the links for the clients, one per line. `ALL` means every client that supports links."""
+    """Print a link for each client, one per line. `ALL` in ``clients`` means every client that supports links."""
     check_name(name)
     wanted = list(LINKS) if ALL in clients else list(dict.fromkeys(clients))
     for client in wanted:

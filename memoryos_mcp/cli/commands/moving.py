@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp move``: copies memories from files to PostgreSQL, or back."""
+"""The command ``memoryos-mcp move``: copy memories from files to PostgreSQL, or back."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -36,14 +36,14 @@ _Check = Callable[[], None]
 
 
 class MovedMemory(BaseModel, frozen=True):
-    """What was done with the memory of one user.
+    """The result of moving the memory of one user.
 
     Attributes:
-        state: ``moved``; ``already_moved``: the target contained a copy of it; ``would_move``: in a dry run; or
-            ``failed``.
-        rows: The number of rows of each kind that has any, such as ``pages``; empty if the memory was not read.
-        sha256: The hash of all rows, which is the same on both sides; None if the memory was not read.
-        problem: Why it failed, and what to do; None if it did not.
+        state: ``moved``, ``already_moved`` (the target already contained a copy), ``would_move`` (only in a dry run),
+            or ``failed``.
+        rows: Number of rows of each kind, such as ``pages``. Kinds without rows are left out. Empty if the move failed.
+        sha256: Hash of all rows of the memory. A complete copy has the same hash. None if the move failed.
+        problem: Why the move failed, and what to do. None if the move did not fail.
     """
 
     user_id: str
@@ -54,7 +54,7 @@ class MovedMemory(BaseModel, frozen=True):
 
 
 class MoveReport(BaseModel, frozen=True):
-    """The result of a move. ``tokens`` is the number of access tokens that were moved, or that would be."""
+    """The result of a move, or of a dry run. ``tokens`` is the number of access tokens that were or would be moved."""
 
     source: str
     target: str
@@ -67,21 +67,22 @@ class MoveReport(BaseModel, frozen=True):
 async def move(
     settings: Settings, target: str, *, user_ids: Sequence[str], is_dry_run: bool, as_json: bool = False
 ) -> None:
-    """Copy memories and access tokens from the configured place to another, and print a report.
+    """Copy memories and access tokens from the configured folder or database to ``target``, and print a report.
 
-    The memory of each user is copied in one transaction, and a memory that is already there is left as it is. The
-    command can therefore be repeated after an interruption.
+    The memory of each user is copied in one transaction. A memory that the target already contains is not copied again.
+    The command can therefore be repeated after an interruption.
 
     Args:
-        settings: The settings, which say where the memories are.
+        settings: The settings, which specify where the memories are now.
         target: The address of a PostgreSQL database, or a folder.
-        user_ids: The users whose memories are moved; none means all users.
-        is_dry_run: Whether to change nothing, and to report what would be moved.
-        as_json: Whether to print one JSON object.
+        user_ids: The users whose memories are copied. If empty, the memories of all users are copied.
+        is_dry_run: Whether to change nothing, and only report what would be copied.
+        as_json: Whether to print the report as one JSON object.
 
     Raises:
         ArgumentError: The target is not valid.
-        StorageError: A memory could not be moved. The report was printed before, unless one of the places failed.
+        StorageError: A memory could not be copied, or the source or the target failed. In the second case, no report
+            was printed.
     """
     there = _target_settings(settings, target)
     if not is_dry_run and there.database_url is None:
@@ -113,7 +114,7 @@ async def move(
 
 
 class _Move:
-    """One run of the command, with both places open."""
+    """Copies memories and tokens from one open storage to another. In a dry run, finds out what would be copied."""
 
     def __init__(self, source: Stores, target: Stores, settings: Settings, *, is_dry_run: bool) -> None:
         self._source = source
@@ -128,7 +129,7 @@ class _Move:
         )
 
     async def run(self, user_ids: Sequence[str], show: Show, done: list[MovedMemory]) -> None:
-        """Move memories, all of them if ``user_ids`` is empty. Add each result to ``done`` at once."""
+        """Move the memories of the users, or of all users if ``user_ids`` is empty. Append each result to ``done``."""
         is_source = await to_thread.run_sync(self._source.is_made)
         with _naming_target():
             is_target = await to_thread.run_sync(self._target.is_made)
@@ -151,7 +152,10 @@ class _Move:
                 done.append(MovedMemory(user_id=user_id, state="failed", problem=str(error)))
 
     async def tokens(self, user_ids: Sequence[str]) -> int:
-        """Copy the access tokens of the users, or of all users if ``user_ids`` is empty. Return their number."""
+        """Copy the users' access tokens, and return the number of tokens. In a dry run, only count the tokens.
+
+        If ``user_ids`` is empty, the tokens of all users are copied.
+        """
         chosen = set(user_ids) or None
         if not await to_thread.run_sync(self._source.is_made):
             return 0
@@ -177,7 +181,7 @@ class _Move:
         return _memory(user_id, "moved" if copy.outcome is CopyOutcome.COPIED else "already_moved", copy.fingerprint)
 
     async def _plan(self, user_id: str, tell: Callable[[int, int], None], *, is_target: bool) -> MovedMemory:
-        """Return what `_move` would do."""
+        """Return the expected result of `_move`. Nothing is copied."""
         here = await self._fingerprint(self._source, user_id, tell)
         if not is_target or await to_thread.run_sync(self._target.footprint, user_id) is None:
             return _memory(user_id, "would_move", here)
@@ -202,10 +206,10 @@ def _memory(user_id: str, state: str, found: Fingerprint) -> MovedMemory:
 
 
 def _target_settings(settings: Settings, target: str) -> Settings:
-    """Return settings with which the target is opened.
+    """Return the settings with which the target is opened.
 
     Raises:
-        ArgumentError: The target is an address of another kind, or the place of the memories themselves.
+        ArgumentError: The target is not a valid address or folder, or it is where the memories are now.
     """
     if target.strip().startswith(DATABASES):
         try:
@@ -213,13 +217,13 @@ def _target_settings(settings: Settings, target: str) -> Settings:
         except ValueError as error:
             raise ArgumentError(argument=OPTION, problem=str(error)) from None
     elif "://" in target or not target.strip():
-        problem = "is neither an address that begins with postgresql:// nor a folder"
+        problem = "must be an address that begins with postgresql://, or the path of a folder"
         raise ArgumentError(argument=OPTION, problem=problem)
     else:
         folder = Path(target).expanduser().absolute()
         there = settings.model_copy(update={"database_url": None, "data_storage_path": folder})
     if _place(there) == _place(settings):
-        raise ArgumentError(argument=OPTION, problem="is where the memories already are; choose another place")
+        raise ArgumentError(argument=OPTION, problem="is where the memories are now; choose another target")
     return there
 
 
@@ -250,7 +254,7 @@ def _opened(settings: Settings, *, is_target: bool = False) -> Iterator[Stores]:
 
 @contextmanager
 def _naming_target() -> Iterator[None]:
-    """Make errors in the block name the option ``--to`` instead of the setting for the same place."""
+    """In errors from the block, replace the names of settings with the option ``--to``."""
     try:
         yield
     except ArgumentError as error:
@@ -265,7 +269,7 @@ def _naming_target() -> Iterator[None]:
 
 
 def _stopping() -> _Check:
-    """Return a function that raises `StorageError` if the command has been stopped. It may be called in any thread."""
+    """Return a function that raises `StorageError` if the command has been stopped. Any thread may call it."""
     task = asyncio.current_task()
 
     def check() -> None:

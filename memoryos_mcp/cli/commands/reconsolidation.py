@@ -1,8 +1,8 @@
 """The command ``memoryos-mcp reconsolidate``: let the LLM redo the work that was done without it.
 
-While no LLM is available, a fallback organises pages and learns from pages. The command marks these pages in the
-store. Each page stays in its segment until the LLM has chosen a new segment. If the command stops early, finished work
-is kept, and the next process with an LLM continues.
+While no LLM is available, a fallback organises pages and learns from them. The command marks these pages in the store,
+so that the LLM processes them again. Each page stays in its segment until the LLM has chosen a new segment. If the
+command stops early, finished work is kept, and the next process with an LLM continues.
 """
 
 import json
@@ -49,8 +49,8 @@ class Ending(StrEnum):
 class Outcome(BaseModel, frozen=True):
     """The result of the command.
 
-    ``pages`` is the number of all pages to redo. ``left`` is the number of those that were not redone. ``calls``
-    includes failed calls.
+    ``pages`` is the number of pages that the LLM had to process again. ``left`` is the number of pages that it did not
+    process. ``calls`` includes failed calls.
     """
 
     ended: Ending = Ending.DONE
@@ -64,7 +64,7 @@ class Outcome(BaseModel, frozen=True):
 
 
 class Forecast(BaseModel, frozen=True):
-    """An estimate of the work that the LLM must do to redo the fallback's work.
+    """An estimate of the LLM calls and tokens that are needed to redo the work that was done without the LLM.
 
     ``calls`` is the number of LLM calls: one for each batch of pages to organise, and further calls for learning
     from pages.
@@ -88,7 +88,7 @@ def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
 
 
 async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
-    """Let the LLM redo the fallback's work for the configured user, and print the outcome to stdout."""
+    """Let the LLM redo the work that was done without it for the configured user, and print the outcome to stdout."""
     check_llm(settings, os.environ)
     outcome = Outcome()
     if await common.has_memory_or_note(settings):
@@ -104,7 +104,7 @@ async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
 
 
 async def forecast(settings: Settings, *, as_json: bool) -> None:
-    """Print an estimate of the work to stdout. No LLM is called and nothing is changed."""
+    """Print to stdout how many LLM calls and tokens `reconsolidate` would need. No LLM is called."""
     check_llm(settings, os.environ)
     estimate = _estimate(await _pages_to_redo(settings) if await common.has_memory_or_note(settings) else [], settings)
     line = (
@@ -150,7 +150,7 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
 
 
 class _Blockage:
-    """Finds out why the work cannot continue: the day's tokens are spent, or a background loop fails repeatedly.
+    """Detects that the work cannot continue: the daily token limit is reached, or a background loop keeps failing.
 
     If ``daily_token_limit`` is None, tokens are not limited.
     """
@@ -162,7 +162,7 @@ class _Blockage:
         self._forgiven: dict[str, int] = {}
 
     def reason(self, stats: Stats) -> tuple[Ending, str] | None:
-        """Return why the work cannot continue: an `Ending` and an error message. Return None if it can continue."""
+        """Return why the work cannot continue (an `Ending` and an error message), or None if it can continue."""
         failed = {name: health.failed_attempts for name, health in stats.health.items()}
         if self._least_left is None or stats.counts.degraded < self._least_left:
             self._least_left = stats.counts.degraded
@@ -205,10 +205,10 @@ def _summary(outcome: Outcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RedoPage:
-    """A page to redo.
+    """A page that the LLM must process again.
 
-    ``is_organised`` is True if the fallback organised the page. ``is_learned`` is True if the fallback learned from the
-    page. ``tokens`` is the length of the page in a prompt.
+    ``is_organised`` is True if the fallback (which needs no LLM) organised the page. ``is_learned`` is True if the
+    fallback learned from the page. ``tokens`` is the length of the page in a prompt.
     """
 
     seq: int
@@ -239,7 +239,7 @@ async def _pages_to_redo(settings: Settings) -> list[_RedoPage]:
 
 
 def _estimate(pages: Sequence[_RedoPage], settings: Settings) -> Forecast:
-    """Return an estimate of the work that is needed to redo these pages.
+    """Return an estimate of the LLM calls and tokens that are needed to process ``pages`` again.
 
     The LLM organises pages in batches of the configured size. Each batch needs one call, which also extracts facts. For
     learning, the pages are grouped by segment. If the fallback learned from any page of a group, the LLM learns from

@@ -183,8 +183,8 @@ def highlighted(text: str, found: frozenset[str]) -> Text:
 def snippet(line: str, found: frozenset[str], room: int) -> Text:
     """Return the line with matches highlighted.
 
-    ``room`` is the number of characters that are visible. If the first match ends after these characters, an ellipsis
-    replaces the beginning of the line, and the rest starts shortly before the match.
+    ``room`` is the number of characters that are visible. If no match would be visible, an ellipsis replaces the
+    beginning of the line, and the rest starts shortly before the first match.
     """
     first = next((start for start, end in _places(line, found) if end > room), None)
     if first is None or any(end <= room for _, end in _places(line, found)):

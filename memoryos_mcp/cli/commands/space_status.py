@@ -14,7 +14,7 @@ from memoryos_mcp.storage.values import Space
 class SpaceStatus(BaseModel, frozen=True):
     """The embedding progress of one model.
 
-    ``space`` is the identity of the model's vectors. It is None if the memory has no vectors of the model.
+    ``space`` identifies the model's vector space. It is None if the memory contains no vectors of the model.
     ``used_at`` is the time at which the vectors were last used, accurate to about a day.
     """
 

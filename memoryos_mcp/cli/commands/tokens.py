@@ -64,8 +64,8 @@ def token() -> None:
     multiple=True,
     default=(Scope.WRITE.value,),
     show_default=True,
-    help="Permission of the token. May be repeated. read: only reading. write: reading and changes. admin: like "
-    "write, and the server's settings and metrics. act-as: reading, and a call may pass the id of another user.",
+    help="Permission of the token. May be repeated. read: only read memories. write: read and change memories. admin: "
+    "also see the server's settings and metrics. act-as: read, and pass the id of another user.",
 )
 @click.option(
     "--expires",

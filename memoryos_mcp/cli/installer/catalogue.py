@@ -37,7 +37,7 @@ class Http:
         fixed: Other keys and values that every entry contains.
         headers_key: Key of the HTTP headers.
         reference: Placeholder that the client replaces with the value of the environment variable ``NAME``. None if
-            the client does not support this.
+            the client does not replace placeholders.
         variable_key: Key whose value is the name of an environment variable that contains the token. None if the client
             has no such key.
     """

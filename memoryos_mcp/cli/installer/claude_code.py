@@ -1,7 +1,8 @@
-"""Changes to the user's file of Claude Code. The changes are made with the command ``claude mcp``.
+"""Changes the user's configuration file of Claude Code with the command ``claude mcp``.
 
 This command locks the file. Without a lock, changes could be lost, because running sessions of Claude Code often
-rewrite the whole file. Simultaneous writes have also damaged the file. A project's file is changed directly.
+rewrite the whole file. Simultaneous writes could also damage the file. The file of a project is changed without this
+command.
 """
 
 import shutil

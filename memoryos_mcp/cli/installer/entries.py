@@ -1,4 +1,4 @@
-"""Entries in the configuration files of clients: making the entry for this server, and recognising existing entries."""
+"""Makes the entry for this server in the configuration file of a client, and recognises existing entries."""
 
 import os
 import re
@@ -22,7 +22,7 @@ _RUNNERS = frozenset({"uvx", "pipx", "uv"})
 
 
 class Kind(StrEnum):
-    """Which program an entry is for: this one, another project that is also called memoryos-mcp, or any other."""
+    """The program that an entry starts: this program, another project called memoryos-mcp, or any other program."""
 
     OURS = "ours"
     OTHER_PROJECT = "other project"
@@ -50,7 +50,7 @@ class Remote:
 
 
 def this_command() -> tuple[str, ...]:
-    """Return the command line of this installation. It works in any folder, and does not need PATH."""
+    """Return the command line that starts this installation. It works in any folder and does not need PATH."""
     scripts = Path(sys.executable).parent
     script = scripts / ("memoryos-mcp.exe" if os.name == "nt" else "memoryos-mcp")
     if script.is_file() and os.access(script, os.X_OK):

@@ -1,4 +1,4 @@
-"""Reading and replacing the configuration files of clients. A file is backed up and then replaced atomically."""
+"""Reads and replaces the configuration files of clients. A file is backed up and then replaced atomically."""
 
 import os
 import secrets
@@ -56,7 +56,7 @@ def read(path: Path) -> ClientFile:
         status = target.stat()
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            msg = f"{path} is {kind}, so it cannot be the client's file; move it to another place"
+            msg = f"{path} is {kind}, so it cannot be the client's file; move or rename it"
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
             msg = f"{path} is larger than {MAX_BYTES:,} bytes and was not read; check whether it is the client's file"
@@ -132,12 +132,12 @@ def _check_unchanged(file: ClientFile) -> None:
 def _check_writable(file: ClientFile) -> None:
     """Raise `ClientFileError` if a file or its folder is read-only.
 
-    Without this check, a read-only file would be replaced.
+    The check is needed because replacing a file can succeed even if the file is read-only.
     """
     for path, what in ((file.target, "is"), (file.target.parent, "is in a folder that is")):
         with suppress(FileNotFoundError):
             if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
-                msg = f"{file.path} {what} read-only; make it writable, or change the file by hand"
+                msg = f"{file.path} {what} read-only; make the file and its folder writable, or edit the file by hand"
                 raise ClientFileError(msg)
 
 

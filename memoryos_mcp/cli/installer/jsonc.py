@@ -1,4 +1,4 @@
-"""Editing JSON with comments and trailing commas: add, change or remove one member.
+"""Edits JSON with comments and trailing commas: adds, changes or removes one member.
 
 The text is parsed into values with their positions. Only the characters that have to change are edited. The result is
 parsed again and compared with the expected value before it is returned.
@@ -199,7 +199,7 @@ def _object(text: str) -> _Node:
 
 
 def _objects_on(root: _Node, path: Sequence[str]) -> list[_Node]:
-    """Return the objects that contain the member at a path of keys, beginning with the outermost object.
+    """Return the nested objects that lead to the member at ``path``, beginning with the outermost object.
 
     The list ends before the first missing object. Raise `ClientFileError` if a value on the path is not an object.
     """
@@ -224,7 +224,7 @@ def _member(node: _Node, key: str) -> _Member | None:
 
 
 def _with(content: Mapping[str, Any], path: Sequence[str], value: Any) -> Any:
-    """Return a copy of an object in which the member at a path has a new value."""
+    """Return a copy of ``content`` with a new value for the member at ``path``."""
     return {**content, path[0]: _with(content.get(path[0], {}), path[1:], value)} if path else value
 
 
@@ -337,4 +337,4 @@ class _Scanner:
     def _error(self) -> ClientFileError:
         line = self._text.count("\n", 0, self._start) + 1
         column = self._start - (self._text.rfind("\n", 0, self._start) + 1) + 1
-        return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct the file there")
+        return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct the file")

@@ -1,4 +1,4 @@
-"""Where the configuration files of clients are on this machine, and which clients are installed."""
+"""Finds out which clients are installed on this machine, and where their configuration files are."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ _PLATFORMS: Mapping[str, Platform] = {"darwin": "macos", "win32": "windows"}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The properties of a machine that determine where the configuration files of clients are.
+    """A machine, with the properties that determine where the configuration files of clients are.
 
     ``project`` is the folder of the current project.
     """
@@ -26,7 +26,7 @@ class Machine:
 
     @classmethod
     def this(cls) -> "Machine":
-        """Return the properties of this machine. The working folder is the project's folder."""
+        """Return the properties of this machine. The current working folder is used as the project's folder."""
         try:
             return cls(_PLATFORMS.get(sys.platform, "linux"), Path.home(), os.environ, Path.cwd())
         except RuntimeError as error:
@@ -90,7 +90,7 @@ def locations_of(client: Client, scope: Scope, machine: Machine) -> list[Locatio
     """
     if scope == "project":
         if client.project is None:
-            problem = f"{client.title} has no file for a project; omit --scope"
+            problem = f"{client.title} has no configuration file for a single project; omit --scope"
             raise ArgumentError(argument="--scope project", problem=problem)
         return [Location(client, scope, machine.project / client.project, is_client_there=True)]
     found: list[Location] = []

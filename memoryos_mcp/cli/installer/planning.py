@@ -19,7 +19,7 @@ _EDITORS = {"json": jsonc, "toml": toml}
 
 
 class Action(StrEnum):
-    """What a plan does with an entry."""
+    """The change that a plan makes to an entry."""
 
     ADD = "add"
     UPDATE = "update"
@@ -64,7 +64,7 @@ def entries_of(client: Client, file: files.ClientFile) -> dict[str, Any]:
 def plan_install(location: Location, server: entries.Local | entries.Remote, name: str, *, is_forced: bool) -> Plan:
     """Return a plan to add a server's entry to a client's configuration file, or to update the entry.
 
-    Without ``is_forced``, raise `ClientFileError` if an existing entry with this name is not for this program.
+    Without ``is_forced``, raise `ClientFileError` if an existing entry with this name belongs to another program.
     """
     client, file = location.client, files.read(location.file)
     present = entries_of(client, file).get(name)
@@ -84,7 +84,7 @@ def plan_uninstall(location: Location, name: str, *, is_forced: bool) -> Plan:
     """Return a plan to remove an entry from a client's configuration file.
 
     If the file has not changed since the entry was added, the plan restores the previous file byte for byte. Without
-    ``is_forced``, raise `ClientFileError` if the entry is not for this program.
+    ``is_forced``, raise `ClientFileError` if the entry belongs to another program.
     """
     client, file = location.client, files.read(location.file)
     present = entries_of(client, file).get(name)
@@ -102,8 +102,8 @@ def plan_uninstall(location: Location, name: str, *, is_forced: bool) -> Plan:
 def _text_before_install(location: Location, file: files.ClientFile, present: Any, name: str) -> str | None:
     """Return the text of the file before the entry was added, or None if this text is unknown.
 
-    To find it, the entry is added to the text of each backup, the newest first. The first backup for which the result
-    equals the present file contains the text.
+    The entry is added to the text of each backup, newest backup first. If the result equals the current file, the text
+    of this backup is returned.
     """
     client, path = location.client, (*location.client.path, name)
     if not isinstance(present, Mapping):  # not written by this program
@@ -139,7 +139,7 @@ def check_ours(location: Location, present: Any, name: str, doing: str) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Add the path of the file to a `ClientFileError` that is raised in the block."""
+    """If the block raises a `ClientFileError`, add the path of the file to its message."""
     try:
         yield
     except ClientFileError as error:

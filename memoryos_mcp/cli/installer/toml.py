@@ -1,4 +1,4 @@
-"""Editing TOML, the format of Codex's file: append, replace or remove one table.
+"""Edits TOML, the format of Codex's configuration file: appends, replaces or removes one table.
 
 This module edits the text itself, because the standard library cannot write TOML. The text outside the table is not
 changed. The result is parsed again and compared with the expected content before it is returned.
@@ -26,7 +26,7 @@ def read(text: str) -> Mapping[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         where = re.search(r"\(at .+?\)", str(error))
-        msg = f"it is not valid TOML {where[0] if where else '(nested too deeply)'}; correct the file there"
+        msg = f"it is not valid TOML {where[0] if where else '(nested too deeply)'}; correct the file"
         raise ClientFileError(msg) from error
 
 

@@ -1,4 +1,4 @@
-"""Arguments of the tools. Error messages contain the argument's name and a remedy, but not its value."""
+"""Arguments of the tools. Error messages contain the argument's name and a remedy, but not the argument's value."""
 
 import difflib
 from collections.abc import Sequence

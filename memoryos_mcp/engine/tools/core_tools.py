@@ -1,4 +1,4 @@
-"""The functions of the tools. Each calls the engine once, and returns a result together with its text."""
+"""The functions of the tools. Each function calls the engine once, and returns the result as a model and as text."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -173,7 +173,7 @@ async def get_memory_stats(service: Memories, user_id: str, arguments: NoArgumen
 
 
 async def forget_memory(service: Memories, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
-    """Make the dry run of a deletion, or carry out the deletion, and return the result."""
+    """Make a dry run of a deletion, or carry out a confirmed deletion. Return the result."""
     async with service.user(user_id) as engine:
         result = await forget(engine, arguments)
     return Answer(result, forget_text(result))
@@ -298,7 +298,9 @@ def _segment_id(number: int) -> str:
 
 
 def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default_tokens: int) -> int:
-    """Return the number of tokens in ``manner``, the lines about the style of the answer.
+    """Return the number of tokens in ``manner``.
+
+    ``manner`` contains the lines about the relationship with the user and the style of the answer.
 
     Raises:
         ArgumentError: The lines exceed half of the token budget: ``arguments.max_tokens``, or else ``default_tokens``.
@@ -350,7 +352,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 
 
 def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
-    """Return all wishes, all main facts about a person (`is_head`), and the newest `FACTS_SHOWN` other facts."""
+    """Return all wishes, all main facts such as the name (see `is_head`), and the newest `FACTS_SHOWN` other facts."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
     return [fact for fact in foremost_first(facts) if fact.fact not in left_out]

@@ -14,7 +14,7 @@ from memoryos_mcp.engine.tools.arguments import Arguments
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a tool call in two forms: a Pydantic model for programs, and text for readers."""
+    """The result of a tool call in two forms: a Pydantic model for programs, and text for models and people."""
 
     result: BaseModel
     text: str
@@ -48,6 +48,6 @@ def text_time(moment: datetime) -> str:
 def shown_heat(heat: float) -> float:
     """Return the heat, rounded down to three decimals.
 
-    If it were rounded up, a heat below the threshold could appear to reach the threshold.
+    Rounding up could show a heat below the threshold as equal to the threshold.
     """
     return math.floor(heat * 1000) / 1000

@@ -43,7 +43,7 @@ class ForgetSample(BaseModel):
 
 
 class ForgetMemoryResult(BaseModel):
-    """Counts of forgotten memories; in a dry run, of those that would be forgotten."""
+    """Counts of the memories that were forgotten or, in a dry run, would be forgotten."""
 
     status: Literal["dry_run", "forgotten"]
     message: str

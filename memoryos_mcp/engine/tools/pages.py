@@ -54,7 +54,7 @@ class AddMemoryArguments(Arguments):
 
 
 class AddedDetails(BaseModel):
-    """Numbers of characters in the two texts of a turn, and whether the turn has notes."""
+    """Lengths of a turn's two texts in characters, and whether the turn has notes."""
 
     user_input_length: int
     agent_response_length: int

@@ -26,7 +26,7 @@ class KnowledgeEntry(BaseModel):
     knowledge_id: str
     evidence: list[str] = Field(description="Ids of the pages that state the fact.")
     kind: Literal["statement", "wish"] = Field(
-        default="statement", description="A wish is the user's preference for every answer."
+        default="statement", description="A wish is a preference of the user that applies to every answer."
     )
     attribute: str | None = Field(
         default=None,
@@ -47,11 +47,11 @@ class UnderstoodQuery(BaseModel):
         description="Text for semantic search: the query without the names of the user and the assistant."
     )
     side: Literal["user", "assistant"] | None = Field(
-        description="The speaker whose words count more; null if the query names neither speaker, or both together."
+        description="The speaker whose messages rank higher; null if the query names neither speaker, or both together."
     )
     words: dict[str, int] = Field(description="Search terms, each with the number of pages that contain it.")
     times: list[str] = Field(
-        description="Periods that the query mentions, each as its first and last day. A period without a year recurs."
+        description="Periods that the query mentions, each as its first and last day. Without a year: every year."
     )
     several: bool = Field(
         description="Whether the query asks for several memories. If so, results alternate between sessions."
@@ -227,7 +227,7 @@ class GetMemoryStatsResult(BaseModel):
     )
     ranking: str
     is_settled: bool = Field(
-        description="Whether no background work is due now. Some pages may still be waiting for a full batch."
+        description="True if no background work is due now. Some pages may still be waiting for a full batch."
     )
     background: dict[str, LoopStats]
     llm: LlmStats | None = Field(description="The LLM and its usage; null if no LLM is configured.")

@@ -1,4 +1,4 @@
-"""Tool results as text for models and people. Memories in the text are delimited and marked as information."""
+"""Converts tool results to text for models and people. Memories in the text are delimited and marked as information."""
 
 from collections.abc import Mapping, Sequence
 

@@ -60,7 +60,7 @@ class ExtractiveAnalyst:
     """An ``Analyst`` that needs no model, network or vectors. The same arguments always give the same results.
 
     Args:
-        topic_threshold: Minimum ``segment_match`` of a page with the topic that the page joins, from 0 to 2.
+        topic_threshold: Minimum similarity (``segment_match``) at which a page joins a topic, from 0 to 2.
         limiter: Limits the number of threads that the analyst uses; None for the default limiter of the process.
     """
 
@@ -74,7 +74,7 @@ class ExtractiveAnalyst:
         return "extractive"
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Return the chains and topics of a batch. Never fails. See ``Analyst.organise``."""
+        """Return the chains and topics of a batch. This never fails. See ``Analyst.organise``."""
         work = partial(organise, batch, around.before, topic_threshold=self._topic_threshold)
         return await to_thread.run_sync(work, limiter=self._limiter)
 
@@ -84,7 +84,7 @@ class ExtractiveAnalyst:
         topics: Sequence[Topic],  # noqa: ARG002
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> Digest:
-        """Return a digest of the pages: the top keywords, and one to three quoted sentences. Never fails."""
+        """Return a digest of the pages: the top keywords, and one to three quoted sentences. This never fails."""
         return await self._digest(await pages())
 
     async def joined_summary(
@@ -93,7 +93,7 @@ class ExtractiveAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return a summary of the whole chain. Never fails.
+        """Return a summary of the whole chain. This never fails.
 
         If the run has a summary and there is no earlier one, return the run's summary. Otherwise, return one to three
         sentences quoted from the pages.
@@ -107,7 +107,7 @@ class ExtractiveAnalyst:
         return len(pages)
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
-        """Return the facts and traits found in pages. Never fails.
+        """Return the facts and traits found in pages. This never fails.
 
         The facts are quoted statements and wishes. The traits are found by counting subjects and ways of writing in
         the user's messages.
@@ -180,8 +180,8 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
 def is_continuing(previous: Page, view: Page) -> bool:
     """Return whether a page continues the subject of the previous page.
 
-    The two pages must be in the same session, and their similarity must reach a threshold. The threshold is lowered, or
-    not applied, if the page answers the previous page or follows up on it.
+    The two pages must be in the same session, and their similarity must reach a threshold. If the page answers the
+    previous page or follows up on it, a lower threshold or none applies.
     """
     if previous.session != view.session:
         return False

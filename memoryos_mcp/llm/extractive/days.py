@@ -3,8 +3,8 @@
 If a relative day has two meanings ("next Friday", said on a Wednesday), both dates are added. If it has more than two,
 no date is added.
 
-``dateparser``, which parses the times in queries, is not suitable here. It always returns a single
-instant: it chooses one of two meanings, and returns a day for "June 2026". It also mistakes "we" and "may" for days.
+``dateparser``, which parses the times in queries, is not suitable here. It returns only one of two possible days, and
+returns a single day for "June 2026". It also mistakes "we" and "may" for days.
 """
 
 import re
@@ -50,7 +50,7 @@ def with_days(text: str, said_at: datetime) -> str:
 
 
 def _date_of(match: re.Match[str], said: date) -> str | None:
-    """Return the date that relative words refer to; None if the meaning is not clear.
+    """Return the date that words such as "yesterday" refer to; None if the meaning is not clear.
 
     If two dates are possible, the returned text contains both.
     """

@@ -1,4 +1,4 @@
-"""Digests of pages without an LLM. Keywords are the most distinctive words; summaries consist of quoted sentences."""
+"""Makes digests of pages without an LLM. Keywords are the most distinctive words; summaries are quoted sentences."""
 
 import math
 import re

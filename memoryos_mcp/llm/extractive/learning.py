@@ -1,4 +1,4 @@
-"""Learns facts without an LLM: finds new statements, and statements that repeat or replace known facts."""
+"""Learns facts without an LLM, from new statements and from statements that repeat or replace known facts."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ _PARTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The features by which the meaning of a text is compared with that of other texts."""
+    """Features of a text that are compared to find out whether two texts mean the same."""
 
     stems: frozenset[str]
     is_negated: bool
@@ -69,7 +69,7 @@ def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[Knowl
 
 
 class _FactIndex:
-    """The facts that are valid while pages are processed. Added facts have negative numbers until they are stored."""
+    """The valid facts, updated after each processed page. Added facts have negative numbers until they are stored."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._facts: dict[int, Fact] = {}
@@ -92,7 +92,8 @@ class _FactIndex:
     def same_as(self, about: About, form: _Form) -> Fact | None:
         """Return a fact that means the same as a new text; None if there is none.
 
-        ``form`` contains the features of the new text. ``about`` is the side that the text and the fact are about.
+        ``form`` contains the features of the new text. ``about`` says whether the text is about the user or the
+        assistant.
         """
         # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
@@ -132,7 +133,7 @@ class _FactIndex:
         )
 
     def changes(self) -> tuple[KnowledgeChange, ...]:
-        """Return all changes: first the added facts, in the order of their statements, then the confirmed facts."""
+        """Return all changes to the facts: first the added facts, in order, then the confirmed facts."""
         confirmed = [
             ConfirmFact(fact=number, evidence=tuple(sorted(pages)))
             for number, pages in self._confirmed.items()
@@ -228,13 +229,13 @@ def _resolve_slot(
     Args:
         group: The page's statements about this property, in order.
         known: The valid facts about this property.
-        forms: The form of each fact, by the fact's number.
-        confirmed: The pages that confirm each fact. The keys are fact numbers. The values are page ids by ``seq``.
+        forms: The features of each fact's text, by the fact's number.
+        confirmed: The pages that confirm each fact: a mapping from fact numbers to page ids by ``seq``.
         added: The statements to add as facts, each with the numbers of the facts that it supersedes.
 
     Returns:
-        Copies of those statements of the group that state the valid value and also say something new. The copies have
-        no slot.
+        Copies of the statements in ``group`` that state the valid value and also say something new. The copies have no
+        slot.
     """
     newest = group[-1]
     same = [statement for statement in group if _is_same_answer(newest, statement)]
@@ -252,9 +253,10 @@ def _resolve_slot(
 
 
 def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
-    """Return copies of the statements that say more than a given text. The copies have no slot (see `Statement`).
+    """Return copies of the statements in ``said`` that say more than a given text. The copies have no slot.
 
-    ``form`` is the form of the given text. A statement says more if enough of its stems are not among the text's stems.
+    ``form`` contains the features of the given text. A statement says more if enough of its stems are not among the
+    text's stems.
     """
 
     def has_news(statement: Statement) -> bool:
@@ -268,8 +270,8 @@ def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
 def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -> list[int]:
     """Return the fact number of each known fact that is no longer valid after a statement.
 
-    For example, facts about the partner are no longer valid after "I'm divorced". ``replaced`` contains the numbers of
-    facts that are not returned.
+    For example, facts about the partner are no longer valid after "I'm divorced". Facts whose numbers are in
+    ``replaced`` are not returned.
     """
     if statement.kind is Kind.WISH:
         form = _form_of(statement)
@@ -328,8 +330,8 @@ def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _F
     Args:
         left: The stems of the first answer.
         right: The stems of the second answer.
-        one: The form of the text that contains the first answer.
-        other: The form of the text that contains the second answer.
+        one: The features of the text that contains the first answer.
+        other: The features of the text that contains the second answer.
         slot: The slot of both answers; None if they have no slot.
     """
     if slot in _OF_PLACES:

@@ -1,6 +1,7 @@
 """Finds durable statements and wishes in pages, and quotes them from the messages.
 
-In a statement, the user or the assistant says something lasting about themselves. A wish applies to all future answers.
+A statement is something lasting that the user or the assistant says about themselves. A wish applies to all future
+answers.
 
 Precision is more important than recall: a missed fact is still on its page, but a wrong fact is repeated again and
 again. Therefore, the beginning of a statement must match one of the ``patterns``. Questions, quotations, suppositions,
@@ -55,7 +56,7 @@ class Statement:
     Attributes:
         about: Whether the statement is about the user or the assistant.
         text: The quoted text, with white space collapsed and with the dates of relative days in brackets.
-        slot: The property that is stated, if it has only one value at a time, such as "lives"; None otherwise.
+        slot: The stated property, such as "lives"; None unless the property has only one value at a time.
         value: The stems of the words that state the value of this property; empty for a statement without a slot.
         said_at: The time of the page.
         pages: The pages that contain the statement: a mapping from each page's ``seq`` to its id.
@@ -78,7 +79,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a text states, such as the value "Rome" of the property (slot) "lives".
+    """The content of a statement, such as the value "Rome" for the property (slot) "lives".
 
     The fields have the same meaning as in ``Statement``.
     """
@@ -259,10 +260,10 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return the clauses of a sentence. If it contains a quotation, return only the clauses before the first one.
+    """Return the clauses of a sentence. If it contains a quotation, return only the clauses before it.
 
-    The last clause before the quotation is omitted unless it ends with punctuation. It may be incomplete without the
-    quotation (such as "she calls me").
+    The clause directly before the quotation is omitted unless it ends with punctuation, because it may be incomplete
+    without the quotation (such as "she calls me").
     """
     bare = context.QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
     quote = context.QUOTE_MARKS.search(bare)
@@ -273,9 +274,9 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return the clauses, with two neighbours joined if the split between them divides a pair of people.
+    """Return the clauses. Two neighbouring clauses are joined if the split between them separates a pair of people.
 
-    Such a pair is "my wife and I", or "with my wife and our son".
+    Examples of such a pair are "my wife and I" and "with my wife and our son".
     """
     joined: list[str] = []
     for clause in clauses:
@@ -303,9 +304,9 @@ def _elided(text: str, table: Table) -> Answer | None:
 def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]]:
     """Yield the statements in a text, each with its content. ``found`` is the content of the whole text.
 
-    If the text consists of two statements with the same subject ("I live in Rome and work at Fiat"), yield these two.
-    Any other text is yielded as a whole. A second statement may follow it: the age that stands beside a name ("I'm Tom,
-    41"), or the home that a place of work implies.
+    If the text consists of two statements with the same subject ("I live in Rome and work at Fiat"), yield both.
+    Otherwise, yield the whole text, followed by the statement that it implies, if any: the age after a name ("I'm Tom,
+    41"), or the home that is derived from a place of work.
     """
     shared = context.SHARED_SUBJECT.search(text)
     subject = text.split(maxsplit=1)[0]

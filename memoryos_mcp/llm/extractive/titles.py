@@ -1,9 +1,9 @@
 """Titles of topics, for display.
 
-Pages are matched with segments by keywords, so the keywords must not change. But some keywords mean little on their own
-("going", "act"), and several topics may share a keyword. A title consists of the other keywords. Keywords that are
-adjacent in the summary are joined. If only one ordinary word is left, the title is a quote from the summary instead.
-Titles are computed from segments alone, so they are not stored.
+Pages are matched with segments by keywords, so the keywords must not change. A title consists of the keywords that are
+meaningful on their own, unlike "going" or "act". A keyword that a larger topic contains too comes last. Keywords that
+are adjacent in the summary are joined. If only one ordinary word is left, the title is a quote from the summary
+instead. Titles are computed from segments alone, so they are not stored.
 """
 
 import re
@@ -76,8 +76,8 @@ _OPENING = re.compile(
 def titles(segments: Sequence[Segment]) -> dict[int, str]:
     """Return a title for each segment, by segment number.
 
-    A title is empty only if the segment has neither keywords nor a summary. A keyword that several segments share
-    belongs to the largest of these segments, and comes last in the titles of the other ones.
+    A title is empty only if the segment has neither keywords nor a summary. If several segments share a keyword, the
+    keyword comes last in all their titles except that of the largest segment.
 
     Args:
         segments: All segments of a memory.
@@ -102,7 +102,7 @@ def _title(segment: Segment, owners: Mapping[str, int]) -> str:
 
 
 def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
-    """Return the parts of a title, at most `TITLE_PARTS`. They are the first keywords in their original spelling.
+    """Return the parts of a title, at most `TITLE_PARTS`. Each part is a keyword, spelled as in ``quotes``.
 
     Keywords that are adjacent in a quote are joined into one part.
     """

@@ -1,4 +1,4 @@
-"""Traits without an LLM. They are found by counting subjects and ways of writing in the user's messages.
+"""Finds traits without an LLM, by counting subjects and ways of writing in the user's messages.
 
 The reason for a trait is a sentence that states the count. This sentence is parsed when later pages are counted, so
 that the sentence can be updated. A reason that was written by an LLM or by the user is never changed.
@@ -63,8 +63,8 @@ class _Message:
 
     Attributes:
         page: The page.
-        sentences: The sentences of the user's text. Lists in the text are left out.
-        text: These sentences, joined by spaces.
+        sentences: The sentences of the user's text, except lists.
+        text: The sentences, joined by spaces.
         word_count: Number of words in ``text``.
     """
 
@@ -77,8 +77,8 @@ class _Message:
 def learn_traits(pages: Sequence[Page], traits: Sequence[Trait]) -> tuple[TraitChange, ...]:
     """Return the traits that pages add or change.
 
-    A new interest must be on at least ``PAGES_MIN`` pages of one call, because later calls do not get these pages
-    again. For a known interest, a single page is enough.
+    A new interest must occur on at least ``PAGES_MIN`` of the pages, because later calls do not include these pages.
+    For a known interest, a single page is enough.
 
     Args:
         pages: Pages that have not been analysed yet.
@@ -143,7 +143,7 @@ class _Interest:
     Attributes:
         cues: A mapping from each cue to the number of sentences that contain it.
         pages: The pages that contain cues. The keys are the ``seq`` of the pages.
-        quote: A pair: the highest score of a sentence, and this sentence, which is the best one to quote.
+        quote: The score and text of the best sentence to quote.
     """
 
     cues: Counter[str]
@@ -222,7 +222,7 @@ class _Style:
         medium: Minimum mean for the level Medium.
         high: Minimum mean for the level High.
         is_share: Whether each value is 0 or 1, so that the mean is a share.
-        shown_min: Minimum number of messages with a value above 0. With fewer, no new trait is learned.
+        shown_min: Minimum number of messages with a value above 0. With fewer messages, no new trait is learned.
         words: Template of the reason, with the fields ``{value}`` and ``{count}``.
     """
 
@@ -242,7 +242,7 @@ class _Style:
         return self.words.format(value=value, count=count)
 
     def read(self, reason: str) -> tuple[float, int] | None:
-        """Parse the reason of a trait that the method `reason` wrote. Return None if the reason has another form.
+        """Parse a trait's reason that was written by the method `reason`. Return None if the reason has another form.
 
         The result is the mean of the measurements, and the number of measured messages.
         """

@@ -1,1 +1,1 @@
-"""Vector indexes in RAM that find the vectors nearest to a query. They are caches; the store is the source of truth."""
+"""Vector indexes, which find the vectors nearest to a query. They are caches; the store is the source of truth."""

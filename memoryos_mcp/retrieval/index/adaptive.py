@@ -20,7 +20,7 @@ class AdaptiveIndex:
 
     The search is exact up to ``exact_rows`` rows, and approximate above that number. A row is a unit-length vector with
     a unique number. One thread may search while another thread adds rows. Create the index in a worker thread, because
-    that imports faiss.
+    its constructor imports faiss.
     """
 
     def __init__(self, dimension: int, exact_rows: int = EXACT_ROWS) -> None:
@@ -43,12 +43,12 @@ class AdaptiveIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether a call of `settle` would change nothing."""
+        """False if `settle` should be called, because many vectors were added."""
         index = self._index
         return not isinstance(index, FlatIndex) or len(index) <= self._exact_rows
 
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add unit-length vectors, shape ``(n, dimension)``, under new row numbers, shape ``(n,)``."""
+        """Add unit-length vectors, shape ``(n, dimension)``, with new row numbers, shape ``(n,)``."""
         with self._writing:
             self._index.add(rows, vectors)
             if self._missed is not None:
@@ -95,4 +95,4 @@ class AdaptiveIndex:
                     self._index = lists
             finally:
                 self._missed = None
-            logger.info("switched to approximate search for %d vectors", len(lists))
+            logger.info("the vector index is large, so its %d vectors are now searched approximately", len(lists))

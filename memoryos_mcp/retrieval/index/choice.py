@@ -1,4 +1,4 @@
-"""Choice of the vector index by the setting ``vector_index``."""
+"""Chooses the vector index according to the setting ``vector_index``."""
 
 from difflib import get_close_matches
 from importlib.metadata import entry_points
@@ -14,7 +14,7 @@ BUILT_IN = {FAISS, CHROMA, PGVECTOR}
 
 
 def choose_index(settings: Settings) -> MakeIndex:
-    """Return the function that makes the configured vector index. Blocks while libraries are imported.
+    """Return the function that creates the configured vector index. This call blocks while libraries are imported.
 
     Raises:
         ConfigError: The index is unknown, or its library is not installed.

@@ -1,12 +1,12 @@
 """The vector index ``chroma``: a Chroma database in a folder, or a Chroma server if ``chroma_url`` is set.
 
-Each user has a Chroma database with one collection for each vector space. Chroma gets vectors and the numbers of pages,
-but no texts and no user ids. Its own embedding models are not used.
+Each user has a Chroma database with one collection for each vector space. Chroma stores vectors and the numbers of
+pages, but no texts and no user ids. Chroma's own embedding models are not used.
 
-Only one process can use a folder of Chroma. It locks the folder, and other processes keep vectors in RAM instead.
+Only one process at a time can use a Chroma folder. This process locks the folder. Other processes keep vectors in RAM.
 
-Chroma leaves deleted vectors in its files. In a folder, `ChromaIndex.settle` therefore copies a collection from which
-pages were removed, and removes what is left of the old one. On a server, the server's administrator has to do this.
+Chroma leaves deleted vectors in its files. In a folder, `ChromaIndex.settle` therefore copies each collection from
+which pages were removed, and deletes the files of the old collection. On a server, the administrator has to do this.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ _Result = TypeVar("_Result")
 
 
 class ChromaIndexes:
-    """Makes the indexes of all users. It connects to Chroma when the first index is used."""
+    """Creates the indexes of all users. The connection to Chroma is opened when the first index is used."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -66,21 +66,25 @@ class ChromaIndexes:
         self._clients: dict[str, Database] = {}
 
     def __call__(self, request: IndexRequest) -> VectorIndex:
-        """Return the index for a request: in Chroma, or in RAM if another process uses the folder."""
+        """Return an index for the request. The index is in Chroma, or in RAM if another process uses the folder."""
         if self.folder is None or self._has_lock(self.folder):
             return ChromaIndex(request, self)
-        logger.info("another process uses %s, so this process keeps vectors in RAM", self.folder)
+        logger.info("another process uses the Chroma folder %s, so this process keeps vectors in RAM", self.folder)
         return FaissIndex(request.dimension)
 
     def check(self) -> None:
-        """Raise `StorageError` if the server does not answer. Blocks. A folder may be in use, so it is not opened."""
+        """Check that the Chroma server answers. This call blocks. A folder is not checked, because it may be in use.
+
+        Raises:
+            StorageError: The server does not answer.
+        """
         if self._settings.chroma_url is not None:
             with closing(ChromaServer(self._settings.chroma_url)) as server, self.translated():
                 server.check()
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Raise any error of Chroma as `StorageError`."""
+        """Convert errors of Chroma in the ``with`` block to `StorageError`."""
         try:
             yield
         except Exception as error:  # Chroma's errors have no common class
@@ -94,7 +98,7 @@ class ChromaIndexes:
             raise StorageError(msg) from error
 
     def close(self) -> None:
-        """Close the connection, and let other processes use the folder. The indexes cannot be used afterwards."""
+        """Close the connection and unlock the folder. The indexes cannot be used afterwards."""
         with self._connecting:
             for client in (*self._clients.values(), *filter(None, (self._server, self._lock_file))):
                 client.close()
@@ -103,11 +107,11 @@ class ChromaIndexes:
 
     @property
     def place(self) -> str:
-        """The folder or server, for messages."""
+        """The folder or server of Chroma, as text for messages."""
         return f"the Chroma {'server' if self.folder is None else 'folder'} {self.folder or self._settings.chroma_url}"
 
     def database(self, user_id: str) -> Database:
-        """Return the database of a user, which is made if it is missing. Blocks."""
+        """Return the database of a user, and create it if it is missing. This call blocks."""
         name = f"memoryos-{_digest(self._owner(), user_id)}"
         with self._connecting:
             if self.folder is not None:
@@ -135,7 +139,7 @@ class ChromaIndexes:
         return self._clients[name]
 
     def _owner(self) -> str:
-        """Return a text that differs between memories with the same user ids on one Chroma server."""
+        """Return a text that identifies this deployment, so that several deployments can share one Chroma server."""
         if self.folder is not None:
             return ""
         if self._settings.database_url is not None:
@@ -158,8 +162,8 @@ class ChromaIndexes:
 class ChromaIndex:
     """A vector index in Chroma. Implements `VectorIndex`.
 
-    The metadata of a collection contains its mark, after the collection has been filled, and whether windows were
-    removed from it.
+    The metadata of a collection states whether windows were removed from it. Once the collection has been filled, the
+    metadata also contains the mark of the index.
     """
 
     def __init__(self, request: IndexRequest, indexes: ChromaIndexes) -> None:
@@ -175,26 +179,26 @@ class ChromaIndex:
 
     @property
     def is_settled(self) -> bool:
-        """See `VectorIndex`."""
+        """Whether the index needs no maintenance at present; see `VectorIndex.is_settled`."""
         folder, collection = self._indexes.folder, self._collection
         return folder is None or not (
             (collection is not None and _metadata(collection).get("has_removed")) or _untidy(folder).exists()
         )
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
-        """See `VectorIndex`."""
+        """Replace all windows of the given pages; see `VectorIndex.replace`."""
         async with self._writing:
             for collection in (await self._opened(), self._copy):
                 if collection is not None:
                     await self._run(partial(_replace, collection, pages, vectors))
 
     async def clear(self) -> None:
-        """See `VectorIndex`. The previous collection is deleted when the new one has been filled."""
+        """Begin a new, empty collection. The previous one is deleted when the new one has been filled."""
         async with self._writing:
             self._collection = await self._run(self._make)
 
     async def search(self, query: Vector, k: int) -> WindowHits:
-        """See `VectorIndex`."""
+        """Return the ``k`` windows nearest to a query, the nearest first; see `VectorIndex.search`."""
         collection = await self._opened()
         try:
             return await self._run(lambda: _search(collection, query, k))
@@ -204,14 +208,14 @@ class ChromaIndex:
         return await self.search(query, k)  # `settle` has replaced the collection
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> None:
-        """See `VectorIndex`. The store returns vectors faster."""
+        """Return None, because the caller gets the vectors faster from the store."""
 
     async def size(self) -> int:
-        """See `VectorIndex`."""
+        """Return the number of windows in the index."""
         return await self._run((await self._opened()).count)
 
     async def settle(self) -> None:
-        """See `VectorIndex`. In a folder, remove deleted vectors from Chroma's files."""
+        """In a folder, remove deleted vectors from Chroma's files. On a server, do nothing."""
         folder = self._indexes.folder
         if folder is None:
             return
@@ -222,14 +226,14 @@ class ChromaIndex:
                 await self._run(lambda: _tidy(folder))
 
     async def mark(self) -> str | None:
-        """See `VectorIndex`."""
+        """Return the text that `set_mark` stored last; see `VectorIndex.mark`."""
         if self._collection is not None and "mark" not in _metadata(self._collection):
             return None
         self._collection = await self._run(self._find)
         return None if self._collection is None else str(_metadata(self._collection)["mark"])
 
     async def set_mark(self, mark: str) -> None:
-        """See `VectorIndex`."""
+        """Store a short text that describes the state of the index; see `VectorIndex.set_mark`."""
         async with self._writing:
             collection = await self._opened()
             is_first = "mark" not in _metadata(collection)
@@ -244,7 +248,7 @@ class ChromaIndex:
             return self._collection
 
     async def _use_copy(self) -> None:
-        """Copy the vectors from the store to a new collection, and use it instead of the current one."""
+        """Copy the vectors from the store to a new collection, and replace the current collection with it."""
         copy, after = await self._run(self._make), 0
         try:
             self._copy = copy
@@ -266,7 +270,7 @@ class ChromaIndex:
             self._copy = None
 
     async def _run(self, function: Callable[[], _Result]) -> _Result:
-        """Call a function that blocks in a thread.
+        """Call a blocking function in a thread, and return its result.
 
         Raises:
             StorageError: Chroma failed.
@@ -275,7 +279,7 @@ class ChromaIndex:
             return await anyio.to_thread.run_sync(function, abandon_on_cancel=self._indexes.folder is None)
 
     def _find(self) -> Collection | None:
-        """Return the newest collection of the space that has a mark."""
+        """Return the newest collection with a mark in this vector space; None if there is none."""
         found = self._indexes.database(self._request.user_id).list_collections()
         marked = [each for each in found if each.name.startswith(self._prefix) and "mark" in _metadata(each)]
         return max(marked, key=_made, default=None)
@@ -289,7 +293,7 @@ class ChromaIndex:
         )
 
     async def _delete_others(self, kept: Collection) -> None:
-        """Delete the collections that ``kept`` replaces, abandoned ones, and those of spaces that no longer exist."""
+        """Delete collections that ``kept`` replaces, that were abandoned, or whose vector space no longer exists."""
         known = {self._prefix, *(_prefix(space.identity) for space in await self._request.store.spaces())}
         folder = self._indexes.folder
 
@@ -359,12 +363,12 @@ def _digest(*texts: str) -> str:
 
 
 def _untidy(folder: Path) -> Path:
-    """Return the path of a file that exists while files of deleted collections may be left in a folder."""
+    """Return the path of a marker file. While it exists, the folder may contain files of deleted collections."""
     return folder / "untidy"
 
 
 def _tidy(folder: Path) -> None:
-    """Remove what deleted collections have left in the files of a folder."""
+    """Delete the data of deleted collections from the files of a Chroma folder."""
     # A collection's row is made before its files, and deleted before them.
     files = [each for each in folder.iterdir() if each.is_dir()]
     with closing(sqlite3.connect(folder / "chroma.sqlite3", timeout=BUSY_S)) as connection:
@@ -378,7 +382,7 @@ def _tidy(folder: Path) -> None:
 
 
 def _locked(path: Path) -> IO[bytes] | None:
-    """Return a file that is locked until it is closed or the process ends; None if another process has locked it."""
+    """Open a file and lock it until it is closed. Return None if another process has locked it."""
     file = path.open("ab")
     try:
         if sys.platform == "win32":

@@ -1,6 +1,6 @@
-"""A client of Chroma's HTTP API, version 2, which Chroma has had since its release 1.0.
+"""A client of version 2 of Chroma's HTTP API, which every Chroma server since release 1.0 offers.
 
-It has the methods of Chroma's own client that `ChromaIndex` uses. Chroma's own client sets no time limits, does not
+It has those methods of Chroma's own client that `ChromaIndex` uses. Chroma's own client sets no time limits, does not
 close its connections, and requires about a hundred other packages.
 """
 
@@ -26,7 +26,7 @@ class ChromaServer:
         self._http = httpx2.Client(base_url=url, timeout=timeout, follow_redirects=False)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         self._http.close()
 
     def check(self) -> None:
@@ -34,7 +34,7 @@ class ChromaServer:
         _checked(self._http.get("/api/v2/heartbeat"))
 
     def database(self, name: str) -> "ServerDatabase":
-        """Return a database, which is made if it is missing."""
+        """Return the database with this name, and create it if it is missing."""
         if self._http.get(f"{_TENANT}/databases/{name}").status_code == HTTPStatus.NOT_FOUND:
             response = self._http.post(f"{_TENANT}/databases", json={"name": name})
             if response.status_code != HTTPStatus.CONFLICT:  # another process has just made it
@@ -50,13 +50,13 @@ class ServerDatabase:
         self._path = path
 
     def list_collections(self) -> list["ServerCollection"]:
-        """Return all collections."""
+        """Return all collections of the database."""
         return [self._collection(each) for each in _checked(self._http.get(self._path))]
 
     def create_collection(
         self, name: str, *, metadata: Mapping[str, Any], configuration: Mapping[str, Any], embedding_function: None
     ) -> "ServerCollection":
-        """Make a collection, whose vectors the caller provides, and return it."""
+        """Create a collection and return it. ``embedding_function`` must be None: the caller provides the vectors."""
         del embedding_function
         body = {"name": name, "metadata": metadata, "configuration": configuration, "get_or_create": False}
         return self._collection(_checked(self._http.post(self._path, json=body)))
@@ -73,8 +73,8 @@ class ServerCollection:
     """A collection on a Chroma server.
 
     Attributes:
-        name: Its name.
-        metadata: Its metadata when the object was made, with the later changes by `modify`.
+        name: Name of the collection.
+        metadata: Metadata of the collection, as last read from the server or set by `modify`.
     """
 
     def __init__(self, http: httpx2.Client, path: str, name: str, metadata: Mapping[str, Any]) -> None:
@@ -84,31 +84,31 @@ class ServerCollection:
         self.metadata = metadata
 
     def count(self) -> int:
-        """Return the number of vectors."""
+        """Return the number of vectors in the collection."""
         return int(_checked(self._http.get(f"{self._path}/count")))
 
     def modify(self, *, metadata: Mapping[str, Any]) -> None:
-        """Replace the metadata."""
+        """Replace the metadata of the collection."""
         _checked(self._http.put(self._path, json={"new_metadata": metadata}))
         self.metadata = metadata
 
     def get(self, *, where: Mapping[str, Any], include: Sequence[str]) -> Any:
-        """Return the ids of vectors by their metadata."""
+        """Return the ids of the vectors whose metadata match ``where``, and the fields listed in ``include``."""
         return self._post("get", {"where": where, "include": include})
 
     def delete(self, *, ids: Sequence[str]) -> None:
-        """Delete vectors. Unknown ids are ignored."""
+        """Delete the vectors with the given ids. Unknown ids are ignored."""
         self._post("delete", {"ids": ids})
 
     def upsert(
         self, *, ids: Sequence[str], embeddings: NDArray[np.float32], metadatas: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Add or replace vectors, shape ``(n, dimension)``."""
+        """Add or replace the vectors with the given ids. ``embeddings`` has the shape ``(n, dimension)``."""
         texts = [base64.b64encode(each.astype("<f4").tobytes()).decode("ascii") for each in embeddings]
         self._post("upsert", {"ids": ids, "embeddings": texts, "metadatas": metadatas})
 
     def query(self, *, query_embeddings: NDArray[np.float32], n_results: int, include: Sequence[str]) -> Any:
-        """Return the ids and distances of the nearest vectors."""
+        """Return the ids and distances of the ``n_results`` vectors nearest to each query."""
         body = {"query_embeddings": query_embeddings.tolist(), "n_results": n_results, "include": include}
         return self._post("query", body)
 
@@ -117,7 +117,7 @@ class ServerCollection:
 
 
 def _checked(response: httpx2.Response) -> Any:
-    """Return the JSON of a response. Raise `RuntimeError` if the server refused the request."""
+    """Return the JSON value in a response. Raise `RuntimeError` if the response is an error."""
     if response.is_success:
         return response.json() if response.content else None
     try:

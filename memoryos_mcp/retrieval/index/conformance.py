@@ -1,4 +1,4 @@
-"""A test suite for vector indexes, which needs no test framework.
+"""A test suite for vector indexes. It needs no test framework.
 
 Each function in `RULES` checks one rule of `retrieval.index.interface.VectorIndex`, and raises `AssertionError` if an
 index breaks it. With pytest and pytest-asyncio::
@@ -57,7 +57,7 @@ async def the_nearest_windows_are_found(make: Make) -> None:
 
 
 async def a_large_k_returns_every_window(make: Make) -> None:
-    """A search for more windows than there are returns all."""
+    """A search for more windows than the index contains returns all of them."""
     index, vectors = make("few"), _vectors(6)
     await _fill(index, _pages(vectors))
     hits = await index.search(vectors[0], 50)
@@ -66,7 +66,7 @@ async def a_large_k_returns_every_window(make: Make) -> None:
 
 
 async def replacing_a_page_removes_its_old_windows(make: Make) -> None:
-    """A replaced page has only its new windows, and a page that is replaced by nothing has none."""
+    """A replaced page has only its new windows. A page that is replaced without new windows has none."""
     index, vectors = make("replaced"), _vectors(6)
     await _fill(index, _pages(vectors))
     new = _vectors(1, seed=5)
@@ -79,7 +79,7 @@ async def replacing_a_page_removes_its_old_windows(make: Make) -> None:
 
 
 async def the_same_replacement_can_be_repeated(make: Make) -> None:
-    """Pages can be replaced by what they already have, as happens after a crash or in another process."""
+    """A repeated replacement with the same windows changes nothing. After a crash, replacements are repeated."""
     index, vectors = make("repeated"), _vectors(20)
     for _ in range(2):
         await _fill(index, _pages(vectors))
@@ -87,7 +87,10 @@ async def the_same_replacement_can_be_repeated(make: Make) -> None:
 
 
 async def cosines_are_of_the_given_pages(make: Make) -> None:
-    """The cosines of pages are exact up to half precision, sorted, and leave out unknown pages; or there are none."""
+    """The cosines of the given pages are sorted, and exact to half precision. Unknown pages are left out.
+
+    An index may also return None instead of cosines.
+    """
     index, vectors = make("cosines"), _vectors(20)
     await _fill(index, _pages(vectors))
     hits = await index.cosines(vectors[3], [7, 2, 99])
@@ -110,7 +113,7 @@ async def a_cleared_index_is_empty(make: Make) -> None:
 
 
 async def users_are_separate(make: Make) -> None:
-    """The windows of one user are not found for another."""
+    """The index of one user contains no windows of another user."""
     vectors = _vectors(10)
     ada, bob = make("ada"), make("bob")
     await _fill(ada, _pages(vectors))
@@ -122,7 +125,7 @@ async def users_are_separate(make: Make) -> None:
 
 
 async def a_mark_outlives_only_with_its_windows(make: Make) -> None:
-    """An index that is opened again either returns no mark, or contains all windows as before."""
+    """A reopened index has no mark, or it has the last mark and all windows."""
     index, vectors = make("kept"), _vectors(10)
     await _fill(index, _pages(vectors))
     await index.set_mark("41/10")
@@ -138,7 +141,7 @@ async def a_mark_outlives_only_with_its_windows(make: Make) -> None:
 
 
 async def searches_continue_during_changes(make: Make) -> None:
-    """Searches work while pages are replaced."""
+    """Searches find the right windows while pages are being replaced."""
     index, vectors = make("busy"), _vectors(40)
     await _fill(index, {1: vectors[:1]})
 
@@ -157,7 +160,7 @@ async def searches_continue_during_changes(make: Make) -> None:
 
 
 async def settling_keeps_every_window(make: Make) -> None:
-    """Maintenance loses nothing."""
+    """After `settle`, the index still contains every window."""
     index, vectors = make("settled"), _vectors(50)
     await _fill(index, _pages(vectors))
     await index.settle()
@@ -192,7 +195,7 @@ def _vectors(count: int, seed: int = 1) -> NDArray[np.float32]:
 
 
 def _pages(vectors: NDArray[np.float32]) -> dict[int, NDArray[np.float32]]:
-    """Return pages with two windows each, numbered from 1."""
+    """Return the vectors grouped into pages of two windows each. The pages are numbered from 1."""
     return {1 + first // 2: vectors[first : first + 2] for first in range(0, len(vectors), 2)}
 
 

@@ -1,4 +1,4 @@
-"""The vector index ``faiss``: all vectors in RAM, read from the store when the memory is opened."""
+"""The vector index ``faiss``: keeps all vectors in RAM. They are read from the store when the memory is opened."""
 
 from collections.abc import Sequence
 
@@ -27,11 +27,11 @@ class FaissIndex:
 
     @property
     def is_settled(self) -> bool:
-        """See `VectorIndex`."""
+        """Whether the index needs no maintenance at present; see `VectorIndex.is_settled`."""
         return self._index.is_settled
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
-        """See `VectorIndex`."""
+        """Replace all windows of the given pages; see `VectorIndex.replace`."""
         known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
         if known:
             self._index.remove(np.concatenate(known))
@@ -41,16 +41,16 @@ class FaissIndex:
             self._parts.update(zip(seqs.tolist(), counts.tolist(), strict=True))
 
     async def clear(self) -> None:
-        """See `VectorIndex`."""
+        """Remove all windows and the mark; see `VectorIndex.clear`."""
         self._index, self._parts = AdaptiveIndex(self._dimension), {}
 
     async def search(self, query: Vector, k: int) -> WindowHits:
-        """See `VectorIndex`."""
+        """Return the ``k`` windows nearest to a query, the nearest first; see `VectorIndex.search`."""
         rows, cosines = await anyio.to_thread.run_sync(self._index.search, query, k)
         return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines)
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits:
-        """See `VectorIndex`."""
+        """Return the cosine of each window of the given pages; see `VectorIndex.cosines`."""
         found = [_rows(seq, parts) for seq in sorted(pages) if (parts := self._parts.get(seq))]
         rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
         cosines = await anyio.to_thread.run_sync(self._index.cosines, query, rows)
@@ -59,19 +59,19 @@ class FaissIndex:
         return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines[is_known])
 
     async def size(self) -> int:
-        """See `VectorIndex`."""
+        """Return the number of windows in the index."""
         return len(self._index)
 
     async def settle(self) -> None:
-        """See `VectorIndex`."""
+        """Do pending maintenance, which may take long; see `VectorIndex.settle`."""
         await anyio.to_thread.run_sync(self._index.settle)
 
     async def mark(self) -> str | None:
-        """See `VectorIndex`."""
+        """Return None, because the index does not outlive the process."""
         return None
 
     async def set_mark(self, mark: str) -> None:
-        """See `VectorIndex`. The index does not outlive the process."""
+        """Do nothing, because the index does not outlive the process."""
 
 
 def _rows(seq: int, parts: int) -> NDArray[np.int64]:

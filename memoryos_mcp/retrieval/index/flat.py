@@ -46,7 +46,7 @@ class _State:
 
 
 class FlatIndex:
-    """A vector index with exact search by inner product. `AdaptiveIndex` documents the methods."""
+    """A vector index with exact search by inner product. For its methods, see `AdaptiveIndex`."""
 
     def __init__(self, dimension: int) -> None:
         import faiss
@@ -151,9 +151,9 @@ class FlatIndex:
         return _Chunk(np.empty(capacity, dtype=np.int64), np.empty((capacity, self._dimension), dtype=np.float32), 0)
 
     def _extended(self, chunk: _Chunk, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> _Chunk:
-        """Return a chunk with additional rows at the end.
+        """Return a new chunk with the rows of ``chunk`` and additional rows at the end.
 
-        The new chunk shares the arrays of the old chunk if they have room. Searches in the old chunk ignore the
+        The new chunk shares the arrays of the old chunk if they are large enough. Searches in the old chunk ignore the
         additional rows.
         """
         count = chunk.count + len(rows)

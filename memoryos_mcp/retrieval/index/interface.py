@@ -1,9 +1,9 @@
-"""The protocol of vector indexes, and the entry points by which other packages provide one.
+"""The protocol of vector indexes, and the entry points through which other packages provide an index.
 
 A vector index finds the windows of pages nearest to a query. It is derived from the store, which stays the source of
 truth: an index that is lost or outdated is filled again from the store.
 
-A package adds an index by an entry point in the group `ENTRY_POINTS`. The name of the entry point is the value of the
+A package adds an index with an entry point in the group `ENTRY_POINTS`. The name of the entry point is the value of the
 setting ``vector_index`` that selects it, and its object is a `MakeIndex`::
 
     [project.entry-points."memoryos_mcp.vector_indexes"]
@@ -30,7 +30,7 @@ ENTRY_POINTS = "memoryos_mcp.vector_indexes"
 
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
-    """What a vector index is made for.
+    """The arguments of the function that creates a vector index.
 
     Attributes:
         settings: All settings.

@@ -32,7 +32,7 @@ _HASHED = 2
 
 
 class IvfIndex:
-    """A vector index of inverted lists with half-precision vectors. `AdaptiveIndex` documents the methods.
+    """A vector index of inverted lists with half-precision vectors. For its methods, see `AdaptiveIndex`.
 
     Args:
         dimension: Length of every vector.
@@ -121,7 +121,7 @@ def _sample(blocks: Sequence[Block], wanted: int) -> NDArray[np.float32]:
 def _questions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return artificial queries, one for each vector.
 
-    A query is a random unit vector. The cosine between it and the vector that it belongs to is `QUESTION_COSINE`.
+    Each query is a random unit vector whose cosine to its vector is `QUESTION_COSINE`.
     """
     noise = np.random.default_rng(SEED).normal(size=vectors.shape).astype(np.float32)
     noise -= (noise * vectors).sum(axis=1, keepdims=True) * vectors

@@ -38,7 +38,7 @@ class BearerVerifier:
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the user and the scopes of a token; None if the token is not valid.
 
-        A scope may imply others, which are returned too.
+        A scope may imply other scopes, which are returned too.
 
         The field ``token`` of the result is empty, so that the token cannot be logged by mistake.
 
@@ -52,7 +52,7 @@ class BearerVerifier:
         return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
     async def is_needed(self) -> bool:
-        """Return whether callers need a token. They need one once any static token has been created.
+        """Return whether callers need a token: True as soon as any static token has been created.
 
         Raises:
             StorageError: The static tokens could not be read.

@@ -195,7 +195,10 @@ def _metadata_route(path: str, resource: str, issuer: str) -> Route:
 
 
 def _key(scope: Scope) -> str:
-    """Return a key for the caller of a request. The issuer's tokens for one program have the same id for all users."""
+    """Return a key that identifies the caller of a request: the token's id together with the user's id.
+
+    The token's id is not enough, because an issuer may give all users of a program the same id.
+    """
     session = session_of(scope)
     if session is None and "user" not in scope:
         return ""

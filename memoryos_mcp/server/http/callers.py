@@ -30,8 +30,8 @@ class CallerGuard:
     Args:
         app: The guarded application.
         verifier: Checks tokens.
-        anonymous: The caller of requests without a token, as long as no static token has been created. If it is None,
-            every request needs a token.
+        anonymous: The caller of requests without a token, until a static token is created. If it is None, every request
+            needs a token.
         open_paths: Paths that need no token, because they reveal nothing about users. The pages of `web` need none
             either, because they have sessions.
         metadata_url: The URL from which clients learn the token issuer. None if there is no issuer.

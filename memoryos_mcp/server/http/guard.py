@@ -263,7 +263,7 @@ class RateGuard:
 
 @contextmanager
 def _counted(counts: Counter[str], key: str) -> Iterator[None]:
-    """Add 1 to the count of a key, and subtract 1 when the block ends."""
+    """Add 1 to the count of a key, and subtract 1 when the ``with`` block ends."""
     counts[key] += 1
     try:
         yield
@@ -276,9 +276,9 @@ def _counted(counts: Counter[str], key: str) -> Iterator[None]:
 def _until_read(send: Send) -> Send:
     """Return a function like ``send``. At the end of an answer, it waits until the client has read most of the answer.
 
-    While much data is unsent, the web server accepts one more message at once, and makes only the message after it
-    wait. The function therefore sends the last message of an answer as two messages. The first has the body. The
-    second is empty, and waits.
+    While much data is unsent, the web server accepts one more message immediately. Only the next message has to wait.
+    Therefore, the function sends the last message of an answer as two messages: one with the body, and an empty one
+    that waits.
     """
 
     async def send_in_two(message: Message) -> None:

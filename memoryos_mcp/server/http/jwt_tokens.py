@@ -1,8 +1,8 @@
 """Checks JWTs of an OAuth or OIDC issuer against the issuer's published keys.
 
 A token is trusted only after its signature was checked. Keys are fetched from the URL in the settings or in the
-issuer's metadata, never from a URL in a token. They are cached. Tokens with unknown key ids cause at most one fetch
-every `FETCH_AGAIN_S` seconds.
+issuer's metadata, never from a URL in a token. Fetched keys are cached. Tokens with unknown key ids cause at most one
+fetch every `FETCH_AGAIN_S` seconds.
 """
 
 import asyncio

@@ -53,12 +53,12 @@ class OwnRates:
 
 @dataclass(slots=True, eq=False)
 class _Share:
-    """The requests of one caller that this server may admit.
+    """The requests of one caller that this server may still admit.
 
     Attributes:
-        requests: Their number.
-        draw_at: The earliest time at which more may be taken out of the database.
-        drawing: Held while this is done.
+        requests: Number of requests that may be admitted without asking the database again.
+        draw_at: The earliest time at which the server may ask the database for more requests.
+        drawing: A lock that is held while the server asks.
     """
 
     requests: int = 0
@@ -69,9 +69,9 @@ class _Share:
 class SharedRates:
     """The request rates of callers over all servers of a database.
 
-    A server takes a share of a caller's requests out of the database, and admits them without asking again. Therefore,
-    the database is asked once for many requests, and a caller at its limit is refused without asking. Only as many
-    requests are admitted as all servers together have taken.
+    A server asks the database for permission to admit several requests of a caller at once. The database grants all
+    servers together no more requests than the caller's limit. A caller that has reached its limit is refused without
+    asking the database.
 
     Args:
         rates: The counts in the database.
@@ -110,7 +110,7 @@ class SharedRates:
 
     async def _draw(self, caller: str, share: _Share) -> None:
         draw = partial(self._rates.draw, caller, self._share, per_second=self._per_second, burst=self._burst)
-        problem = f"no answer within {DRAW_TIMEOUT_S:.0f} s"
+        problem = f"the database did not answer within {DRAW_TIMEOUT_S:.0f} s"
         with anyio.move_on_after(DRAW_TIMEOUT_S):
             try:
                 grant: Grant = await anyio.to_thread.run_sync(draw, abandon_on_cancel=True, limiter=self._threads)
@@ -119,15 +119,15 @@ class SharedRates:
             else:
                 share.requests, share.draw_at = grant.requests, self._clock() + grant.wait_s
                 if self._is_alone:
-                    logger.info("requests are counted over all servers again")
+                    logger.info("the database works again, so requests are counted over all servers together")
                     self._is_alone = False
                 return
         self._retry_at = self._clock() + RETRY_S
         if not self._is_alone:
-            logger.warning("requests are counted in this server alone: %s", problem)
+            logger.warning("the database failed, so this server counts requests by itself: %s", problem)
             self._is_alone = True
 
 
 def burst_of(per_second: float) -> float:
-    """Return the number of requests that may arrive at once at an average rate."""
+    """Return how many requests a caller may send in one burst, if ``per_second`` is the allowed average."""
     return max(1.0, 2 * per_second)

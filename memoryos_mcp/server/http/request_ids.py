@@ -16,7 +16,7 @@ _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 class RequestIds:
     """Middleware that gives every request an id.
 
-    A valid id in the request's ``X-Request-Id`` header is used. Otherwise a new id is made.
+    A valid id in the request's ``X-Request-Id`` header is used. Otherwise, a new id is created.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -221,8 +221,8 @@ class SessionGuard:
 class PostGuard:
     """Refuses all requests other than POST with the status 405, for a server without sessions.
 
-    Clients of the older protocol versions also send GET, to open a stream, and DELETE, to end a session. Such a server
-    has neither streams nor sessions.
+    Clients of the older protocol versions also send GET, to open a stream, and DELETE, to end a session. A server
+    without sessions does not support these requests.
 
     Args:
         app: The guarded application, which answers each request by itself.
@@ -370,8 +370,8 @@ def _size(unread: Iterable[_Unread]) -> int:
 async def _send_all(waiting: MemoryObjectReceiveStream[Message], send: Send, unread: _Unread) -> None:
     """Send each message from ``waiting`` to the client, until ``waiting`` is closed.
 
-    Once the network has accepted a message, it is counted as read in ``unread``. If the client reads slowly, the
-    network accepts it later.
+    A message is counted as read in ``unread`` when the network has accepted it. If the client reads slowly, the
+    network accepts messages later.
     """
     with waiting:
         async for message in waiting:

@@ -31,8 +31,8 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Process the data that has arrived, then start, continue or stop the time limit.
 
-        If data with a time limit is still missing (see `_is_incomplete`), the time limit continues. If none is running,
-        one is started. If no such data is missing, the time limit is stopped.
+        While the client still has to send data (see `_is_incomplete`), the time limit is running: it is started or
+        continues. Otherwise, it is stopped.
         """
         super().data_received(data)
         if self._is_incomplete():

@@ -19,8 +19,9 @@ COPIED_NUMBERS = ("page", "chain", "segment", "fact", "space", "change")
 class PostgresConnection:
     """A connection inside a transaction for one user. Implements `storage.sql.connection.Connection`.
 
-    The connection is in pipeline mode: statements are sent without waiting for the previous ones. Only reading a result
-    waits. An error of a statement is therefore raised when a later result is read, or at the end of the transaction.
+    The connection is in pipeline mode: statements are sent without waiting for previous results. The connection
+    waits only when a result is read. The error of a statement is therefore raised when the next result is read, or at
+    the end of the transaction.
     """
 
     def __init__(self, raw: psycopg.Connection[Any], tokenize: Callable[[str], list[str]]) -> None:
@@ -77,7 +78,7 @@ class PostgresRows:
 
     @property
     def get(self) -> Any:
-        """All rows. A list or row with only one item is replaced by this item. None if there are no rows."""
+        """All rows. A list or row with only one item is simplified to this item. None if there are no rows."""
         rows = self.fetchall()
         if not rows:
             return None
@@ -89,7 +90,7 @@ class PostgresRows:
         return self._cursor.fetchone()
 
     def fetchall(self) -> list[Any]:
-        """Return the remaining rows; none if the statement returns no rows at all."""
+        """Return the remaining rows; an empty list if the statement returns no rows."""
         try:
             return self._cursor.fetchall()
         except psycopg.ProgrammingError:

@@ -48,7 +48,7 @@ UNKNOWN_OUTCOME = (
 
 @dataclass(slots=True, eq=False)
 class Deployment:
-    """What all stores of one database share.
+    """The resources that all stores of one database share.
 
     Attributes:
         pool: The connections to the database.
@@ -70,7 +70,7 @@ class Deployment:
     def look_again(self) -> str | None:
         """Return why the database cannot be written; None if it can.
 
-        If it was a read-only replica, it may have been promoted. This is checked every `LOOK_EVERY_S` at most.
+        A read-only replica may become writable later. This is checked at most every `LOOK_EVERY_S` seconds.
         """
         if self.only_reads_because is not None and time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_EVERY_S
@@ -79,37 +79,26 @@ class Deployment:
         return self.only_reads_because
 
     def retried(self, run: Callable[[Raw], T], *, is_in_doubt: Callable[[], bool] = lambda: False) -> T:
-        """Call ``run`` with a connection. If the connection is lost, repeat the call once with another one.
+        """Call ``run`` with a connection. If the connection is lost, repeat the call once with another connection.
 
         Args:
-            run: Only reads, or does nothing if its change was stored by the first call.
-            is_in_doubt: Returns, after the second call has failed too, whether a change may have been stored.
+            run: A function that can be repeated. It only reads, or does not store a change a second time.
+            is_in_doubt: Called if the second call fails too. Returns whether a change may have been stored.
         """
-        with translated(self.where):
-            with self.pool.connection() as raw:
-                try:
-                    return run(raw)
-                except psycopg.Error as error:
-                    if not is_lost(error, raw):
-                        raise
-            self.drop_lost()
-            try:
-                with translated(self.where), self.pool.connection() as raw:
-                    return run(raw)
-            except StorageError as error:
-                if not is_in_doubt():
-                    raise
-                msg = f"{error}. {UNKNOWN_OUTCOME}"
-                raise StorageError(msg) from error.__cause__
+        borrowed = _Borrowed(self)
+        try:
+            return borrowed.run(run, is_in_doubt=is_in_doubt)
+        finally:
+            borrowed.end()
 
     def drop_lost(self) -> None:
-        """Remove lost connections from the pool. A server that crashes, restarts or fails over ends all of them."""
+        """Remove lost connections from the pool. When the database crashes or restarts, all connections are lost."""
         time.sleep(ALL_LOST_S)
         self.pool.check()
 
 
 def is_read_only(raw: Raw) -> bool:
-    """Return whether the database, or this connection to it, accepts no changes."""
+    """Return whether the database, or this connection to the database, is read-only."""
     row = raw.execute(
         "SELECT pg_is_in_recovery() OR CAST(current_setting('transaction_read_only') AS boolean)"
     ).fetchone()
@@ -132,7 +121,7 @@ class PostgresDatabase:
 
     @property
     def user_no(self) -> int:
-        """The number of the user."""
+        """The number that identifies the user in the database."""
         return int(self._user_no)
 
     @property
@@ -141,17 +130,17 @@ class PostgresDatabase:
         return self._deployment.where
 
     def connect(self) -> Raw:
-        """Open a connection as the configured account. It blocks, and shows no rows of users unless one is set."""
+        """Open a connection as the configured account. It shows no rows until a user is set. This call blocks."""
         with translated(self.where):
             return self._deployment.connect()
 
     @property
     def only_reads_because(self) -> str | None:
-        """See `Store.only_reads_because`."""
+        """The reason why the memory cannot be written at present; see `Store.only_reads_because`."""
         return self._deployment.only_reads_because
 
     def is_in_place(self) -> bool:
-        """See `Store.is_in_place`."""
+        """Return whether this object can still be used; see `Store.is_in_place`."""
         return not self._was_read_only or self.only_reads_because is not None
 
     async def read(
@@ -159,17 +148,17 @@ class PostgresDatabase:
     ) -> T:
         """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
 
-        The caller does not wait for the end of the transaction, which takes a round trip.
+        The transaction ends in the background, so that the caller does not wait for this round trip.
         """
         reading = _Reading(self._deployment, self._user_no)
 
         def run() -> T:
-            return reading.run(lambda connection: query(connection, *args, **kwargs))
+            return reading.read(lambda connection: query(connection, *args, **kwargs))
 
         return await self._run(run, afterwards=reading.end)
 
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Run one SQL statement in a thread, and return all rows of its result. It takes one round trip."""
+        """Run one SQL statement in a thread and in one round trip; return all rows of its result."""
 
         def run(raw: Raw) -> list[tuple[Any, ...]]:
             with raw.pipeline():  # both statements are one transaction
@@ -184,8 +173,8 @@ class PostgresDatabase:
     ) -> T:
         """Call ``change(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
 
-        When this method returns, the change is on disk. If it raises an error, nothing was changed. The only exception
-        is an error that says that the outcome is unknown.
+        When this method returns, the change is on disk. If it raises an error, nothing was changed, unless the error
+        says that the outcome is unknown.
         """
         await self._refuse_if_unwritable()
         async with self._write_lock:
@@ -194,15 +183,15 @@ class PostgresDatabase:
 
     @property
     def tokenize(self) -> Callable[[str], list[str]]:
-        """Splits a text into the tokens of the word index."""
+        """The function that splits a text into the tokens of the word index."""
         return self._deployment.tokenize
 
     async def call_each(self, sql: str, calls: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """Call a function of the database that writes, once for each list of arguments; return the row of each call.
+        """Call a database function once for each list of arguments, and return the row that each call returns.
 
-        The first argument of the function, ``$1``, is the number of the user, which is added to the arguments. All
-        calls are one transaction and one round trip. They are repeated once if the connection was lost, so that the
-        function must do nothing if it is called again with the same arguments.
+        The user's number is added as the first argument, ``$1``. All calls are one transaction and one round trip. If
+        the connection is lost, the calls are repeated once. Therefore, the function must do nothing if it is called
+        again with the same arguments.
         """
         await self._refuse_if_unwritable()
 
@@ -211,20 +200,21 @@ class PostgresDatabase:
                 found = [raw.execute(sql, [int(self._user_no), *arguments], binary=True) for arguments in calls]
             return [row for cursor in found if (row := cursor.fetchone()) is not None]
 
+        borrowed = _Borrowed(self._deployment)
         async with self._write_lock:
-            return await self._run(lambda: self._deployment.retried(run, is_in_doubt=lambda: True))
+            return await self._run(lambda: borrowed.run(run, is_in_doubt=lambda: True), afterwards=borrowed.end)
 
     async def _refuse_if_unwritable(self) -> None:
         if self.only_reads_because is not None and (problem := await self._run(self._deployment.look_again)):
             raise StorageError(problem)
         if self._only_reads:
-            msg = "this memory was opened for reading only; nothing was stored"
+            msg = "this memory was opened for reading only; nothing was stored. Open it for writing to store changes"
             raise StorageError(msg)
 
     async def purge(self) -> bool:
-        """Free the space of deleted rows, so that the server overwrites it with new rows.
+        """Free the space of deleted rows, so that the database overwrites it with new rows.
 
-        Return False if this account may not do it.
+        Return False if this account lacks the rights to do so.
         """
 
         def run() -> bool:
@@ -242,11 +232,11 @@ class PostgresDatabase:
         return await self._run(run)
 
     async def verify(self) -> tuple[str, ...]:
-        """See `Store.verify`. The database itself detects damage of its files."""
+        """Return the ids of damaged pages; see `Store.verify`. The database itself detects damage of its files."""
         return await self.read(checksums.damaged_pages)
 
     async def keep_lost(self) -> None:
-        """See `Store.keep_lost`."""
+        """Do nothing, because this store has no files of its own that could be lost; see `Store.keep_lost`."""
 
     async def close(self) -> None:
         """Wait for running calls to finish."""
@@ -267,51 +257,80 @@ class PostgresDatabase:
                 self._idle.set()
 
 
-class _Reading:
+class _Borrowed:
+    """A connection of the pool, for one call."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._raw: Raw | None = None
+
+    def run(self, work: Callable[[Raw], T], *, is_in_doubt: Callable[[], bool] = lambda: False) -> T:
+        """Call ``work`` with the connection; see `Deployment.retried`. Call `end` afterwards."""
+        with translated(self._deployment.where):
+            raw = self._borrow()
+            try:
+                return work(raw)
+            except psycopg.Error as error:
+                if not is_lost(error, raw):
+                    raise
+            self.end()
+            self._deployment.drop_lost()
+            try:
+                with translated(self._deployment.where):
+                    return work(self._borrow())
+            except StorageError as error:
+                if not is_in_doubt():
+                    raise
+                msg = f"{error}. {UNKNOWN_OUTCOME}"
+                raise StorageError(msg) from error.__cause__
+
+    def end(self) -> None:
+        """Return the connection to the pool. An open transaction is rolled back."""
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            self._deployment.pool.putconn(raw)
+
+    def _borrow(self) -> Raw:
+        self._raw = self._deployment.pool.getconn()
+        return self._raw
+
+
+class _Reading(_Borrowed):
     """One reading transaction of a user, all of whose reads see the same state."""
 
     def __init__(self, deployment: Deployment, user_no: str) -> None:
-        self._deployment = deployment
+        super().__init__(deployment)
         self._user_no = user_no
-        self._raw: Raw | None = None
         self._pipeline: AbstractContextManager[Any] = nullcontext()
 
-    def run(self, query: Callable[[PostgresConnection], T]) -> T:
+    def read(self, query: Callable[[PostgresConnection], T]) -> T:
         """Begin the transaction and call ``query``. If the connection is lost, repeat this once with another one."""
-        with translated(self._deployment.where):
-            for is_last in (False, True):
-                self._raw = raw = self._deployment.pool.getconn()
-                try:
-                    self._pipeline = raw.pipeline()
-                    self._pipeline.__enter__()
-                    raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                    raw.execute(SET_USER, (self._user_no,))
-                    return query(PostgresConnection(raw, self._deployment.tokenize))
-                except psycopg.Error as error:
-                    if is_last or not is_lost(error, raw):
-                        raise
-                self.end()
-                self._deployment.drop_lost()
-            raise AssertionError  # the loop returns or raises
+
+        def begun(raw: Raw) -> T:
+            self._pipeline = raw.pipeline()
+            self._pipeline.__enter__()
+            raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            raw.execute(SET_USER, (self._user_no,))
+            return query(PostgresConnection(raw, self._deployment.tokenize))
+
+        return self.run(begun)
 
     def end(self) -> None:
         """End the transaction, and return its connection to the pool."""
-        raw, self._raw = self._raw, None
-        if raw is None:
-            return
-        with suppress(psycopg.Error):
-            raw.execute("ROLLBACK")
-        with suppress(psycopg.Error):
-            self._pipeline.__exit__(None, None, None)
-        self._deployment.pool.putconn(raw)
+        if self._raw is not None:
+            with suppress(psycopg.Error):
+                self._raw.execute("ROLLBACK")
+            with suppress(psycopg.Error):
+                self._pipeline.__exit__(None, None, None)
+        super().end()
 
 
 class _Write(Generic[T]):
-    """A change of a user's rows in one transaction, which may be repeated after its connection was lost.
+    """A change of a user's rows in one transaction. It can be repeated if its connection is lost.
 
-    The user's row of counters is locked, so that writers take turns. It contains the ids of the user's latest changes,
-    which tell whether a change was committed whose connection was lost in the commit. The number of the transaction
-    would not tell it: after a crash, the database gives the numbers of lost transactions to others.
+    The change locks the user's row in the table ``counters``, so that writers take turns. This row contains the ids of
+    the user's latest changes. If the connection is lost during the commit, they show whether the change was committed.
+    Transaction numbers cannot show this, because the database reuses the numbers of lost transactions after a crash.
 
     Attributes:
         is_in_doubt: Whether the change may have been committed.
@@ -345,7 +364,7 @@ class _Write(Generic[T]):
 
     def _is_stored(self, latest: str) -> bool:
         if self._id not in latest and self._previous_id not in latest:
-            msg = f"the database {self._deployment.where} was changed too often meanwhile"
+            msg = f"the database {self._deployment.where} received too many other changes meanwhile"
             raise StorageError(msg)
         return self._id in latest
 
@@ -354,6 +373,9 @@ def _latest(locked: "psycopg.Cursor[tuple[Any, ...]]") -> str:
     """Return the ids of the user's latest changes, the newest one first."""
     row = locked.fetchone()
     if row is None:
-        msg = "the user of this memory was removed from the database; nothing was stored"
+        msg = (
+            "the user of this memory was removed from the database; nothing was stored. Restart the server to begin a "
+            "new memory"
+        )
         raise StorageError(msg)
     return str(row[0])

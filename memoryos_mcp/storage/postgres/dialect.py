@@ -1,6 +1,7 @@
 """Translation of the SQL of `storage.sql` to PostgreSQL.
 
-That SQL is written for SQLite. Only the constructs in `_REWRITES`, and placeholders, have another form in PostgreSQL.
+The SQL of `storage.sql` is written for SQLite. Only placeholders and the constructs in `_REWRITES` are different in
+PostgreSQL.
 """
 
 import re

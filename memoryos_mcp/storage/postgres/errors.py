@@ -27,7 +27,7 @@ def place(url: str) -> str:
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Convert errors of PostgreSQL in the block to `StorageError`. ``where`` is the database in the message."""
+    """Convert errors of PostgreSQL in the block to `StorageError`. ``where`` names the database in messages."""
     try:
         yield
     except psycopg.Error as error:
@@ -53,7 +53,7 @@ def older_replica(where: str) -> StorageError:
 def bypasses_rows(where: str) -> StorageError:
     """Return the error for an account that row-level security does not restrict.
 
-    It is raised if this account cannot switch to another one.
+    It is raised if the account cannot switch to a role that row-level security restricts.
     """
     return StorageError(
         f"the account for the database {where} bypasses row-level security, which keeps users apart; set database_url "
@@ -62,7 +62,7 @@ def bypasses_rows(where: str) -> StorageError:
 
 
 def is_lost(error: psycopg.Error, connection: psycopg.Connection[object]) -> bool:
-    """Return whether an error means that the connection was lost, so that the call can be repeated on another one."""
+    """Return whether an error means that the connection was lost, so that a call on a new connection may succeed."""
     return (
         connection.broken or connection.closed or isinstance(error, sqlstates.AdminShutdown | sqlstates.CrashShutdown)
     )

@@ -32,10 +32,10 @@ DELETE FROM rates WHERE caller IN (
 
 
 class PostgresRates:
-    """The buckets of all callers in one database. Implements `Rates`.
+    """The token buckets of all callers in one database. Implements `Rates`.
 
     Args:
-        deployment: Returns the connections to the database.
+        deployment: A function that returns the connections to the database.
     """
 
     def __init__(self, deployment: Callable[[], Deployment]) -> None:

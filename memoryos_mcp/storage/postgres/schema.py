@@ -1,8 +1,9 @@
 """The schema of a database, as numbered migrations: migration N upgrades a database from version N - 1 to version N.
 
-Every table of memories has the column ``user_no``, and its key begins with it. Row-level security shows a transaction
-only the rows of the user whose number is in its setting ``memoryos.user_no``, and new rows get this number. The SQL of
-`storage.sql` therefore does not mention the user, and a statement without the setting fails.
+Every table of memories has the column ``user_no`` as the first column of its key. Row-level security shows a
+transaction only the rows of one user. The number of this user is in the setting ``memoryos.user_no`` of the
+transaction, and new rows get this number. The SQL of `storage.sql` therefore does not mention the user, and a statement
+without the setting fails.
 
 A released migration is never edited. Each change of the schema is made by a new migration.
 """
@@ -235,7 +236,7 @@ END $$
 
 
 def secured(table: str) -> list[str]:
-    """Return the statements that show a transaction only its user's rows of a table."""
+    """Return the statements that restrict each transaction to its user's rows of a table."""
     return [
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
         f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
@@ -406,7 +407,7 @@ def version(connection: psycopg.Connection[Any]) -> int:
 
 
 def migrate(connection: psycopg.Connection[Any]) -> None:
-    """Migrate a database to `CURRENT_VERSION`, in one transaction. Only one process at a time does this."""
+    """Migrate a database to `CURRENT_VERSION`, in one transaction. Only one process at a time can migrate it."""
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         start = version(connection)
@@ -425,7 +426,7 @@ def migrate(connection: psycopg.Connection[Any]) -> None:
 
 
 def grant_app_role(connection: psycopg.Connection[Any]) -> None:
-    """Create the role `APP_ROLE` if it is missing, and let it read and write memories. The caller is a superuser."""
+    """Create the role `APP_ROLE` if it is missing, and let it read and write memories. Needs superuser rights."""
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         if connection.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APP_ROLE}'").fetchone() is None:  # noqa: S608

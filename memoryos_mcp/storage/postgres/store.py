@@ -65,7 +65,7 @@ class PostgresStore(SqlStore):
         return await super().commit(lease, step)
 
     def _page(self, turn: Turn, added_us: int, forget_epoch: int | None) -> list[Any]:
-        """Return the arguments of the database's function ``add_page``, without the user."""
+        """Return the arguments of the database function ``add_page``, except the number of the user."""
         row = turn_row(new_page_id(), turn) | {"added_us": added_us}
         names = called(turn.user_input, turn.agent_response)
         return [

@@ -1,4 +1,4 @@
-"""The memories of a deployment in one PostgreSQL database."""
+"""The memories of all users in one PostgreSQL database."""
 
 import logging
 import random
@@ -102,7 +102,7 @@ class PostgresStores:
         can_write = await self._threads.run(deployment.look_again) is None and not only_reads
         user_no = await self._threads.run(lambda: self._user_no(user_id, creates=can_write))
         if user_no is None:
-            msg = f"the database {self._where} contains no memory of this user"
+            msg = f"the database {self._where} contains no memory of this user; check the user id and database_url"
             raise StorageError(msg)
         database = PostgresDatabase(deployment, user_no, only_reads=only_reads)
         store = PostgresStore(database, options, self._clock, self._watch.number)
@@ -274,7 +274,7 @@ class PostgresStores:
 def _restrict(raw: Raw, where: str, *, may_grant: bool) -> None:
     """Check that an account which bypasses row-level security can use `APP_ROLE` instead.
 
-    With ``may_grant``, the role is created if it is missing, and gets its rights.
+    With ``may_grant``, the role and its rights are created if they are missing.
     """
     try:
         if may_grant:

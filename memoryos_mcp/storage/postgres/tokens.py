@@ -15,7 +15,7 @@ class PostgresTokens(SqlTokens):
     """The tokens of one database. Implements `Tokens`.
 
     Args:
-        deployment: Returns the connections to the database.
+        deployment: A function that returns the connections to the database.
         clock: Returns the current time, with a time zone.
     """
 

@@ -1,8 +1,8 @@
-"""Finds out that another server of the same database has ended or was lost, so that this one can go on with its work.
+"""Notices when another server of the same database ends or is lost, so that this server can take over its work.
 
 Each server has a connection on which it holds an advisory lock with its number. The list of these locks is the list of
 servers. A lease contains the number of the server that holds it, so that the others see which leases were left behind.
-A server that ends also sends a notification, so that the others need not wait until they read the list again.
+A server that ends also sends a notification, so that other servers notice its end sooner.
 """
 
 import logging
@@ -40,7 +40,7 @@ SERVERS_SQL = (
 
 
 class Watch:
-    """The connection on which a server shows that it runs, and learns which other servers run.
+    """A connection that announces this server to other servers, and shows which of them are running.
 
     Args:
         url: The address of the database.
@@ -66,9 +66,9 @@ class Watch:
     def wait(self, timeout_s: float) -> bool:
         """Wait until another server has ended or was lost since the last call, but at most ``timeout_s`` seconds.
 
-        Return whether this is so, or whether this method has not returned True for `LOOK_EVERY_S`. If the database
-        cannot be reached, return False after that time. The next call that reaches it returns True, because servers may
-        have ended meanwhile.
+        Return True if another server has ended or was lost, or if this method has not returned True for `LOOK_EVERY_S`
+        seconds. If the database cannot be reached, return False after ``timeout_s``. The first call that reaches the
+        database again returns True, because servers may have ended meanwhile.
         """
         give_up_at = time.monotonic() + timeout_s
         with self._lock:
@@ -83,7 +83,7 @@ class Watch:
                 self._disconnect()
                 self._was_lost = True
                 logger.warning(
-                    "the database %s does not answer, so the end of other servers goes unnoticed: %s",
+                    "the database %s does not answer; until it does, the end of other servers is not noticed: %s",
                     self._where,
                     type(error).__name__,
                 )
@@ -91,7 +91,7 @@ class Watch:
         return False
 
     def close(self) -> None:
-        """Tell the other servers that this one has ended, and close the connection."""
+        """Notify the other servers that this server has ended, and close the connection."""
         self._closing.set()
         with self._lock:
             if self._connection is not None:
@@ -100,7 +100,7 @@ class Watch:
             self._disconnect()
 
     def _has_one_ended(self) -> bool:
-        """Wait for up to `LIST_EVERY_S`, then read the list of servers. Return whether a server is missing from it."""
+        """Wait for up to `LIST_EVERY_S` seconds, then read the list of servers. Return whether one has ended."""
         if self._connection is None:
             self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
             self._connection.execute(KEEPALIVE_SQL)
@@ -114,7 +114,7 @@ class Watch:
         return is_told or bool(before - self._servers)
 
     def _is_told(self, connection: "psycopg.Connection[tuple[int]]") -> bool:
-        """Wait for a notification of another server, for up to `LIST_EVERY_S`. Return whether there was one."""
+        """Wait up to `LIST_EVERY_S` seconds for a notification from another server. Return whether one arrived."""
         until = time.monotonic() + LIST_EVERY_S
         while time.monotonic() < until and not self._closing.is_set():
             for told in connection.notifies(timeout=SLICE_S, stop_after=1):

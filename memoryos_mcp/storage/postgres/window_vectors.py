@@ -1,7 +1,7 @@
 """The vector index ``pgvector``: the vectors of pages in a table of the extension ``vector``.
 
 The table is created when it is first needed. Rows are deleted in the same transaction as their page. Small memories are
-searched exactly; for large ones, the owner of the tables creates an HNSW index each.
+searched exactly. Each large memory has its own HNSW index, which only the owner of the tables can create.
 """
 
 import logging
@@ -60,11 +60,11 @@ class WindowVectors:
 
     @property
     def is_settled(self) -> bool:
-        """See `VectorIndex`."""
+        """Whether the index needs no maintenance at present; see `VectorIndex.is_settled`."""
         return self._has_index or not self._may_index or self._size <= EXACT_WINDOWS
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
-        """See `VectorIndex`."""
+        """Replace all windows of the given pages; see `VectorIndex.replace`."""
         seqs = vectors.seqs.tolist()
         parts = parts_of(vectors.seqs).tolist()
         texts = await anyio.to_thread.run_sync(lambda: [_text(each) for each in vectors.vectors])
@@ -91,7 +91,7 @@ class WindowVectors:
         await self._database.write(change)
 
     async def clear(self) -> None:
-        """See `VectorIndex`."""
+        """Remove all windows and the mark; see `VectorIndex.clear`."""
         await self._ready()
 
         def change(connection: PostgresConnection) -> None:
@@ -101,7 +101,7 @@ class WindowVectors:
         await self._database.write(change)
 
     async def search(self, query: Vector, k: int) -> WindowHits:
-        """See `VectorIndex`."""
+        """Return the ``k`` windows nearest to a query, the nearest first; see `VectorIndex.search`."""
         type_ = await self._ready()
         is_exact = self._size <= EXACT_WINDOWS or not self._has_index
         # A search goes on until it has found enough. In the approximate order it finds more than in the strict one.
@@ -131,10 +131,10 @@ class WindowVectors:
         )
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> None:
-        """See `VectorIndex`. The store returns the vectors themselves."""
+        """Return None, because the caller gets the vectors from the store."""
 
     async def size(self) -> int:
-        """See `VectorIndex`."""
+        """Return the number of windows in the index."""
         await self._ready()
         sql = (
             "SELECT count(*), coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($2)), false) "
@@ -149,13 +149,13 @@ class WindowVectors:
         return self._size
 
     async def settle(self) -> None:
-        """See `VectorIndex`. Create the HNSW index if the memory is large and the account may create it."""
+        """Create the HNSW index of the memory if the memory is large and the account may create an index."""
         if not self.is_settled:
             type_ = await self._ready()
             self._has_index = self._may_index = await anyio.to_thread.run_sync(self._create_index, type_)
 
     async def mark(self) -> str | None:
-        """See `VectorIndex`."""
+        """Return the text that `set_mark` stored last; see `VectorIndex.mark`."""
         await self._ready()
         sql = "SELECT mark, (SELECT count(*) FROM window_vectors WHERE space = $1) FROM window_marks WHERE space = $1"
         rows = await self._database.read(lambda connection: connection.native(sql, self._space).fetchall())
@@ -166,7 +166,7 @@ class WindowVectors:
         return f"{head}{slash}{min(int(count), rows[0][1])}"
 
     async def set_mark(self, mark: str) -> None:
-        """See `VectorIndex`."""
+        """Store a short text that describes the state of the index; see `VectorIndex.set_mark`."""
         await self._ready()
         sql = (
             "INSERT INTO window_marks (space, mark) VALUES ($1, $2) "
@@ -175,7 +175,7 @@ class WindowVectors:
         await self._database.write(lambda connection: connection.native(sql, self._space, mark))
 
     async def _ready(self) -> str:
-        """Return the schema of the extension. The first call creates the table if it is missing."""
+        """Return the schema of the extension ``vector``. The first call creates the tables if they are missing."""
         if self._extension is None:
             self._extension = await anyio.to_thread.run_sync(self._prepared)
         return self._extension
@@ -192,7 +192,7 @@ class WindowVectors:
 
 @dataclass(frozen=True, slots=True)
 class LargeMemory:
-    """The vectors of a user in one space, for which there is an HNSW index."""
+    """A memory large enough for an HNSW index: one user's vectors in one vector space."""
 
     user_no: int
     space: int
@@ -202,16 +202,16 @@ class LargeMemory:
 def create_index(raw: Raw, where: str, type_: str, memory: LargeMemory) -> bool:
     """Create the HNSW index of a memory if it is missing, without blocking other users.
 
-    The index contains only this memory. In an index of all users, a search would go through the vectors of others.
+    The index contains only this memory. In an index of all users, a search would also read other users' vectors.
 
     Args:
-        raw: A connection that is used for nothing else.
+        raw: A connection that is not used for anything else.
         where: The host and the name of the database.
-        type_: The schema of the extension.
-        memory: The memory.
+        type_: The schema of the extension ``vector``.
+        memory: The memory to index.
 
     Returns:
-        False if the account may not create it.
+        False if the account may not create an index; True otherwise.
     """
     name = _index_name(memory.user_no, memory.space)
     with translated(where):
@@ -239,7 +239,7 @@ def create_index(raw: Raw, where: str, type_: str, memory: LargeMemory) -> bool:
 
 
 def large_memories(raw: Raw, type_: str) -> list[LargeMemory]:
-    """Return the memories for which an HNSW index is used."""
+    """Return the memories that are large enough for an HNSW index."""
     found = []
     for (user_no,) in raw.execute(f"SELECT user_no FROM {SCHEMA}.users").fetchall():  # noqa: S608 - constant
         with raw.transaction():
@@ -263,7 +263,7 @@ def _owned(user_no: int, space: int) -> str:
 
 
 def prepare(raw: Raw, where: str) -> str:
-    """Create the table of vectors if it is missing. Return the schema of the extension.
+    """Create the table of vectors if it is missing. Return the schema of the extension ``vector``.
 
     Raises:
         StorageError: The extension is missing or too old, or the account may not create the table.
@@ -275,8 +275,8 @@ def prepare(raw: Raw, where: str) -> str:
         if tuple(map(int, version.split(".")[:2])) < NEEDED_VERSION:
             needed = ".".join(map(str, NEEDED_VERSION))
             msg = (
-                f"the database {where} has version {version} of the extension vector, and {needed} or later is needed; "
-                "upgrade pgvector on its server and run `ALTER EXTENSION vector UPDATE`, or set vector_index to faiss"
+                f"the database {where} has version {version} of the extension vector; install {needed} or later on its "
+                "server and run `ALTER EXTENSION vector UPDATE`, or set vector_index to faiss"
             )
             raise StorageError(msg)
         if raw.execute(f"SELECT to_regclass('{SCHEMA}.window_marks')").fetchone() == (None,):
@@ -285,7 +285,7 @@ def prepare(raw: Raw, where: str) -> str:
 
 
 def _extension(raw: Raw) -> tuple[str, str] | None:
-    """Return the schema and the version of the extension; None if the database does not have it."""
+    """Return the schema and the version of the extension ``vector``; None if the database does not have it."""
     row = raw.execute(
         "SELECT CAST(CAST(extnamespace AS regnamespace) AS text), extversion FROM pg_extension WHERE extname = 'vector'"
     ).fetchone()

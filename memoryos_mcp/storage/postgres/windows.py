@@ -1,7 +1,7 @@
 """The search for the windows nearest to a query, inside the database.
 
-Each vector has a code of one bit per dimension: whether the coordinate is positive. The codes are compared first, which
-reads an eighth of the bytes. The nearest windows by their codes are then ranked by their vectors.
+Each vector has a code of one bit per dimension: whether the coordinate is positive. The codes are compared first, so
+that fewer bytes are read. The nearest windows by their codes are then ranked by their vectors.
 """
 
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ _NEAREST = (
 
 
 def nearest(connection: "PostgresConnection", space: int, query: Vector, k: int) -> WindowHits:
-    """Return the ``k`` windows of a vector space nearest to a query; see `Index.nearest_windows`."""
+    """Return the ``k`` windows nearest to a query in a vector space; see `Index.nearest_windows`."""
     code = "".join("1" if is_positive else "0" for is_positive in (query >= 0).tolist())
     rows = connection.native(_NEAREST, space, code, k * RANKED_PER_RESULT).fetchall()
     vectors = np.frombuffer(b"".join([row[2] for row in rows]), dtype=np.float16).astype(np.float32)

@@ -5,7 +5,7 @@ The tokens and the scores are those of the word index on SQLite, so that both ra
 
 import math
 from collections.abc import Callable, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +40,7 @@ SELECT term, pages, places FROM counted LEFT JOIN found USING (term)
 
 
 class _Expected:
-    """What was sent for by `PostingWords.expect`. The results are read when they are needed."""
+    """The results of the queries that `PostingWords.expect` has sent. They are read when they are needed."""
 
     def __init__(self, tokens: Set[str], found: "PostgresRows", totals: "PostgresRows") -> None:
         self._tokens = tokens
@@ -51,17 +51,17 @@ class _Expected:
         return self._found.fetchall()
 
     def counts(self) -> dict[str, int]:
-        """Return the number of pages with each token."""
+        """Return, for each token, the number of pages that contain it."""
         return dict.fromkeys(self._tokens, 0) | {token: count for token, count, _ in self._rows}
 
     def postings(self) -> dict[str, bytes]:
-        """Return the postings of each token, unless they are too many."""
+        """Return the encoded postings of each token. Tokens with too many postings are left out."""
         known = {token: found for token, _, found in self._rows if found is not None}
         return dict.fromkeys(self._tokens - {token for token, *_ in self._rows}, b"") | known
 
     @cached_property
     def totals(self) -> tuple[int, int]:
-        """The number of pages in the index, and of their tokens."""
+        """The number of pages in the index, and the number of tokens on these pages."""
         pages, tokens = self._totals.get
         return pages, tokens
 
@@ -95,7 +95,7 @@ class PostingWords:
         return size
 
     def index_new(self) -> None:
-        """Move the postings of new pages into the index, where they are found faster."""
+        """Move the postings of new pages from a separate table into the index, which is searched faster."""
         self._connection.native("SELECT index_postings()")
 
     def remove_going(self) -> None:
@@ -169,9 +169,9 @@ class PostingWords:
         return sorted(set.intersection(*sets), reverse=True)[:limit] if sets else []
 
     def _newest_with_tokens(self, words: Sequence[Sequence[str]], after_seq: int, limit: int) -> list[int]:
-        """Return the newest pages after ``after_seq`` that contain a token of each word.
+        """Return up to ``limit`` pages after ``after_seq`` that contain a token of each word, the newest first.
 
-        The index is read from its newest page on, until enough pages are found.
+        The index is read backwards from the newest page, until enough pages are found.
         """
         first, *others = words
         also = "".join(
@@ -255,14 +255,14 @@ class PostingWords:
         return {seq for (seq,) in self._connection.native(sql, word, chr(ord(word) + 1), after_seq)}
 
     def _pages(self, tokens: Sequence[str], *, after_seq: int = 0) -> set[int]:
-        """Return the ``seq`` of the pages after ``after_seq`` that contain the tokens one after the other."""
+        """Return the ``seq`` of the pages after ``after_seq`` that contain the sequence of tokens."""
         if len(tokens) > 1:
             return set(self._starts(tokens, after_seq=after_seq))
         sql = "SELECT seq FROM postings WHERE term = $1 AND seq > $2"
         return {seq for (seq,) in self._connection.native(sql, tokens[0], after_seq)}
 
     def _starts(self, tokens: Sequence[str], *, after_seq: int) -> "dict[int, NDArray[np.uint32]]":
-        """Return for each page after ``after_seq`` the places at which the tokens begin one after the other."""
+        """Return, for each page after ``after_seq``, the positions at which the sequence of tokens begins."""
         rarest = (
             "SELECT seq FROM postings WHERE term = ANY($1) AND seq > $2 GROUP BY seq "
             "HAVING count(*) = array_length($1, 1)"
@@ -275,26 +275,35 @@ class PostingWords:
 
 
 def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_response: str) -> tuple[str, str, int]:
-    """Return the postings of a new page: its tokens, the places of each as hexadecimal text, and the number of places.
+    """Return the postings of a new page: the tokens, their positions in the page, and the number of all positions.
 
-    The tokens, and the texts of their places, are separated by spaces. Joined texts are sent faster than arrays, and
-    tokens contain no white space.
+    The tokens are one text, separated by spaces. The second text contains the positions of each token in hexadecimal.
+    Texts are sent faster than arrays, and tokens contain no white space.
     """
     places: dict[str, str] = {}
     size = 0
     for start, side in ((0, user_input), (AGENT_PLACE, agent_response)):
         tokens = tokenize(index_text(side))
         size += len(tokens)
-        encoded = np.arange(start, start + len(tokens), dtype=_PLACE).tobytes().hex(" ", _PLACE.itemsize).split()
-        for token, place in zip(tokens, encoded, strict=True):
+        for token, place in zip(tokens, _encoded(start, len(tokens)), strict=False):
             places[token] = places.get(token, "") + place
     return " ".join(places), " ".join(places.values()), size
 
 
-def _adjacent(places: Sequence[dict[int, bytes]]) -> "dict[int, NDArray[np.uint32]]":
-    """Return for each page the places at which tokens begin that follow each other.
+@lru_cache(maxsize=32)
+def _encoded_places(start: int, count: int) -> tuple[str, ...]:
+    return tuple(np.arange(start, start + count, dtype=_PLACE).tobytes().hex(" ", _PLACE.itemsize).split())
 
-    ``places`` maps, for each token, the ``seq`` of a page to the encoded places of the token in the page.
+
+def _encoded(start: int, count: int) -> tuple[str, ...]:
+    """Return the encoded places from ``start`` on, at least ``count``. Short lists are cached, in powers of two."""
+    return _encoded_places(start, 1 << max(count - 1, 63).bit_length())
+
+
+def _adjacent(places: Sequence[dict[int, bytes]]) -> "dict[int, NDArray[np.uint32]]":
+    """Return, for each page, the positions at which a sequence of tokens begins.
+
+    ``places`` contains a mapping for each token: from the ``seq`` of a page to the token's encoded positions.
     """
     found = {}
     for seq in set.intersection(*map(set, places)):

@@ -1,4 +1,4 @@
-"""Blocklist of facts and traits that must not be learned again from existing pages.
+"""The blocklist: facts and traits that must not be learned again from existing pages.
 
 A fact or trait on the blocklist is called refused. Only its salted digest is stored, so its text is not
 revealed. Each memory has its own salt. The caller must open the transaction.
@@ -41,7 +41,7 @@ def allow_trait(connection: Connection, dimension: str) -> None:
 def is_refused_fact(connection: Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]) -> bool:
     """Return whether a fact must not be learned from the pages ``evidence_seqs``.
 
-    This is the case if the fact is on the blocklist, and all of these pages were added before it was put there.
+    This is the case if the fact is on the blocklist, and all of these pages were added before the fact was refused.
     """
     return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
 
@@ -49,7 +49,7 @@ def is_refused_fact(connection: Connection, about: str, owner: str, text: str, e
 def is_refused_trait(connection: Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
     """Return whether a trait must not be learned from the pages ``evidence_seqs``.
 
-    This is the case if the trait is on the blocklist, and all of these pages were added before it was put there.
+    This is the case if the trait is on the blocklist, and all of these pages were added before the trait was refused.
     """
     return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
 

@@ -1,4 +1,4 @@
-"""Checksums of pages, with which damage on disk is detected before a page is shown.
+"""Checksums of pages, which are used to detect damage on disk before a page is shown.
 
 CRC-32 detects all changes within 32 consecutive bits, and misses one in four billion other changes. It does not protect
 against attackers, who could replace the checksum too.

@@ -1,7 +1,7 @@
 """Protocols for SQL databases that contain memories: a connection, its rows, the word index, and the database.
 
 The SQL in this folder is written for SQLite. For PostgreSQL, the connection translates the placeholders (``?``, ``?1``,
-``:name``) and the functions for JSON. The rest is the same for both.
+``:name``) and the functions for JSON. All other SQL is the same for both databases.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ class Rows(Protocol):
 
     @property
     def get(self) -> Any:
-        """All rows. A list or row with only one item is replaced by this item. None if there are no rows."""
+        """All rows. A list or row with only one item is simplified to this item. None if there are no rows."""
         ...
 
     def fetchone(self) -> Any:
@@ -55,13 +55,13 @@ class WordIndex(Protocol):
         ...
 
     def optimise(self) -> None:
-        """Remove the remains of deleted pages from the index."""
+        """Remove the data of deleted pages that is still left in the index."""
         ...
 
     def expect(self, words: Sequence[str], postings: int) -> None:
-        """Begin to read what `limits` and `best` need for these words, so that they need not wait for it.
+        """Begin to read the data that `limits` and `best` will need for these words, so that they return faster.
 
-        Calling it is optional. ``postings`` is the number of postings that `best` reads at most.
+        This call is optional. ``postings`` is the largest number of postings that `best` will read.
         """
         ...
 
@@ -70,7 +70,7 @@ class WordIndex(Protocol):
         ...
 
     def limits(self, words: Sequence[str]) -> list[int]:
-        """Return for each word an upper limit on the number of pages that contain it."""
+        """Return, for each word, an upper limit on the number of pages that contain the word."""
         ...
 
     def count_after(self, word: str, seq: int) -> int:
@@ -92,7 +92,7 @@ class WordIndex(Protocol):
         ...
 
     def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> NDArray[np.bool_]:
-        """Return, for each of the given pages, which of the words each of its two texts contains.
+        """Return which of the words occur in the two texts (the user's and the assistant's) of each given page.
 
         The array has the shape ``(2, pages, words)``. The first index is 0 for the user's text, and 1 for the
         assistant's.
@@ -101,7 +101,7 @@ class WordIndex(Protocol):
 
 
 class Connection(Protocol):
-    """A connection to a user's memory. Its owner begins and ends the transactions."""
+    """A connection to a user's memory. The code that opened the connection begins and ends transactions."""
 
     @property
     def words(self) -> WordIndex:
@@ -127,7 +127,7 @@ class Connection(Protocol):
     def last_numbers(self) -> dict[str, int]:
         """Return the highest number used so far for each kind of numbered row, such as facts.
 
-        With these numbers, another database does not use the number of a deleted row again.
+        A copy of the memory starts from these numbers, so that it never reuses the number of a deleted row.
         """
         ...
 
@@ -144,11 +144,11 @@ class Database(Protocol):
 
     @property
     def only_reads_because(self) -> str | None:
-        """See `Store.only_reads_because`."""
+        """The reason why the memory cannot be written at present; see `Store.only_reads_because`."""
         ...
 
     def is_in_place(self) -> bool:
-        """See `Store.is_in_place`."""
+        """Return whether this object can still be used; see `Store.is_in_place`."""
         ...
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -167,15 +167,15 @@ class Database(Protocol):
         ...
 
     async def purge(self) -> bool:
-        """Erase deleted content from the disk. Return False if another process blocks this."""
+        """Erase deleted content from the disk. Return False if another process prevents this."""
         ...
 
     async def verify(self) -> tuple[str, ...]:
-        """See `Store.verify`."""
+        """Check the memory for damage, and return the ids of damaged pages; see `Store.verify`."""
         ...
 
     async def keep_lost(self) -> None:
-        """See `Store.keep_lost`."""
+        """Save the content as a copy if the files were replaced or removed; see `Store.keep_lost`."""
         ...
 
     async def close(self) -> None:

@@ -26,7 +26,7 @@ class Table:
     Attributes:
         key: The columns that identify a row.
         others: The remaining columns.
-        later: Columns that refer to rows of the same table. They are filled when all rows exist.
+        later: Columns that refer to rows of the same table. They are filled after all rows have been copied.
         where: The condition for rows that are copied; all rows if it is empty.
     """
 
@@ -112,20 +112,20 @@ class ChangedError(Exception):
 
 
 class Source:
-    """Reads the memory that is being copied. Each method raises `SourceError` if the memory cannot be read."""
+    """The memory that is being copied. Each method raises `SourceError` if the memory cannot be read."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement."""
+        """Run a statement and return all its rows."""
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except Exception as error:
             raise SourceError from error
 
     def last_numbers(self) -> dict[str, int]:
-        """See `Connection.last_numbers`."""
+        """Return the highest number used so far for each kind of numbered row; see `Connection.last_numbers`."""
         try:
             return self._connection.last_numbers()
         except Exception as error:
@@ -138,7 +138,7 @@ def is_empty(memory: Source) -> bool:
 
 
 def state(memory: Source) -> tuple[int, ...]:
-    """Return numbers that describe the state of a memory. Every change that a user would notice changes a number."""
+    """Return numbers that describe the state of a memory. Every change that a user would notice changes one of them."""
     sql = (
         "SELECT (SELECT coalesce(max(change), 0) FROM changes), (SELECT count(*) FROM forget_receipts), "
         "(SELECT coalesce(max(seq), 0) FROM pages), (SELECT count(*) FROM page_vectors), "
@@ -148,7 +148,7 @@ def state(memory: Source) -> tuple[int, ...]:
 
 
 def fingerprint(memory: Source, tell: Tell) -> Fingerprint:
-    """Return the number of rows in each table, and a hash of all of them; see `Store.fingerprint`."""
+    """Return the number of rows in each table and a hash of all rows; see `Store.fingerprint`."""
     sums = _Sums(tell, total_rows(memory))
     for table in TABLES:
         for rows in _batches(memory, table):
@@ -162,7 +162,7 @@ def total_rows(memory: Source) -> int:
 
 
 def copy(source: Source, target: Connection, tell: Tell) -> Fingerprint:
-    """Copy a memory into an empty one, and check the copy. The caller must open a transaction on both.
+    """Copy a memory into an empty memory, and check the copy. The caller must begin a transaction on both databases.
 
     Returns:
         The fingerprint that both memories have now.
@@ -199,8 +199,8 @@ def copy(source: Source, target: Connection, tell: Tell) -> Fingerprint:
 class _Sums:
     """The counts and hashes of the rows of each table.
 
-    The hash of a table is the sum of the hashes of its rows, so that it does not depend on their order. Databases sort
-    texts differently.
+    The hash of a table is the sum of the hashes of its rows. It must not depend on the order of the rows, because
+    databases sort texts differently.
     """
 
     def __init__(self, tell: Tell, total: int) -> None:

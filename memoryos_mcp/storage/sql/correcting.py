@@ -47,7 +47,7 @@ class Correcting:
     def correct(self, what: MemoryId, correction: Correction) -> Corrected:
         """Carry out a correction of a fact or trait, and return the result.
 
-        The caller must have checked that the values of the correction suit the fact or trait.
+        The caller must have checked that the values of the correction are allowed for this kind of memory.
 
         Raises:
             ArgumentError: The fact or trait does not exist or is not current, the correction would not change it, or an
@@ -110,7 +110,7 @@ class Correcting:
     def _restore_fact(self, fact: int) -> Corrected:
         """Undo the user's correction of a fact, and return the result.
 
-        The fact becomes valid again, unless its end date has passed. The replacement may be ended or deleted as well;
+        The fact becomes valid again, unless its end date has passed. The fact that replaced it may be ended or deleted;
         see `_withdraw`.
 
         Raises:
@@ -175,10 +175,10 @@ class Correcting:
         return text if is_current else None
 
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw the fact ``successor``. The user has undone the correction in which it replaced ``fact``.
+        """Withdraw the fact ``successor``, because the user has undone the correction in which it replaced ``fact``.
 
-        ``successor`` stays if it was already known before the correction, or if it also replaces another wrong fact.
-        In all other cases, it ends now if any page is evidence for it, and is deleted otherwise.
+        ``successor`` remains valid if it was known before the correction, or if it also replaces another wrong fact.
+        Otherwise, ``successor`` ends now if a page is evidence for it, and is deleted if no page is.
 
         ``slot`` is the property that ``fact`` states, and ``corrected_us`` is the time of the correction.
         """

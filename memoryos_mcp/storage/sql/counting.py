@@ -12,7 +12,10 @@ from memoryos_mcp.storage.values import Pending
 
 
 def count_memory(connection: Connection, space: int, assistant_id: str, now_us: int) -> Counts:
-    """Return the counts of a memory. Current facts about assistants other than ``assistant_id`` are not counted."""
+    """Return how many pages, segments, facts and other items a memory contains.
+
+    Current facts about an assistant are counted only if they are about the assistant ``assistant_id``.
+    """
 
     def number(sql: str, *parameters: Any) -> int:
         return int(connection.execute(sql, parameters).get or 0)
@@ -50,7 +53,7 @@ def unembedded(connection: Connection, space: int) -> int:
 
 
 def pending(connection: Connection, space: int) -> Pending:
-    """Return the amount of pending background work. This is fast: only indexes and the times of two pages are read."""
+    """Return the amount of pending background work. Only indexes and the times of two pages are read."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
     newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
     newest_seq, newest_us = (0, None) if newest is None else newest

@@ -1,4 +1,4 @@
-"""Export of a memory as a stream of records. It needs little RAM, even for a large memory."""
+"""Export of a memory as a stream of records. Exporting needs little RAM, even for a large memory."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -87,11 +87,13 @@ def records(connection: Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: Connection, select: str, sql: str) -> dict[int, int]:
-    """Return the position of each row in the result of a query, from 1. The keys are the rows' stored numbers.
+    """Return a mapping from the stored number of each row to the row's position in the result of a query.
+
+    Positions are counted from 1.
 
     Args:
         connection: The connection to the memory.
-        select: Selects the column of the stored number, such as "SELECT chain".
+        select: The SQL that selects the column with the stored number, such as "SELECT chain".
         sql: The query.
     """
     rows = connection.execute(f"{select} FROM ({sql}) AS ordered")
@@ -137,7 +139,10 @@ def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) 
 
 
 def _salvaged(side: bytes) -> str:
-    """Return damaged text with `DAMAGED_MARK` in front. It is exported because the user may have no other copy."""
+    """Return the text of a damaged page with `DAMAGED_MARK` in front. Bytes that cannot be decoded are replaced.
+
+    Damaged text is exported because the user may have no other copy of the text.
+    """
     return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
 
 

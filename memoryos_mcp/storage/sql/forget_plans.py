@@ -1,4 +1,4 @@
-"""Plans and receipts for forgetting: building, storing and reading them. Deletion is implemented in `forgetting`."""
+"""Builds, stores and reads plans and receipts for forgetting memories. The module `forgetting` carries out plans."""
 
 import json
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _pages(connection: Connection, named: MemoryId) -> list[int]:
 
 
 def everything(connection: Connection) -> ForgetPlan:
-    """Return a plan to forget all current memories."""
+    """Return a plan to forget all memories that exist now."""
     newest = newest_seq(connection)
     return ForgetPlan(
         runs=((1, newest),) if newest else (),
@@ -95,7 +95,8 @@ def everything(connection: Connection) -> ForgetPlan:
 def samples(connection: Connection, plan: ForgetPlan) -> list[Sample]:
     """Return excerpts of up to `SAMPLES` memories in a plan.
 
-    Facts come first, then traits, then pages. Facts and traits are included only if ``plan.refuses`` is true.
+    Facts come first, then traits, then pages. Facts and traits are included only if the plan prevents them from being
+    learned again (``plan.refuses``).
     """
     found: list[tuple[Any, ...]] = []
     if plan.refuses:
@@ -123,16 +124,16 @@ def store_plan(connection: Connection, plan: ForgetPlan, handle: str, now_us: in
 
 
 def stored_plan(connection: Connection, handle: str, now_us: int) -> ForgetPlan | None:
-    """Return the plan that was stored under a handle, or None if there is no such plan or the plan has expired."""
+    """Return the plan that was stored under a handle, or None if it does not exist or has expired."""
     sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
     plan = connection.execute(sql, (handle, now_us)).get
     return None if plan is None else ForgetPlan.from_json(plan)
 
 
 def store_receipt(connection: Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
-    """Store and return the receipt of a completed plan.
+    """Store a receipt for the plan that was just carried out, and return the receipt.
 
-    The completed plan is deleted. Other plans are deleted too if they contain a trait that no longer exists.
+    This plan is deleted. Other plans are deleted too if they contain a trait that no longer exists.
     """
     traits = {row[0] for row in all_rows(connection, "SELECT dimension FROM traits")}
     for handle, plan in all_rows(connection, "SELECT handle, plan FROM forget_plans"):
@@ -162,7 +163,7 @@ def forget_epoch(connection: Connection) -> int:
 def unpurged(connection: Connection) -> list[str]:
     """Return the ids of the receipts that are not marked as purged.
 
-    The content that was forgotten with such a receipt may still be in the user's file or in the file's journal.
+    The content that these receipts report as forgotten may still be in the user's file or in the file's journal.
     """
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
@@ -170,7 +171,6 @@ def unpurged(connection: Connection) -> list[str]:
 def mark_purged(connection: Connection, names: Sequence[str]) -> None:
     """Mark the receipts with the ids ``names`` as purged.
 
-    These receipts report content as forgotten. The caller must have erased this content from the user's file and from
-    the journal.
+    Before the call, the forgotten content must have been erased from the user's file and from the file's journal.
     """
     connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

@@ -54,7 +54,8 @@ def dry_run(connection: Connection, plan: ForgetPlan) -> ForgetCounts:
 def confirm(connection: Connection, handle: str, now_us: int) -> ForgetReceipt | None:
     """Carry out the plan that was stored under a handle, and return the receipt; see `UserData.forget`.
 
-    Return None if there is no such plan or it has expired. If it was already carried out, only return its receipt.
+    If the plan was already carried out, only its receipt is returned. Return None if the plan does not exist or has
+    expired.
     """
     known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
     if known:
@@ -64,9 +65,9 @@ def confirm(connection: Connection, handle: str, now_us: int) -> ForgetReceipt |
 
 
 def forget(connection: Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
-    """Carry out a plan. Store a receipt with the id ``receipt``, and return this receipt.
+    """Carry out a plan. Store a receipt with the id ``receipt``, and return the stored receipt.
 
-    The lease on background work ends, so that no process can store results that are based on deleted memories.
+    The current lease on background work ends. So no process can store results that are based on deleted memories.
     """
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
@@ -77,7 +78,7 @@ def forget(connection: Connection, plan: ForgetPlan, receipt: str, now_us: int) 
 
 
 def missing_summaries(connection: Connection, after: SummaryCursor, limit: int) -> MissingSummaries:
-    """Return chains and segments that have no summary; see `UserData.missing_summaries`."""
+    """Return up to ``limit`` chains and ``limit`` segments without a summary; see `UserData.missing_summaries`."""
     sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
     chains = numbers(connection, sql, after.chain, limit)
     sql = "SELECT segment FROM segments WHERE summariser = '' AND segment > ? ORDER BY segment LIMIT ?"
@@ -152,7 +153,7 @@ def _carry_out(connection: Connection, plan: ForgetPlan) -> ForgetCounts:
 
 
 def _list_pages(connection: Connection, plan: ForgetPlan) -> int:
-    """Fill the table ``going`` with the ``seq`` of each page to be deleted. Return the number of pages."""
+    """Fill the table ``going`` with the ``seq`` of each page that a plan deletes. Return the number of these pages."""
     connection.execute("DELETE FROM going")
     connection.executemany("INSERT INTO going SELECT seq FROM pages WHERE seq BETWEEN ? AND ?", plan.runs)
     return int(connection.execute("SELECT count(*) FROM going").get)
@@ -169,9 +170,9 @@ def _refuse(connection: Connection, plan: ForgetPlan, newest: int) -> None:
 
 
 def _facts_without_evidence(connection: Connection) -> list[int]:
-    """Return the numbers of the facts that are stated only in pages to be deleted.
+    """Return the numbers of the facts that are stated only in pages of the table ``going``.
 
-    Facts that the user added or confirmed by a correction are left out.
+    These pages will be deleted. Facts that the user added or confirmed by a correction are left out.
     """
     return numbers(
         connection,
@@ -202,8 +203,8 @@ def _remaining_evidence(connection: Connection, facts: Sequence[int] | set[int])
 def _drop_pages(connection: Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
-    Return the words of the deleted pages. If no page remains, return an empty set, because the caller does not need the
-    words then.
+    Return the words of the deleted pages. If no page remains, the set is empty, because the caller then does not need
+    the words.
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
@@ -262,7 +263,10 @@ def _clear_reasons(connection: Connection, dimensions: set[str]) -> None:
 
 
 def _clear_summaries(connection: Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
-    """Delete those of the chains and segments that have no pages left. Clear summaries and vectors of the rest."""
+    """Delete the summaries of chains and segments, and the vectors of the segments.
+
+    Chains and segments that have no pages left are deleted completely.
+    """
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
         connection.execute(
@@ -282,9 +286,9 @@ def _clear_summaries(connection: Connection, chains: Sequence[int], segments: Se
 
 
 def _lost_words(connection: Connection, said: set[str]) -> frozenset[str]:
-    """Return the words in ``said`` that occur in text derived from pages, but in none of the remaining pages.
+    """Return the words of deleted pages that no remaining page contains, but that a derived text still contains.
 
-    ``said`` contains the words of the deleted pages.
+    ``said`` contains the words of the deleted pages. Derived texts are facts, reasons of traits, and summaries.
     """
     derived: set[str] = set()
     for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):
@@ -294,13 +298,16 @@ def _lost_words(connection: Connection, said: set[str]) -> frozenset[str]:
 
 
 def _keys_with(connection: Connection, sql: str, lost: frozenset[str]) -> list[Any]:
-    """Run the query ``sql``, and return the key of each row that contains a lost word; see `_lost_words`."""
+    """Run the query ``sql``, and return the key of each row whose text contains one of the words ``lost``.
+
+    The first column of a row is the key. The other columns are the text.
+    """
     rows = all_rows(connection, sql)
     return [key for key, *texts in rows if not lost.isdisjoint(_words(" ".join(texts)))]
 
 
 def _read_again(connection: Connection, pages: set[int]) -> None:
-    """Mark pages as unread, so that they are read again for the profile and for facts."""
+    """Mark pages as unread, so that traits and facts are extracted from them again."""
     listed = json.dumps(sorted(pages))
     here = "seq IN (SELECT value FROM json_each(?)) AND tier = 'mid_term'"
     segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE {here}", listed)  # noqa: S608 - constant

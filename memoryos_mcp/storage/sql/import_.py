@@ -1,4 +1,4 @@
-"""Import of a memory's records. A repeated import does not add a record twice."""
+"""Import of the records of an export file. If a file is imported again, no record is added twice."""
 
 import json
 from collections import Counter
@@ -25,9 +25,9 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: Connection, page_id: str | None, key: str | None) -> str | None:
-    """Return the id of a stored page: the page with this id or, if there is none, the page with this idempotency key.
+    """Return the id of the stored page with the id ``page_id`` or with the idempotency key ``key``.
 
-    Return None if that page does not exist.
+    If two pages match, the page with the id ``page_id`` is chosen. If no page matches, return None.
     """
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
@@ -111,10 +111,10 @@ def _segment(connection: Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the number that an imported chain or segment has in the memory. Its number in the export is ``number``.
+    """Return the number of an imported chain or segment in the memory; None if it is not imported yet.
 
-    Return None if the chain or segment is not imported yet. For the kind ``session``, return instead the highest
-    session number that the memory had before the import.
+    ``number`` is the number of the chain or segment in the export file. For the kind ``session``, the result is the
+    highest session number that the memory had before the import.
     """
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
     row: int | None = connection.execute(sql, (file, kind, number)).get
@@ -130,7 +130,7 @@ def _set_imported(connection: Connection, file: str, kind: str, number: int, row
 
 
 def _other_columns(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
-    """Return the values of a page by column name, except the values that ``page.turn`` contains.
+    """Return a mapping from column names to those values of a page that ``page.turn`` does not contain.
 
     ``chain`` and ``segment`` are the numbers under which the page's chain and segment are stored. ``sessions_before``
     is added to the page's session number.
@@ -339,5 +339,5 @@ class _Adding:
         return self._connection.execute(sql, parameters).get
 
     def _change(self, sql: str, *parameters: Any) -> bool:
-        """Run a statement; return whether it changed a row."""
+        """Run an SQL statement, and return whether it changed a row."""
         return self._get(f"{sql} RETURNING 1", *parameters) is not None

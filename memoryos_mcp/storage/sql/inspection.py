@@ -1,4 +1,4 @@
-"""Inspection of single memories, with their evidence and history."""
+"""Reads single memories together with their evidence and history."""
 
 from typing import Any
 

@@ -38,7 +38,10 @@ def check_lease(connection: Connection, holder: str, lease: Lease, now_us: int) 
     """
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
     if (current, epoch) != (holder, lease.epoch):
-        msg = "another process is now doing this user's background work; the result of this process was discarded"
+        msg = (
+            "another process is now doing this user's background work; the result of this process was discarded. No "
+            "action is needed"
+        )
         raise LeaseLostError(msg)
     now_us += connection.clock_offset_us()
     connection.execute("UPDATE lease SET expires_us = ?", (max(expires_us, now_us + LEASE_EXTENSION_US),))

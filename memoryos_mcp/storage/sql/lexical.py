@@ -18,7 +18,7 @@ COMMON_BUDGET = 200_000
 def search(connection: Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
     """Return at most ``limit`` pages that contain at least one of the words, best first; see `Index.search_words`.
 
-    The words are the keys of ``counts``. The values are the numbers of pages that contain each word.
+    ``counts`` maps each word to the number of pages that contain the word.
     """
     words = within_budget(counts)
     if not words:
@@ -52,13 +52,13 @@ def within_budget(counts: Mapping[str, int]) -> list[str]:
 
 
 def _search_common(connection: Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return at most ``limit`` pages that contain any of the `COMMON_WORDS` rarest words.
+    """Return at most ``limit`` pages that contain any of the `COMMON_WORDS` rarest words in ``counts``.
 
     Pages that contain more of these words come first. Of the pages that contain the same words, newer ones come first.
     If the words are very common, only the newest pages are searched.
 
-    This function is used if all words are common. A search with BM25 would read the index entries of all pages that
-    contain these words, which takes tens of milliseconds.
+    This function is called if all words are common. A search with BM25 would then take tens of milliseconds, because it
+    reads the index entries of all pages that contain the words.
     """
     words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
     newest = newest_seq(connection)

@@ -61,7 +61,7 @@ _TRAIT_TEXT = "dimension || ': ' || level || ' - ' || reason"
 
 
 def _beginning(text: str) -> str:
-    """Return the SQL for the first characters of a text."""
+    """Return an SQL expression for the first characters of the SQL expression ``text``."""
     return f"substr({text}, 1, CAST(:chars AS INTEGER))"
 
 
@@ -70,7 +70,8 @@ class _Query:
     """The query for one kind of memory.
 
     Attributes:
-        conditions: SQL conditions, by the name of their filter. A condition is used only if its filter is set.
+        conditions: A mapping from the name of each filter to its SQL condition. If a filter is not set, its condition
+            is left out of the query.
     """
 
     select: str

@@ -47,9 +47,9 @@ def read_traits(connection: Connection) -> list[Trait]:
 
 
 def find_dimension(connection: Connection, name: str, *, with_history: bool = False) -> str | None:
-    """Return the stored dimension that equals ``name``; None if there is none. Case and extra spaces are ignored.
+    """Return the dimension of the stored trait that is called ``name``, or None if there is no such trait.
 
-    If ``with_history`` is true, the dimensions of previous traits are searched too.
+    Case and extra spaces are ignored. If ``with_history`` is true, previous traits are searched too.
     """
     history = " UNION SELECT dimension FROM trait_history" if with_history else ""
     rows = all_rows(connection, f"SELECT dimension FROM traits{history}")  # noqa: S608 - constant
@@ -94,8 +94,8 @@ def _supersedes_all(
 ) -> bool:
     """Return whether ``change.supersedes`` lists every valid earlier fact about the same property (slot).
 
-    Archived facts, and facts with the same text, need not be listed. ``later`` contains the numbers of facts that are
-    treated as if they were deleted.
+    Archived facts, and facts with the same text, need not be listed. ``later`` contains the numbers of facts to be
+    treated as deleted.
     """
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
@@ -135,7 +135,7 @@ _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = fa
 
 
 def _last_said(connection: Connection, change: AddFact) -> tuple[int, int]:
-    """Return the latest time and the highest ``seq`` of the pages that are evidence of a new fact.
+    """Return the latest time and the highest ``seq`` of the pages that are evidence for a new fact.
 
     The time is in microseconds. The two values may come from different pages. For a fact without evidence, return the
     start of its validity and 0.
@@ -168,9 +168,9 @@ def corrected_facts(connection: Connection) -> list[CorrectedFact]:
 def set_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Set the learned traits, and add their previous values to the history.
 
-    A trait is skipped if it must not be learned from its evidence; see `is_refused_trait`. A trait whose level was
-    chosen by the user keeps this level, and only gets more evidence. If the learning is from the fallback of a failed
-    LLM (``is_degraded``), a trait that another analyst has learned keeps its level too.
+    A trait is skipped if it must not be learned from its evidence; see `is_refused_trait`. A trait whose level the
+    user chose keeps this level, and only gets more evidence. If the fallback computed ``learning`` because the LLM
+    failed (``is_degraded``), the level of a trait that another analyst learned is kept too.
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -213,8 +213,8 @@ def change_knowledge(connection: Connection, learning: Learning, owner: Callable
     A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
     see `is_refused_fact`. If several new facts are about the same property (slot), only the last one stays valid.
 
-    The ``learned_by`` of a confirmed fact is the name of the analyst that first learned it, and does not change. The
-    only exception is the name ``learning.replaces``, which is replaced with ``learning.learner``.
+    A confirmed fact keeps its ``learned_by``, the name of the analyst that first learned the fact. The only exception:
+    if this name is ``learning.replaces``, it is changed to ``learning.learner``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -249,8 +249,8 @@ def import_facts(
 ) -> Counter[str]:
     """Add facts without evidence. Facts that exist or once existed are skipped; see `UserData.import_facts`.
 
-    Return two numbers. The key ``fact`` has the number of added facts. The key `ARCHIVED` has the number of facts that
-    were archived because there are too many.
+    Return two counts. The count with the key ``fact`` is the number of added facts. The count with the key `ARCHIVED`
+    is the number of facts that were archived because there were too many.
     """
     new = Counter[str]()
     for fact in facts:
@@ -272,9 +272,9 @@ def _add_fact(
     now_us: int,
     added: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[int, bool]:
-    """Return the number of a fact, and whether the fact already existed. If it did not exist, add it.
+    """Add a fact if it does not exist. Return the fact's number, and whether the fact already existed.
 
-    In both cases, the facts that it supersedes stop being valid.
+    In both cases, the facts that ``change`` supersedes stop being valid.
 
     Args:
         connection: The connection, in a transaction.
@@ -282,8 +282,8 @@ def _add_fact(
         learner: Name of the analyst that learned the fact.
         owner: The function `StoreOptions.owner`.
         now_us: The current time in microseconds.
-        added: The facts that the current call of `change_knowledge` has already added. The keys are the `folded` texts
-            of the facts. The values are the facts' numbers.
+        added: The facts that the current call of `change_knowledge` has already added, as a mapping from the `folded`
+            text of each fact to its number.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -334,7 +334,7 @@ def _add_fact(
 
 
 def _end_before_newer(connection: Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """If there is a newer fact about the same property (slot), end ``fact`` when the newer one begins.
+    """End the validity of a fact at the beginning of the next newer fact about the same property (slot), if any.
 
     A newer fact exists only if the pages were not read in order. ``said`` is the result of `_last_said` for ``fact``.
     """
@@ -354,7 +354,7 @@ def _end_before_newer(connection: Connection, fact: int, said: tuple[int, int], 
 
 
 def archive_facts(connection: Connection, capacity: int, now_us: int) -> int:
-    """Archive the facts beyond ``capacity``; return the number of newly archived facts.
+    """Archive facts if there are more than ``capacity``; return the number of facts that this call has archived.
 
     The capacity applies separately to the facts about the user and about each assistant. Wishes have their own
     capacity, `MAX_WISHES`. The least recently confirmed facts are archived first. Facts from the user's corrections
@@ -376,7 +376,7 @@ def archive_facts(connection: Connection, capacity: int, now_us: int) -> int:
 
 
 def drop_replaced_traits(connection: Connection, learning: Learning, now_us: int) -> None:
-    """Delete traits that the analyst ``learning.replaces`` learned, if other analysts have read their pages again.
+    """Delete traits of the analyst ``learning.replaces`` after other analysts have read the same pages.
 
     A trait is deleted under two conditions: at least one page of ``learning`` is evidence for it, and other analysts
     have read all pages that are evidence for it. The values of deleted traits are added to the history.
@@ -395,15 +395,17 @@ def drop_replaced_traits(connection: Connection, learning: Learning, now_us: int
 
 
 def drop_replaced_facts(connection: Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Delete facts that the analyst ``learning.replaces`` learned, and that are not in the new lessons.
+    """Delete facts of the analyst ``learning.replaces`` that ``learning`` neither contains nor confirms.
 
-    The lessons are the facts and traits in ``learning``. A fact is deleted only if other analysts have read all pages
-    that are evidence for it, and if the lessons neither contain nor confirm it. The new analyst may have overlooked a
-    wish, or a fact about a property that has one value at a time (slot). Such a fact is also kept if the lessons
-    contain nothing from its pages. If a fact is deleted or the lessons contain it, the facts that it superseded become
-    valid again. Facts that the user marked as wrong are neither deleted nor made valid again.
+    Such a fact is kept in three cases:
 
-    ``owner`` is the function `StoreOptions.owner`.
+    - Other analysts have not yet read all pages that are evidence for it.
+    - The user marked it as wrong.
+    - It is a wish, or is about a property that has one value at a time (slot), and ``learning`` contains no fact from
+      its pages. The new analyst may have overlooked it.
+
+    If a fact is deleted, or ``learning`` contains it, the facts that it superseded become valid again. Facts that the
+    user marked as wrong stay invalid. ``owner`` is the function `StoreOptions.owner`.
     """
     if learning.replaces is None or not learning.is_reading:
         return
@@ -435,8 +437,8 @@ def drop_replaced_facts(connection: Connection, learning: Learning, owner: Calla
 def drop_facts(connection: Connection, facts: Sequence[int]) -> None:
     """Delete facts. The facts that they superseded become valid again, except facts that the user marked as wrong.
 
-    They stay superseded if a remaining fact has superseded the deleted fact. (Example: fact B superseded A, and C
-    superseded B. If only B is deleted, A stays superseded.)
+    If another fact has superseded a deleted fact, this other fact takes its place. For example, fact B superseded fact
+    A, and fact C superseded B. If only B is deleted, A stays superseded.
     """
     deleted = json.dumps(list(facts))
     for fact in facts:
@@ -452,7 +454,7 @@ def drop_facts(connection: Connection, facts: Sequence[int]) -> None:
 def _restore_superseded(connection: Connection, fact: int, deleted: str) -> None:
     """Make the facts that ``fact`` superseded valid again, except facts that the user marked as wrong.
 
-    ``deleted`` is a JSON list of fact numbers. These facts are being deleted, so they do not become valid again.
+    ``deleted`` is a JSON list of the numbers of facts that do not become valid again, because they are being deleted.
     """
     connection.execute(
         # Only one fact with the same text may be valid without an end.

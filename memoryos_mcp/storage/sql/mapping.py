@@ -186,7 +186,7 @@ def numbers(connection: Connection, sql: str, *parameters: Any) -> list[int]:
 
 
 def rolled_back(connection: Connection, change: Callable[[], T]) -> T:
-    """Run a change inside the caller's transaction, roll it back, and return its result."""
+    """Call ``change`` inside the caller's transaction, undo its effects on the database, and return its result."""
     connection.execute("SAVEPOINT rehearsal")
     try:
         return change()

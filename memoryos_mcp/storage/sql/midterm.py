@@ -13,9 +13,9 @@ _LISTED = "(SELECT value FROM json_each(?))"
 
 
 def add_visits(connection: Connection, visits: Mapping[int, int], at_us: int) -> None:
-    """Add visits to segments. Set the last visit of each to ``at_us``, unless a later one is stored.
+    """Add visits to segments, and set the time of their last visit to ``at_us`` if the stored time is earlier.
 
-    ``visits`` maps the number of each segment to the count of its new visits.
+    ``visits`` maps the number of each segment to its number of new visits.
     """
     for segment, count in visits.items():
         connection.execute(
@@ -27,7 +27,7 @@ def add_visits(connection: Connection, visits: Mapping[int, int], at_us: int) ->
 
 
 def file_pages(connection: Connection, space: int, filing: Filing, now_us: int) -> bool:
-    """Put the pages of ``filing`` into the chains and segments that it contains, and return True.
+    """Put pages into chains and segments as planned in ``filing``, and return True.
 
     If ``filing`` is outdated, write nothing and return False; see `Work.commit`.
     """
@@ -54,8 +54,8 @@ class _Previous:
     """The chains and segments from which pages were removed.
 
     Attributes:
-        unread: The ``seq`` of each removed page that must be read for the profile again. This is the case if the
-            analyst that organised the page had also read it for the profile.
+        unread: The ``seq`` of each removed page that must be read for the profile again. These are the pages that one
+            analyst had both organised and read for the profile.
     """
 
     chains: Sequence[int] = ()
@@ -64,10 +64,10 @@ class _Previous:
 
 
 def _take_out(connection: Connection, pages: str) -> _Previous:
-    """Remove pages from their chains and segments; return these chains and segments.
+    """Remove pages from their chains and segments. Return these chains and segments, and the unread pages.
 
-    Pages that the same analyst organised and read for the profile are marked as unread, and are also returned.
-    ``pages`` is a JSON list of the pages' ``seq``.
+    A page is marked as unread if the same analyst organised the page and read it for the profile. ``pages`` is a JSON
+    list with the ``seq`` of each page.
     """
     sql = f"SELECT seq, chain, segment, is_analysed = 1 AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
     rows: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
@@ -86,8 +86,7 @@ def _take_out(connection: Connection, pages: str) -> _Previous:
 def _clear_up(connection: Connection, previous: _Previous) -> None:
     """Delete the chains and segments in ``previous`` that have no pages left.
 
-    The other segments in ``previous`` remain. Their pages are counted again. Their vectors are deleted, and computed
-    again later.
+    For the other segments, the page counts are updated. The vectors are deleted, so that they are computed again.
     """
     for chain in previous.chains:
         connection.execute(
@@ -163,10 +162,10 @@ def mark_read(connection: Connection, pages: Sequence[int], reader: str) -> None
 
 
 def mark_analysed(connection: Connection, learning: Learning) -> None:
-    """Mark the pages of a `Learning` as analysed: traits were extracted from them.
+    """Record that traits were extracted from the pages in ``learning``.
 
-    If any of the pages was not analysed before, two counters of the `Learning`'s segments are reset to 0: the number of
-    visits and the interaction length.
+    If any of the pages was not analysed before, two counters of each segment in ``learning`` are reset to 0: the number
+    of visits and the interaction length.
     """
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
@@ -192,7 +191,7 @@ def mark_analysed(connection: Connection, learning: Learning) -> None:
 
 
 def count_page_attempt(connection: Connection, pages: Sequence[int]) -> int:
-    """Count a failed attempt for each page; return the largest number of failed attempts among them."""
+    """Add 1 to the number of failed attempts to process each page, and return the highest of these numbers."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
     return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608
@@ -205,15 +204,15 @@ def count_segment_attempt(connection: Connection, segment: int) -> int:
 
 
 def accept_degraded(connection: Connection, pages: Sequence[int]) -> None:
-    """Accept the fallback's results for degraded pages, so that the pages are not processed again."""
+    """Mark pages as no longer degraded: the fallback's results are accepted, and no LLM processes the pages again."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
 
 
 def mark_degraded(connection: Connection, worker: str) -> int:
-    """Mark all pages that ``worker`` organised or learned from as degraded: an LLM must process them again.
+    """Mark pages as degraded, so that an LLM processes them again. Return the number of all degraded pages.
 
-    Return the number of all degraded pages.
+    The pages are those that the analyst ``worker`` organised or learned from.
     """
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)

@@ -5,9 +5,9 @@ from memoryos_mcp.text.addressees import addressed
 
 
 def called(user_input: str, agent_response: str) -> list[tuple[str, int, int]]:
-    """Return a tuple for each name in a page: the name, 1 if the user uses it, and 1 if the assistant uses it.
+    """Return a tuple for each name in a page: the name, whether the user uses it, and whether the assistant uses it.
 
-    If a speaker does not use the name, the number is 0.
+    The last two values are 1 for yes and 0 for no.
     """
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     return [(name, int(name in by_user), int(name in by_agent)) for name in sorted(by_user | by_agent)]

@@ -13,9 +13,9 @@ from memoryos_mcp.storage.values import FactQuery, PageQuery, Unembedded
 
 
 def page_conditions(query: PageQuery, space: int) -> tuple[str, list[Any]]:
-    """Return the SQL that follows ``FROM pages`` in the statement for a query, and the SQL parameters.
+    """Return the part of an SQL query that follows ``FROM pages``, and the SQL parameters.
 
-    The SQL contains the conditions, order and limit. If ``query.is_newest`` is true, the newest pages come first.
+    This part contains the conditions, order and limit. If ``query.is_newest`` is true, the newest pages come first.
     """
     done_by = None if query.done_by is None else (query.done_by, query.done_by)
     # The parameters of each SQL condition. A condition with None is left out.

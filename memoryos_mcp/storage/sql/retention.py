@@ -121,10 +121,10 @@ def _store_check(connection: Connection, checked_us: int, waits_since_us: int | 
 
 
 def _watched_us(connection: Connection, waits_since_us: int) -> int:
-    """Return for how many microseconds servers have run since the wait began at ``waits_since_us``.
+    """Return how long servers have run since the wait that began at ``waits_since_us``, in microseconds.
 
-    During a wait, old pages are not forgotten, because the clock may be wrong. The result is read from the stored note
-    about the wait. It is 0 if there is no note, or if the note is about another wait.
+    During a wait, old pages are not forgotten, because the clock may be wrong. The result is read from a stored note
+    about the wait. The result is 0 if there is no note, or if the note is about another wait.
     """
     note: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (note or "").partition(" ")

@@ -393,9 +393,9 @@ class SqlStore:
         return copied
 
     async def _copied(self, target: Database, tell: Callable[[int, int], None]) -> Copy:
-        """Copy the memory to ``target``, unless another process changes it meanwhile.
+        """Copy the memory to ``target``. If another process changes the memory meanwhile, undo the copy.
 
-        The copy runs inside one transaction of each database, in a thread for each.
+        The memory is read in one transaction and written in another. Each transaction runs in its own thread.
         """
         loop = asyncio.get_running_loop()
 
@@ -438,6 +438,7 @@ class SqlStore:
     async def _shared(self, seqs: Sequence[int], query: Callable[[Connection, Sequence[int]], T]) -> list[T]:
         """Run a query for the pages ``seqs``, and return a list of results.
 
-        Here the list has one result. A subclass may split ``seqs`` into parts, and return one result for each part.
+        This implementation returns one result. A subclass may split ``seqs`` into parts, and return one result for each
+        part.
         """
         return [await self._database.read(query, seqs)]

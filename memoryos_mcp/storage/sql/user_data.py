@@ -40,7 +40,10 @@ T = TypeVar("T")
 
 
 class SqlUserData:
-    """Operations that a user requests on a memory in a SQL database. Implements `UserData`."""
+    """Inspects, corrects, exports, imports and forgets the memory of one user in a SQL database.
+
+    Implements `UserData`.
+    """
 
     def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime], space: int) -> None:
         self._database = database

@@ -117,7 +117,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
     """Replace the file ``target`` with ``copy``. If ``target`` already exists, move it to ``kept``.
 
     Before the move, the content of the journal of ``target`` is written to ``target``. If ``target`` is damaged, its
-    journal is instead moved together with it.
+    journal is left unchanged and moved too.
 
     A process that opens ``target`` meanwhile gets either the previous file or the new one. All three paths must be on
     the same file system.

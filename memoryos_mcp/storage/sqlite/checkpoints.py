@@ -1,4 +1,4 @@
-"""Checkpoints: copy the content of a journal to the database file each time the journal has grown enough."""
+"""Checkpoints: copying the content of a journal to the database file each time the journal has grown enough."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +26,7 @@ class Checkpoints:
     def write_if_due(self, writer: apsw.Connection) -> None:
         """Make a checkpoint if the journal has grown by `CHECKPOINT_PAGES` SQLite pages since the last attempt.
 
-        A checkpoint copies the journal's content to the database file. If it fails, no error is raised.
+        A checkpoint copies the journal's content to the database file. If the checkpoint fails, no error is raised.
         """
         if self._journal_pages < self._checkpointed_pages:  # SQLite has restarted the journal
             self._checkpointed_pages = 0

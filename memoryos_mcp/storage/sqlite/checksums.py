@@ -1,4 +1,4 @@
-"""Checksums of the pages in one file, whose schema may be of an earlier version; see `storage.sql.checksums`."""
+"""Checksums of the pages in one file. The file may have an earlier schema version; see `storage.sql.checksums`."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -23,5 +23,5 @@ def add_checksums(connection: apsw.Connection) -> None:
 
 
 def damaged_pages(connection: "SqliteConnection") -> tuple[str, ...]:
-    """Return the ids of all damaged pages; none if the file has no checksums yet."""
+    """Return the ids of all damaged pages; an empty tuple if the file has no checksums yet."""
     return checksums.damaged_pages(connection) if connection.execute(_IS_SUMMED).get else ()

@@ -98,7 +98,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 def distrust(connection: apsw.Connection) -> None:
-    """Disable triggers and views, which valid files never contain, and protect SQLite's internal tables."""
+    """Disable triggers and views, which valid files never contain, and prevent changes to SQLite's internal tables."""
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
@@ -106,7 +106,7 @@ def distrust(connection: apsw.Connection) -> None:
 
 
 def connect_to_read(path: Path, *, is_in_use: bool) -> SqliteConnection:
-    """Return a connection for reading. ``is_in_use`` must be true if other processes may write to the file.
+    """Return a connection for reading a file. ``is_in_use`` must be true if other processes may write to the file.
 
     If ``is_in_use`` is false and the file has no journal, the connection neither creates nor locks files.
     """
@@ -133,8 +133,9 @@ def make_folders(path: Path) -> None:
 def make_private(path: Path) -> None:
     """Create a user's file and its folders if they do not exist. They are accessible only to the current account.
 
-    SQLite itself would use the umask. For a new file, a mark is created too (see `beginning_mark`). The mark is
-    removed when the tables exist. An empty file without the mark has therefore lost its content.
+    SQLite itself would create the file with the permissions that the umask allows. For a new file, a mark is created
+    too (see `beginning_mark`). The mark is removed when the tables exist. An empty file without the mark has therefore
+    lost its content.
     """
     make_folders(path)
     if not path.exists():

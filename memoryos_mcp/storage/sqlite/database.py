@@ -40,17 +40,17 @@ class SqliteDatabase:
     async def open(
         cls, path: Path, user_id: str, threads: StoreThreads, checks: Checks, *, only_reads: bool = False
     ) -> "SqliteDatabase":
-        """Open a user's file. If necessary, it is created or migrated first. `Stores.open` lists the errors."""
+        """Open a user's file. If necessary, create or migrate the file first. `Stores.open` lists the errors."""
         file = OpenFile(path, checks, only_reads=only_reads)
         await threads.run(lambda: file.open(user_id))
         return cls(file, threads, checks)
 
     @property
     def only_reads_because(self) -> str | None:
-        """See `Store.only_reads_because`.
+        """The reason why the memory cannot be written at present, or None; see `Store.only_reads_because`.
 
-        It is not None if the file could be opened only for reading. After a failed write, it is not None until a write
-        succeeds or the cause of the failure has disappeared.
+        There is a reason if the file could be opened only for reading. After a failed write, there is a reason until a
+        write succeeds or the cause of the failure has disappeared.
         """
         if self._file.only_readable is not None:
             return self._file.only_readable.reason
@@ -64,7 +64,7 @@ class SqliteDatabase:
         return self._file.path
 
     def is_in_place(self) -> bool:
-        """See `Store.is_in_place`."""
+        """Return whether the open file can still be used; see `Store.is_in_place`."""
         return self._file.is_in_place()
 
     async def read(self, query: Callable[Concatenate[SqliteConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -97,9 +97,9 @@ class SqliteDatabase:
             return await self._threads.run(lambda: self._write(lambda writer: change(writer, *args, **kwargs)))
 
     async def verify(self) -> tuple[str, ...]:
-        """See `Store.verify`. The check has low priority.
+        """Check the whole file at low priority, and return the ids of damaged pages; see `Store.verify`.
 
-        A recent check is not repeated; its result is returned again.
+        A recent check is not repeated. Its result is returned again.
         """
         cancelled, path = threading.Event(), self._file.path
         if not self._checks.is_recent(path):
@@ -110,14 +110,14 @@ class SqliteDatabase:
         return damaged
 
     async def purge(self) -> bool:
-        """Erase deleted content from the file and its journal. Return False if another process blocks this."""
+        """Erase deleted content from the file and its journal. Return False if another process is using the file."""
         async with self._write_lock:
             self._file.opened()
             # The connections of this store may read while the file is rewritten, but not while the journal is emptied.
             return await self._threads.run(self._rewrite) and await self._without_readers(self._empty_journal)
 
     async def keep_lost(self) -> None:
-        """See `Store.keep_lost`. The copy is stored in the folder of the file."""
+        """Save a copy in the file's folder if the file was replaced or removed; see `Store.keep_lost`."""
         async with self._write_lock:
             if self._file.writer is not None:
                 await self._without_readers(self._file.keep_lost)

@@ -22,7 +22,7 @@ BUSY_TIMEOUT_MS = 2_000
 def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
     """Check a user's file for damage, and return a summary of the memory; see `Stores.examine`.
 
-    All text in the file is read too. Return None if the file is missing or empty.
+    The check includes all text in the file. Return None if the file is missing or empty.
     """
     require_version()
     path = database_file(data_folder, user_id)
@@ -49,16 +49,16 @@ def check_copy(path: Path) -> MemorySummary:
     """
     with translated(path):
         if not path.is_file() or path.stat().st_size == 0:
-            state = "is a folder; choose a file in it" if path.is_dir() else "does not exist"
+            state = "is a folder; choose a file in it" if path.is_dir() else "does not exist; choose another file"
             if path.is_file():
-                state = "is empty"
+                state = "is empty; choose another file"
             msg = f"{path} contains no memory: it {state}"
             raise StorageError(msg)
         check_header(path)
         set_aside_foreign_locked(path)
         with reading(path, is_in_use=False) as reader:
             if check_content(reader, path) == 0:
-                msg = f"{path} contains no memory: it has no tables"
+                msg = f"{path} contains no memory: it has no tables; choose another file"
                 raise StorageError(msg)
             integrity_check(reader)
             user_id = reader.execute("SELECT value FROM meta WHERE key = 'user_id'").get

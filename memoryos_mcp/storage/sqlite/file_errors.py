@@ -24,7 +24,7 @@ def translated(path: Path) -> Iterator[None]:
     """Translate errors from SQLite and the operating system that the block raises while it uses the file ``path``.
 
     Raises:
-        DamagedStoreError: SQLite finds the file malformed.
+        DamagedStoreError: SQLite reports that the file is damaged.
         StorageError: The file could not be read or written, contains damaged text, or was locked by another process for
             too long.
     """

@@ -1,4 +1,4 @@
-"""Checks of a user's whole file for damage."""
+"""Checks whether the SQLite file of a user's memory is damaged."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _CONDITION = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 def integrity_check(connection: apsw.Connection) -> None:
     """Check a file of this program for damage, and compare its indexes with its tables.
 
-    This takes some milliseconds per megabyte.
+    The check takes some milliseconds per megabyte.
 
     Raises:
         apsw.CorruptError: The file is damaged.

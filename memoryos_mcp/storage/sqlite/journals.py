@@ -157,8 +157,8 @@ def note_owner(path: Path, *, is_alone: bool) -> None:
 
     ``is_alone`` means that the caller has locked the folder and that no other process has the file open. In this case,
     the note also describes the current state of the file, to detect later whether the file was overwritten. Otherwise,
-    the state is left out. Another process may run an earlier version of this program, which changes the file without
-    updating the note.
+    the state is left out, because another process may run an earlier version of this program. An earlier version
+    changes the file without updating the note.
     """
     file, journal = identity(path), identity(journals_of(path)[0])
     if file is None or journal is None:
@@ -187,7 +187,7 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
     """Update the note about a database file's journal before and after a checkpoint; see `_Note`.
 
     A checkpoint copies the journal's content into the database file. The caller does this in the ``with`` block. Before
-    the block, the state in the note becomes ``writing``. After the block, it becomes the database file's new state.
+    the block, the state in the note is set to ``writing``. After the block, it is set to the database file's new state.
 
     If the process is killed during the block, the state stays ``writing``. SQLite then applies the journal again when
     it next opens the database file.
@@ -269,11 +269,11 @@ class _Note:
         The result is True if the note contains no state, and False if the file's size is not the noted size. Otherwise,
         the file's modification time is compared with the noted time:
 
-        - If it is later, the file was overwritten or copied. If the journal or the note has an even later time, all
-          three were probably copied together, and the result is True. Otherwise, it is False.
-        - If it is the same, or at most two seconds earlier, the result is True.
-        - If it is more than two seconds earlier, the result is True only if the machine may have crashed since the note
-          was written.
+        - If the file's time is later, the file was overwritten or copied. If the journal or the note has an even later
+          time, all three were probably copied together, and the result is True. Otherwise, the result is False.
+        - If the file's time is the same, or at most two seconds earlier, the result is True.
+        - If the file's time is more than two seconds earlier, the result is True only if the machine may have crashed
+          since the note was written.
         """
         if len(self.state) < 2 or not all(word.isdecimal() for word in self.state[:2]):
             return True
@@ -290,8 +290,8 @@ class _Note:
     def write(self, path: Path) -> None:
         """Write this note to a file in the same folder as the memory's file ``path``.
 
-        Only the current account can read the file. If the file already exists, its bytes are overwritten in place, so
-        that this works even on a full disk.
+        Only the current account can read the file. If the file already exists, its bytes are overwritten in place. So
+        the note can be written even if the disk is full.
         """
         flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(_owner_file(path), flags, 0o600)

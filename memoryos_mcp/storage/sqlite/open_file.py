@@ -1,8 +1,8 @@
 """A user's file and its connections.
 
-A file is checked when it is opened. It is refused and left unchanged if it is damaged, or if another program or a newer
-version created it. When the last process closes the file, the journal's content is moved to the file. If this fails,
-the next process that opens the file moves it.
+A file is checked when it is opened. If it is damaged, or if another program or a newer version created it, an error is
+raised and the file is left unchanged. When the last process closes the file, the journal's content is moved to the
+file. If the move fails, the next process that opens the file moves the content.
 """
 
 import logging
@@ -82,7 +82,7 @@ class OpenFile:
         self._saved: Path | None = None
 
     def open(self, user_id: str) -> None:
-        """Open the file; see `Database.open`."""
+        """Open the file of the user ``user_id``. If necessary, create or migrate the file first; see `Stores.open`."""
         require_version()
         with self.translated():
             check_header(self.path)
@@ -99,7 +99,7 @@ class OpenFile:
                 raise
 
     def is_in_place(self) -> bool:
-        """Return whether the open file is still the current one; see `Store.is_in_place`."""
+        """Return whether the open file can still be used; see `Store.is_in_place`."""
         try:
             if self.only_readable is not None and not self.only_readable.is_up_to_date():
                 return False
@@ -110,7 +110,7 @@ class OpenFile:
     def opened(self) -> SqliteConnection:
         """Return the writing connection; raise `StorageError` if the file is closed."""
         if self.writer is None:
-            msg = "the store is closed; nothing was stored"
+            msg = "the store is closed; nothing was stored. Open the store again"
             raise StorageError(msg)
         return self.writer
 
@@ -302,11 +302,11 @@ class OpenFile:
             opened.remove_journals()
 
     def _close_each(self, connections: Sequence[SqliteConnection], *, is_opened: bool, is_lost: bool) -> None:
-        """Close connections.
+        """Close connections, and update the note about the file's journal (see `journals`) if necessary.
 
-        When the last connection of all processes is closed, SQLite copies the journal's content to the file, but not
-        after a call of `leave_journal`. The note beside the file (see `journals`) is updated if the file was
-        opened (``is_opened``) and neither replaced nor removed (``is_lost``).
+        When the last connection of all processes is closed, SQLite moves the journal's content to the file, except
+        after a call of `leave_journal`. The note is updated only if the file was opened (``is_opened`` is true) and was
+        neither replaced nor removed (``is_lost`` is false).
         """
         with ExitStack() as stack:
             if self.only_readable is not None:

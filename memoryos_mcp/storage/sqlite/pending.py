@@ -1,4 +1,4 @@
-"""Lists of users: all of them, and those with pending background work."""
+"""Lists all users, and the users with pending background work."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -24,8 +24,8 @@ class FileIdentity:
 
     Attributes:
         file: The identity of the file when it was opened; None if it did not exist then.
-        journals: The identities of its journals at that time, in the order of `journals_of`. None stands for a journal
-            that did not exist.
+        journals: The identities of the journals when the file was opened, in the order of `journals_of`. The identity
+            is None for a journal that did not exist then.
     """
 
     path: Path
@@ -43,7 +43,7 @@ class FileIdentity:
     def is_unchanged(self) -> bool:
         """Return whether the file and its journals are still the same as when the file was opened.
 
-        The result is False if any of them was replaced or removed. This takes some microseconds.
+        The result is False if any of them was replaced or removed. The call takes some microseconds.
         """
         return identity(self.path) == self.file and not self.has_lost_journals()
 

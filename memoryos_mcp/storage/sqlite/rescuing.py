@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
     """Copy a file that was replaced or removed while ``connection`` had it open, and return the path of the copy.
 
-    Return None, and copy nothing, if the file's folder no longer exists. Pass the copy to `remove_if_contained` later:
-    it removes a copy whose pages are all in other files too.
+    Return None, and copy nothing, if the file's folder no longer exists. Pass the copy to `remove_if_contained` later.
+    This function removes the copy if all of its pages are in other files too.
 
     Raises:
         StorageError: The copy could not be made, for instance because the disk is full.
@@ -44,10 +44,10 @@ def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
 
 
 def remove_if_contained(copy: Path, path: Path) -> None:
-    """Remove a saved copy of the file ``path`` if each page of the dialogue in it is also in another file.
+    """Remove a saved copy of the file ``path`` if each page in the copy is also in another file.
 
-    The other files are the current file ``path`` and the other copies of it. Files that are damaged, or were created by
-    another program, are ignored. If some pages are only in the copy, keep it and log a warning.
+    The other files are the current file ``path`` and the other copies of this file. Files that are damaged, or were
+    created by another program, are ignored. If some pages are only in ``copy``, keep it and log a warning.
     """
     left = _page_ids(copy)
     for other in (path, *kept_copies(path)):
@@ -66,7 +66,7 @@ def remove_if_contained(copy: Path, path: Path) -> None:
 def fold_journal(path: Path) -> None:
     """Write the content of a file's journal to the file.
 
-    If another process has the file open, nothing is written; that process will do it later.
+    If another process has the file open, nothing is written. That process writes the journal to the file later.
 
     Raises:
         apsw.Error: SQLite could not read or write the file.

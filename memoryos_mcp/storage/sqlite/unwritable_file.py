@@ -1,4 +1,4 @@
-"""Reading a file that cannot be written at present, for instance because the disk is full or read-only."""
+"""Reads a file that cannot be written at present, for instance because the disk is full or read-only."""
 
 import shutil
 import tempfile
@@ -47,7 +47,7 @@ class UnwritableFile:
     def is_up_to_date(self) -> bool:
         """Return whether the file is unchanged since it was opened, and still cannot be written.
 
-        The file is examined at most once per second; in between, True is returned.
+        The file is examined at most once per second. For calls in between, the result is True.
 
         Raises:
             OSError: The file could not be examined.

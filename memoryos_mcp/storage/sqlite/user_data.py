@@ -9,7 +9,7 @@ from memoryos_mcp.storage.sqlite.paths import kept_copies, remove_kept_copies
 
 
 class SqliteUserData(SqlUserData):
-    """Operations that a user requests on the memory in one SQLite file. Implements `UserData`."""
+    """Inspects, corrects, exports, imports and forgets the memory in one SQLite file. Implements `UserData`."""
 
     _database: SqliteDatabase
 

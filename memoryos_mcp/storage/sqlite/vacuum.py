@@ -18,7 +18,7 @@ VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
 
 
 def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
-    """Rewrite a file without its deleted content; return False if another process blocks this."""
+    """Rewrite a file without its deleted content. Return False if another process has locked the file."""
 
     def vacuum(connection: apsw.Connection) -> bool:
         if path.stat().st_size > VACUUMED_IN_RAM_BYTES:
@@ -32,8 +32,8 @@ def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
 def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
     """Move the content of a file's journal into the file. Return whether the journal is now empty.
 
-    It is not empty if another process blocks the move. During the call, no other connection of this process may read
-    the file.
+    The journal is not empty if another process is using the file. During the call, no other connection of this process
+    may read the file.
     """
 
     def empty(connection: apsw.Connection) -> bool:

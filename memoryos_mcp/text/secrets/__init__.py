@@ -36,7 +36,7 @@ class Redacted:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Patterns with the same search conditions.
+    """Patterns that are searched for under the same conditions; see `SecretPattern`.
 
     Attributes:
         pattern: The first of the patterns. Its search conditions are those of all patterns in the group.

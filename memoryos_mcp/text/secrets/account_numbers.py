@@ -43,8 +43,8 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 def is_card_number(text: str) -> bool:
     """Return whether ``text`` may be the number of a payment card. It may contain spaces, hyphens and dots.
 
-    The first digits and the length must be those of a card issuer (such as 4 and 16 digits). The check digit must be
-    valid, and the digits must not all be the same.
+    The first digits and the length must be those of a card issuer, for example a first digit of 4 and 16 digits. The
+    check digit must be valid, and the digits must not all be the same.
     """
     digits = re.sub(_GAP, "", text)
     return _ISSUER.fullmatch(digits) is not None and checks.has_luhn(digits) and len(set(digits)) > 1

@@ -60,10 +60,10 @@ def looks_random(text: str) -> bool:
 
 
 def is_checked_token(token: str) -> bool:
-    """Return whether ``token``, which has the form of a token with a checksum, is a secret.
+    """Return whether ``token`` is a secret. It must have the form of a token with a checksum, such as "ghp_...".
 
-    A token with an invalid checksum is also a secret if it looks random. It may contain a typo, but it is still
-    useful to a thief.
+    A token with a valid checksum is a secret. A token with an invalid checksum is also a secret if it looks random,
+    because a thief could correct a typo.
     """
     return has_crc32(token) or looks_random(token.partition("_")[2])
 
@@ -82,7 +82,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def _looks_chosen(text: str) -> bool:
-    """Return whether ``text`` mixes letters, digits and symbols as a password does and an identifier does not."""
+    """Return whether ``text`` mixes letters, digits and symbols like a password, and unlike an identifier."""
     if sum(map(str.isdigit, text)) >= _DIGITS_IN_CHOSEN and not _CHOSEN_SYMBOLS.isdisjoint(text):
         return True
     return len(text) / max(len(_PIECE.findall(text)), 1) < _CHARS_OF_A_RANDOM_PIECE
@@ -128,7 +128,7 @@ def is_url_password(text: str) -> bool:
 def is_named_key(text: str) -> bool:
     """Return whether ``text``, found after the name of a key, looks random.
 
-    It must have letters, digits and many different characters, and must not be a placeholder.
+    The text must contain letters, digits and many different characters, and must not be a placeholder.
     """
     return (
         not is_placeholder(text)

@@ -81,8 +81,8 @@ def finding(form: re.Pattern[str], check: Check | None = None, names: re.Pattern
     Args:
         form: The regular expression. If it has a group ``secret``, only this group is the secret.
         check: A function that returns whether a match is really a secret.
-        names: A pattern for the beginnings of secrets, searched for in the lower-case text. A match of ``form`` must
-            begin where ``names`` matches. If ``names`` is None, a match of ``form`` may begin anywhere.
+        names: A regular expression that is searched for in the lower-case text. A match of ``form`` must begin where
+            ``names`` matches. If ``names`` is None, a match of ``form`` may begin anywhere.
     """
     secret = "secret" if "secret" in form.groupindex else 0
 
@@ -106,7 +106,7 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
 def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
     """Yield each position at which one of ``roots`` occurs in a lower-case text.
 
-    This is several times as fast as a regular expression.
+    This search is several times as fast as a regular expression.
     """
     for root in roots:
         at = lower.find(root)

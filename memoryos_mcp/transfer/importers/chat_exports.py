@@ -23,7 +23,7 @@ DAMAGED = "a damaged message"
 def has_conversations(path: Path, key: str) -> bool:
     """Return whether a file, folder or archive contains conversations.
 
-    Only the beginning of each file is read. A file contains conversations if an object in a list has the key ``key``.
+    The result is True if an object in a list has the key ``key``. Only the beginning of each file is read.
     """
     return any(key in found.inner for found in outlines(path, FILES))
 

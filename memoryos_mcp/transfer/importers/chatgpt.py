@@ -34,7 +34,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield the pages of each conversation, one conversation at a time."""
+    """Yield all pages of the first conversation one by one, then those of the next."""
     return read_conversations(path, "mapping", Mapping, _conversation, progress)
 
 

@@ -31,7 +31,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield the pages of each conversation, one conversation at a time.
+    """Yield all pages of the first conversation one by one, then those of the next.
 
     The text of an attached file becomes a separate page with the source ``DOCUMENT``, because nobody said it.
     """

@@ -6,16 +6,16 @@ MAX_CHARS = 200  # leaves room for the suffix that each part of a split page get
 
 
 def key(system: str, *names: str) -> str:
-    """Return a key: the system and the names, joined by colons.
+    """Return a key that consists of the name of a system and of ``names``, joined by colons.
 
-    If the key is longer than `MAX_CHARS`, a hash of all names replaces them.
+    If the key would be longer than `MAX_CHARS`, it contains a hash of ``names`` instead of the names.
     """
     joined = ":".join((system, *names))
     return joined if len(joined) <= MAX_CHARS else f"{system}:{digest(*names)}"
 
 
 def digest(*texts: str) -> str:
-    """Hash the strings and their lengths. Return the first 128 bits of the SHA-256 in hexadecimal."""
+    """Return the first 128 bits of a SHA-256 hash of the texts and their lengths, in hexadecimal."""
     hashed = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

@@ -39,7 +39,8 @@ def recognises(path: Path) -> bool:
 def read(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield one user's pages in order, without duplicates, then the facts.
 
-    Facts about the assistant are read only from a data folder with a single user, because they may come from any user.
+    Facts about the assistant are read only if ``path`` is a data folder with a single user. Otherwise, they may come
+    from other users.
     """
     gathering, before = Gathering(), 0
     for file in _files(path):

@@ -48,16 +48,16 @@ class _Copy:
 
 @dataclass(slots=True)
 class Gathering:
-    """Collects the pages, profiles and facts of a memory. Then `found` yields them in order."""
+    """Collects the pages, profiles and facts of a memory. Afterwards, call `found` to get them in order."""
 
     _pages: dict[str, _Copy] = field(default_factory=dict)
     _facts: list[ImportedFact] = field(default_factory=list)
     _documents: list[NewTurn] = field(default_factory=list)
 
     def page(self, raw: object, where: str, *, is_newest: bool = False) -> Iterator[Skipped]:
-        """Add a page, and yield a note about each part of it that is skipped.
+        """Add a page, and yield a note about each part of the page that is skipped.
 
-        Copies of the same page are merged. ``is_newest`` means that this is a short-term page.
+        Copies of the same page are merged. ``is_newest`` must be true for a short-term page.
         """
         if not isinstance(raw, Mapping):
             yield Skipped(DAMAGED, where)
@@ -105,10 +105,10 @@ class Gathering:
             self._facts.append(ImportedFact(about, words, from_iso(at), key(SYSTEM, "fact", about, digest(words))))
 
     def profile(self, raw: object, where: str) -> Iterator[Skipped]:
-        """Add the text of a profile as a document, because a trait needs pages as evidence.
+        """Add the text of a profile as a document. It is not added as traits, because a trait needs pages as evidence.
 
-        If the text is damaged or an error message, yield a note instead; ``where`` is the profile's place in this note.
-        A missing or empty text is ignored.
+        If the text is damaged or is an error message, yield a note instead. ``where`` is the profile's location, which
+        the note contains. A missing or empty text is ignored.
         """
         text = raw.get("data") if isinstance(raw, Mapping) else raw
         at = raw.get("last_updated") if isinstance(raw, Mapping) else None
@@ -165,7 +165,7 @@ def _time(value: object) -> str:
 
 
 def _joined(known: _Copy, copy: _Copy) -> _Copy:
-    """Return ``known``, with its missing values filled in from another copy of the same page.
+    """Return ``known`` with its missing values filled in from ``copy``, which is a copy of the same page.
 
     The values are the time, the links to the previous and the next page, and the summary of the chain.
     """

@@ -55,13 +55,13 @@ class _Exchange:
 def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
     """Yield the pages of one conversation in order. Every message is on exactly one page.
 
-    A page is not imported twice with the same key. The key contains the id of the page's last message in the export
-    (`Message.name`). If an exchange continued after an earlier export, its last message is another one. So the page
-    has a new key, and is imported again.
+    A page with the key of an already imported page is not imported again. The key contains the id of the page's last
+    message in the export (`Message.name`). If a later export contains further messages of the page, the last message is
+    a different one. So the page has a new key, and is imported again.
 
-    In two cases, the key contains a hash of the page's text and the page's number in the conversation instead: the last
-    message has no id, or an earlier page has the same id. Such a key changes if a later export has additional pages
-    before the page.
+    If the last message has no id, or has the same id as the last message of an earlier page, the key instead contains
+    the page's number in the conversation and a hash of its text. Such a key changes if a later export has additional
+    pages before the page.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):

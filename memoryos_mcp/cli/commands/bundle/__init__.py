@@ -139,7 +139,7 @@ def _package_files() -> Iterator[tuple[Path, bytes]]:
 def _write(file: Path, data: bytes, *, is_forced: bool) -> None:
     if not file.parent.is_dir():
         raise ArgumentError(
-            argument=str(file), problem="its folder does not exist; create the folder or choose another folder"
+            argument=str(file), problem="is in a folder that does not exist; create the folder or choose another one"
         )
     if file.exists() and not is_forced:
         raise ArgumentError(

@@ -110,8 +110,8 @@ USER_SETTINGS = (
 def manifest(about: Mapping[str, str]) -> dict[str, Any]:
     """Return the manifest.
 
-    ``about`` contains the ``name``, ``summary``, ``author``, ``license`` and ``keywords`` of the distribution, and
-    ``python``, the versions of Python that it supports.
+    ``about`` contains the ``name``, ``summary``, ``author``, ``license`` and ``keywords`` of the distribution. Its item
+    ``python`` contains the supported versions of Python.
     """
     return {
         "manifest_version": MANIFEST_VERSION,

@@ -33,7 +33,7 @@ class Diagnosis(BaseModel, frozen=True):
 
 
 def passed(name: str, found: str, fix: str | None = None) -> Check:
-    """Return the result of a check that passed. Here, ``fix`` is only a suggestion."""
+    """Return the result of a check that passed. ``fix`` is an optional suggestion."""
     return Check(name=name, verdict=Verdict.OK, found=found, fix=fix)
 
 
@@ -43,12 +43,12 @@ def warned(name: str, found: str, fix: str | None = None) -> Check:
 
 
 def failed(name: str, found: str, fix: str | None = None) -> Check:
-    """Return the result of a check that failed. ``fix`` is the advice on what to change, if any."""
+    """Return the result of a check that failed. ``fix`` says what to change, if this is known."""
     return Check(name=name, verdict=Verdict.FAIL, found=found, fix=fix)
 
 
 def failed_by(name: str, error: MemoryOSError) -> Check:
-    """Return the result of a check that failed with this error."""
+    """Return the result of a check that failed with ``error``, whose message states the problem and the fix."""
     return failed(name, *parts(error))
 
 

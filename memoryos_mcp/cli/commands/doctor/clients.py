@@ -111,9 +111,9 @@ async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem |
 
 
 async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> _Problem | None:
-    """Return the reason why a client cannot use an entry to reach the server, or None if the server can be reached.
+    """Return the reason why a client cannot reach the server of an entry, or None if the client can reach it.
 
-    A request with the entry's token is sent to the entry's address, and to no other address.
+    The entry's token is sent to the entry's address, and to no other address.
     """
     url = str(entry[http.url_key])
     headers, missing = _headers(entry, http, environment)
@@ -151,7 +151,7 @@ async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[s
 
 
 def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the HTTP headers in an entry, and the names of the variables in these headers that are not set.
+    """Return an entry's HTTP headers, and the names of the unset environment variables in these headers.
 
     Each environment variable in a header is replaced with its value. A header that contains an unset variable is left
     out.

@@ -31,7 +31,7 @@ def check_python() -> Check:
 
 
 async def check_folder(settings: Settings) -> Check:
-    """Check whether the data folder is writable, if it is needed."""
+    """Check whether the data folder is writable. The check passes if no data folder is needed."""
     if not settings.needs_data_folder:
         return passed("data_folder", "not needed, because memories are stored in a database and llm_log is false")
     try:

@@ -182,7 +182,7 @@ async def _failed_call(
     provider: LlmProvider | None,
     started_with: Mapping[LlmProvider, str],
 ) -> Check:
-    """Return the result of a check that failed because a request to a model failed.
+    """Return the result of a check whose request to a model failed.
 
     The ``fix`` of the result contains hints: how to start a local server, which models the server has, or which
     address is correct.
@@ -204,9 +204,9 @@ async def _failed_call(
 
 
 def _nearest(names: Sequence[str], model: str) -> str:
-    """Return a string with the names that are most similar to ``model``, the most similar name first.
+    """Return a comma-separated list of the names that are most similar to ``model``, the most similar name first.
 
-    The string contains up to `MODELS_SHOWN` names, and says how many more there are.
+    The list contains at most `MODELS_SHOWN` names, followed by the number of further names.
     """
     nearest = sorted(names, key=lambda name: -SequenceMatcher(None, name, model).ratio())
     more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""

@@ -29,9 +29,9 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 def local_server(
     config_file: Path | None, user_id: str | None, data_folder: str | None, database_url: str | None = None
 ) -> Local:
-    """Return this installation as a server that a client starts.
+    """Return the command line with which a client starts the server of this installation.
 
-    Each argument that is not None becomes an option of the server's command line (such as ``--user-id``).
+    Each argument that is not None becomes an option of the command line, such as ``--user-id``.
 
     Raises:
         ArgumentError: The address of the database contains a password.
@@ -57,18 +57,18 @@ def _without_password(url: str) -> str:
     parts = urlsplit(url)
     if parts.password or "password=" in parts.query:
         problem = (
-            "contains a password, which the client's file would show; put database_url in a file of settings, and pass "
-            "this file with --config"
+            "contains a password, which the client's file would show; put database_url in a config file, and pass the "
+            "config file with --config"
         )
         raise ArgumentError(argument="--database-url", problem=problem)
     return url
 
 
 def remote_server(url: str, token: str | None, token_variable: str | None) -> Remote:
-    """Return the server at an address. If the address has no path, `MCP_PATH` is added.
+    """Return the address and the token of a running server. If ``url`` has no path, `MCP_PATH` is added.
 
-    ``token_variable`` is the name of an environment variable that contains the token. If neither it nor ``token`` is
-    given, the server is used without a token.
+    ``token_variable`` is the name of an environment variable that contains the token. Without ``token`` and
+    ``token_variable``, clients send no token.
 
     Raises:
         ArgumentError: Both ``token`` and ``token_variable`` are given, or a value is not valid.
@@ -93,7 +93,7 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
     if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
         raise ArgumentError(
             argument="--token",
-            problem="is blank or contains invalid characters; pass a token that memoryos-mcp token add printed",
+            problem="is blank or contains invalid characters; pass a token from `memoryos-mcp token add`",
         )
     if token_variable is not None and not re.fullmatch(r"[A-Za-z_]\w*", token_variable, re.ASCII):
         problem = "is not a valid name of an environment variable; use a name like MEMORY_TOKEN"
@@ -127,9 +127,9 @@ def server_of(
 
 
 def _token(given: str | None) -> str | None:
-    """Return the given token; None if none was given. If ``given`` is ``-``, the token is read from stdin.
+    """Return the token in ``given``, or None if ``given`` is None. If ``given`` is ``-``, read the token from stdin.
 
-    If stdin is a terminal, a prompt asks for the token and does not show the input. Otherwise, one line is read.
+    If stdin is a terminal, a prompt asks for the token without showing the input. Otherwise, one line is read.
     """
     if given is None:
         return None
@@ -176,7 +176,7 @@ def list_clients(command: str, *, as_json: bool) -> None:
 
 
 def clients_here(machine: Machine) -> list[Location]:
-    """Return where the user's configuration file is, for each client that is installed on ``machine``."""
+    """Return the location of the user's configuration file for each client that is installed on ``machine``."""
     return [
         location
         for client in CLIENTS.values()

@@ -35,7 +35,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The arguments of install and uninstall. A ``scope`` of None means ``user``."""
+    """The arguments of the command install or uninstall. If ``scope`` is None, the scope is ``user``."""
 
     clients: Sequence[str]
     scope: Scope | None = None

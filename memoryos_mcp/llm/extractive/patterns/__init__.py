@@ -2,9 +2,9 @@
 
 A row consists of a slot and a regular expression for the beginning of a statement. A slot is a property that has only
 one value at a time, such as "lives" (the place where the user lives). The slot is None for statements that may be valid
-side by side. In a row with a slot, the group ``value`` of the regular expression matches the value of the property. A
-slot may contain the name of another group in braces. The text that this group matches is put there.
-The group ``ends`` matches the words for something that is no longer the case, such as "smoking" in "I quit smoking".
+at the same time. In a row with a slot, the group ``value`` of the regular expression matches the value of the property.
+A slot may contain the name of another group in braces, which is replaced with the text that this group matches. The
+group ``ends`` matches the words for something that is no longer the case, such as "smoking" in "I quit smoking".
 """
 
 import re
@@ -61,8 +61,8 @@ class Pattern:
     """A pattern for the beginning of a statement or wish.
 
     Attributes:
-        slot: The property that the statement is about, such as "lives"; None if such statements may be valid side by
-            side.
+        slot: The property that the statement is about, such as "lives"; None if several such statements may be valid at
+            the same time.
         text: The regular expression, which is compiled on first use.
         kind: Whether the pattern matches statements or wishes.
         is_event: Whether the statement may contain words such as "today".
@@ -80,7 +80,7 @@ class Pattern:
     def match(self, text: str, start: int, *, has_adverb: bool = True) -> re.Match[str] | None:
         """Return the match that begins at ``start``; None if there is none.
 
-        For a text without an adverb after its subject, pass ``has_adverb=False``. The search is then faster.
+        If the text has no adverb after its subject, ``has_adverb=False`` makes the search faster.
         """
         match = _compiled(self.text, has_adverb).match(text, start)
         return None if match is not None and self.is_of_place and not is_place(match["value"]) else match
@@ -92,11 +92,11 @@ class Group:
 
     Attributes:
         needs: Words and other signs of the language, as returned by ``_words_of``. Every text that a pattern matches
-            contains at least one of them. If ``needs`` is empty, the patterns are tried on every text.
-        patterns: The patterns to try on a text, in order. The key depends on how the text begins, in either case. The
-            key "b" is for texts that begin with "I'm" or "we're". The key "i" is for other texts that begin with I or W
-            (such as "I have"). The key "m" is for texts that begin with M or O (such as "my" and "our"). For any other
-            text, the key is its first letter, or "" if the first letter is not a key.
+            contains at least one of these. If ``needs`` is empty, the patterns are tried on every text.
+        patterns: The patterns to try on a text, in order. The key depends on the beginning of the text, ignoring case.
+            The key "b" is for texts that begin with "I'm" or "we're". The key "i" is for other texts that begin with I
+            or W (such as "I have"). The key "m" is for texts that begin with M or O (such as "my" and "our"). For any
+            other text, the key is its first letter, or "" if the first letter is not a key.
     """
 
     needs: frozenset[str]

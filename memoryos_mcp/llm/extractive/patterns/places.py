@@ -73,6 +73,6 @@ def _names() -> frozenset[str]:
 
 
 def is_place(text: str) -> bool:
-    """Return whether the text before the first comma is the name of a known city, region or country."""
+    """Return whether ``text``, up to its first comma, is the name of a known city, region or country."""
     name = _AFTER.sub("", " ".join(text.partition(",")[0].split())).strip(" .!?;:").casefold()
     return bool(name) and (name in _names() or name.removeprefix("the ") in _names())
