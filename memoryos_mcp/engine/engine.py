@@ -35,7 +35,7 @@ from memoryos_mcp.model.profile import most_telling_first
 from memoryos_mcp.model.redaction import Redaction
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
-from memoryos_mcp.model.views import MemoryView
+from memoryos_mcp.model.views import Learned, MemoryView
 from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.index.choice import FAISS
 from memoryos_mcp.retrieval.index.interface import IndexRequest
@@ -254,6 +254,7 @@ class MemoryEngine:
         max_tokens: int | None = None,
         reserved_tokens: int = 0,
         has_all_recent: bool = False,
+        is_visit: bool = True,
     ) -> Recall:
         """Return the memories of all three tiers that are relevant to a query.
 
@@ -271,6 +272,7 @@ class MemoryEngine:
             has_all_recent: Whether to include all short-term pages, up to half of the budget. Use True if these pages
                 are the current conversation. False includes the last two short-term pages, and those that are relevant
                 to the query.
+            is_visit: Whether the retrieval counts as a visit of the topics in its result, which makes them hotter.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -291,7 +293,8 @@ class MemoryEngine:
         await self._worker.until_loaded()
         with self._spaces.query_priority.querying():
             recall = await self._spaces.retrieving.retrieve(self._validation.query(query), limits)
-        self._worker.visited(segment.segment for segment, _ in recall.segments)
+        if is_visit:
+            self._worker.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
     async def respond(
@@ -385,6 +388,10 @@ class MemoryEngine:
         now = self._components.clock()
         return await inspection.look(self._store.user_data, ids, tokens, lambda segment: segment.heat(now, self._heat))
 
+    async def learned_from(self, page_id: str) -> Learned:
+        """Return the facts and traits that a page supports; nothing if the page does not exist."""
+        return await self._store.user_data.learned_from(page_id)
+
     async def listed(
         self,
         *,
@@ -393,6 +400,7 @@ class MemoryEngine:
         state: str = "",
         after: str | datetime = "",
         before: str | datetime = "",
+        chain: int | None = None,
         cursor: str = "",
         limit: int | None = None,
     ) -> ListPart:
@@ -405,6 +413,7 @@ class MemoryEngine:
             state: current (the default), superseded (only for facts) or archived (only for facts and segments).
             after: Earliest time, inclusive; empty means no limit.
             before: Latest time, exclusive; empty means no limit.
+            chain: Number of the chain whose pages to list; None means all chains.
             cursor: The cursor that the previous call returned; empty means the beginning of the list.
             limit: Maximum number of memories, 1 to 100; None means 20.
 
@@ -412,7 +421,9 @@ class MemoryEngine:
             ArgumentError: An argument is not valid.
         """
         zone = self._settings.zone
-        request = inspection.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
+        request = inspection.list_request(
+            tier=tier, topic=topic, state=state, after=after, before=before, zone=zone, chain=chain
+        )
         return await inspection.listed(
             self._store.user_data, request, cursor, inspection.LISTED if limit is None else limit
         )

@@ -70,7 +70,14 @@ async def look(
 
 
 def list_request(
-    *, tier: str, topic: str, state: str, after: str | datetime, before: str | datetime, zone: tzinfo | None
+    *,
+    tier: str,
+    topic: str,
+    state: str,
+    after: str | datetime,
+    before: str | datetime,
+    zone: tzinfo | None,
+    chain: int | None = None,
 ) -> ListRequest:
     """Validate the arguments of `MemoryEngine.listed`, and return them as a request.
 
@@ -95,6 +102,7 @@ def list_request(
         after=_moment("after", after, zone),
         before=_moment("before", before, zone),
         topic=_topic(topic),
+        chain=chain,
     )
     if request.after is not None and request.before is not None and request.after >= request.before:
         raise ArgumentError(argument="before", problem="must be later than 'after'")

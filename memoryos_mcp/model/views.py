@@ -119,6 +119,19 @@ class TraitView:
     kind: Literal[Kind.TRAIT] = Kind.TRAIT
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What was learned from a page.
+
+    Attributes:
+        facts: The newest facts that the page states or repeats, newest first; at most 100. They need not be current.
+        traits: The dimensions of the current traits that the page supports.
+    """
+
+    facts: Sequence[Fact]
+    traits: Sequence[str]
+
+
 # The field ``kind`` distinguishes the views, so that code that receives a view need not import the classes.
 MemoryView = PageView | SegmentView | ChainView | FactView | TraitView
 
@@ -148,6 +161,7 @@ class ListRequest:
         after: Earliest time of the memories, inclusive; None means no limit.
         before: Latest time of the memories, exclusive; None means no limit.
         topic: The number of a segment, or part of one of its keywords; None means all topics.
+        chain: The number of the chain whose pages to list; None means all chains.
     """
 
     kinds: Sequence[Kind]
@@ -156,6 +170,7 @@ class ListRequest:
     after: datetime | None
     before: datetime | None
     topic: int | str | None
+    chain: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Shortens pages to a token budget: a page that fits is quoted in full, otherwise its best passages are quoted."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ PASSAGE_CHARS = 400
 ELLIPSIS = "…"
 # Extra cost of an excerpt for ellipses and rounding.
 EXCERPT_EXTRA_TOKENS = 3
+
+_WORDS = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,25 @@ def roots(query: str) -> frozenset[str]:
     found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))
     # In inflected words, the final i of an English stem may be y, and the final t of an Arabic stem another letter.
     return frozenset(folded(root.removesuffix("i").removesuffix("ت") or word) for word, root in found)
+
+
+def matches(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each match in a text.
+
+    ``found`` contains the roots of the words in a query (from `roots`). A match is a word that contains one of these
+    roots. In scripts without spaces between words, a match is only the root itself.
+    """
+    for match in _WORDS.finditer(text):
+        word = match[0]
+        plain_word = folded(word)
+        for root in found:
+            if root not in plain_word:
+                continue
+            at = word.casefold().find(root)
+            if root.isascii() or at < 0:
+                yield match.span()
+            else:
+                yield match.start() + at, match.start() + at + len(root)
 
 
 def quote(

@@ -11,7 +11,7 @@ from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, Place
+from memoryos_mcp.model.views import Learned, ListEntry, ListRequest, MemoryView, Place
 from memoryos_mcp.storage.values import Corrected, Correction, LongTerm, MissingSummaries, PageBatch, SummaryCursor
 
 T = TypeVar("T")
@@ -28,6 +28,10 @@ class UserData(Protocol):
 
         The result contains None for each memory that does not exist.
         """
+        ...
+
+    async def learned_from(self, page_id: str) -> Learned:
+        """Return the facts and traits that a page supports; nothing if the page does not exist."""
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:

@@ -24,8 +24,10 @@ from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError, Stora
 from memoryos_mcp.model.ids import Kind, numbered_id, read_id
 from memoryos_mcp.model.knowledge import Fact
 from memoryos_mcp.model.pages import page_marks
+from memoryos_mcp.retrieval.budget import matches
 from memoryos_mcp.retrieval.rendering import period
 from memoryos_mcp.text.amounts import amount
+from memoryos_mcp.text.quoting import plain, topic_text
 from memoryos_mcp.web.guard import PREFIX, SIGN_IN, STATIC, session_of
 from memoryos_mcp.web.sessions import Session
 
@@ -196,6 +198,7 @@ def _templates() -> jinja2.Environment:
     )
     environment.globals |= {"PREFIX": PREFIX, "MENU": MENU, "static": _static, "Kind": Kind}
     environment.filters |= {"day": _day, "minute": _minute, "amount": amount, "period": period, "marks": _marks}
+    environment.filters |= {"plain": plain, "pieces": _pieces, "topic_text": topic_text}
     environment.filters |= {"memory_path": memory_path, "fact_path": fact_path}
     return environment
 
@@ -227,5 +230,15 @@ def _minute(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
-def _marks(page: Any) -> list[str]:
-    return page_marks(page, is_excerpt=False)
+def _marks(page: Any, *, is_excerpt: bool = False) -> list[str]:
+    return page_marks(page, is_excerpt=is_excerpt)
+
+
+def _pieces(text: str, found: frozenset[str]) -> list[tuple[str, bool]]:
+    """Return a text in pieces, each with whether it matches one of the roots ``found``."""
+    pieces, begin = [], 0
+    for start, end in sorted({*matches(text, found)}):
+        if start >= begin:
+            pieces += [(text[begin:start], False), (text[start:end], True)]
+            begin = end
+    return [*pieces, (text[begin:], False)]

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -32,10 +31,9 @@ from memoryos_mcp.engine.tools.results import KnowledgeEntry, RetrieveMemoryResu
 from memoryos_mcp.errors import ArgumentError, ModelError
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import page_marks
-from memoryos_mcp.retrieval.budget import ELLIPSIS, roots
+from memoryos_mcp.retrieval.budget import ELLIPSIS, matches, roots
 from memoryos_mcp.retrieval.recall import LeftOut
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, left_out_text
-from memoryos_mcp.text.stemming import folded
 
 # Seconds to wait for the embedding model; after that, search uses only keywords.
 LOAD_TIMEOUT_S = 15.0
@@ -43,8 +41,6 @@ FOUND_STYLE = "bold yellow"
 # Share of a snippet's visible characters that come before the first match.
 LEAD_SHARE = 0.25
 SMALLEST_SNIPPET_CHARS = 24
-
-_WORDS = re.compile(r"\w+")
 
 
 async def search_memory(
@@ -175,7 +171,7 @@ def _facts(title: str, order: str, facts: Sequence[KnowledgeEntry], found: froze
 def highlighted(text: str, found: frozenset[str]) -> Text:
     """Return the text with matches highlighted. ``found`` contains the roots of the words in the query."""
     shown = Text(text)
-    for start, end in _places(text, found):
+    for start, end in matches(text, found):
         shown.stylize(FOUND_STYLE, start, end)
     return shown
 
@@ -186,27 +182,8 @@ def snippet(line: str, found: frozenset[str], room: int) -> Text:
     ``room`` is the number of characters that are visible. If no match would be visible, an ellipsis replaces the
     beginning of the line, and the rest starts shortly before the first match.
     """
-    first = next((start for start, end in _places(line, found) if end > room), None)
-    if first is None or any(end <= room for _, end in _places(line, found)):
+    first = next((start for start, end in matches(line, found) if end > room), None)
+    if first is None or any(end <= room for _, end in matches(line, found)):
         return highlighted(line, found)
     begin = line.rfind(" ", 0, max(0, first - int(room * LEAD_SHARE))) + 1
     return Text.assemble(ELLIPSIS, highlighted(line[begin:], found))
-
-
-def _places(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each match.
-
-    ``found`` contains the roots of the words in the query. A match is a word that contains one of these roots.
-    In scripts without spaces between words, a match is only the root itself.
-    """
-    for match in _WORDS.finditer(text):
-        word = match[0]
-        plain_word = folded(word)
-        for root in found:
-            if root not in plain_word:
-                continue
-            at = word.casefold().find(root)
-            if root.isascii() or at < 0:
-                yield match.span()
-            else:
-                yield match.start() + at, match.start() + at + len(root)

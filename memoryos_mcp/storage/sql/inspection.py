@@ -8,6 +8,7 @@ from memoryos_mcp.model.profile import Level
 from memoryos_mcp.model.views import (
     ChainView,
     FactView,
+    Learned,
     MemoryView,
     PageView,
     PastTrait,
@@ -30,6 +31,7 @@ from memoryos_mcp.storage.sql.moments import from_us
 
 MAX_PAGES = 20
 MAX_HISTORY = 20
+MAX_LEARNED = 100
 
 
 def look(connection: Connection, what: MemoryId, *, space: int, assistant_id: str, now_us: int) -> MemoryView | None:
@@ -137,3 +139,22 @@ def _trait(connection: Connection, name: str) -> TraitView | None:
             for level, reason, held_from, held_until, is_corrected in history
         ],
     )
+
+
+def learned_from(connection: Connection, page_id: str, *, space: int, assistant_id: str) -> Learned:
+    """Return the facts and traits that a page supports. Facts about other assistants are left out."""
+    facts = all_rows(
+        connection,
+        f"SELECT {FACT_COLUMNS} FROM facts WHERE fact IN (SELECT e.fact FROM fact_evidence AS e JOIN pages USING (seq) "  # noqa: S608
+        "WHERE page_id = ?2) AND (about = 'user' OR assistant_id = ?3) ORDER BY fact DESC LIMIT ?4",
+        space,
+        page_id,
+        assistant_id,
+        MAX_LEARNED,
+    )
+    traits = all_rows(
+        connection,
+        "SELECT dimension FROM trait_evidence JOIN pages USING (seq) WHERE page_id = ?1 ORDER BY dimension",
+        page_id,
+    )
+    return Learned(facts=list(map(to_fact, facts)), traits=[dimension for (dimension,) in traits])

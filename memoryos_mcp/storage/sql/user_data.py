@@ -11,7 +11,7 @@ from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, Place
+from memoryos_mcp.model.views import Learned, ListEntry, ListRequest, MemoryView, Place
 from memoryos_mcp.storage.sql import (
     export,
     forget_plans,
@@ -63,6 +63,11 @@ class SqlUserData:
             ]
 
         return await self._database.read(query)
+
+    async def learned_from(self, page_id: str) -> Learned:
+        return await self._database.read(
+            inspection.learned_from, page_id, space=self._space, assistant_id=self._options.assistant_id
+        )
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
         now_us, owner = to_us(self._clock()), self._options.assistant_id
