@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from memoryos_mcp.model.profile import most_telling_first
 from memoryos_mcp.model.redaction import Redaction
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
-from memoryos_mcp.model.views import Learned, MemoryView
+from memoryos_mcp.model.views import Learned, MemoryView, TitledSegment, TopicView
 from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.index.choice import FAISS
 from memoryos_mcp.retrieval.index.interface import IndexRequest
@@ -403,6 +403,9 @@ class MemoryEngine:
         chain: int | None = None,
         cursor: str = "",
         limit: int | None = None,
+        source: str = "",
+        words: str = "",
+        is_by_time: bool = False,
     ) -> ListPart:
         """Return one part of a list of memories, newest first.
 
@@ -416,16 +419,66 @@ class MemoryEngine:
             chain: Number of the chain whose pages to list; None means all chains.
             cursor: The cursor that the previous call returned; empty means the beginning of the list.
             limit: Maximum number of memories, 1 to 100; None means 20.
+            source: Origin of the pages: conversation, tool, web or document; empty means any.
+            words: Words that each page must contain; empty means no such filter.
+            is_by_time: Whether to sort pages by the time of their dialogue. Otherwise, the page that was added last
+                comes first, even if it is from an import of an old dialogue.
+
+        Raises:
+            ArgumentError: An argument is not valid.
+        """
+        request = inspection.list_request(
+            tier=tier,
+            topic=topic,
+            state=state,
+            after=after,
+            before=before,
+            zone=self._settings.zone,
+            source=source,
+            words=words,
+            is_by_time=is_by_time,
+            chain=chain,
+        )
+        return await inspection.listed(
+            self._store.user_data, request, cursor, inspection.LISTED if limit is None else limit
+        )
+
+    async def page_counts(
+        self, first: date, last: date, *, topic: str = "", source: str = "", words: str = ""
+    ) -> list[int]:
+        """Return the number of pages on each day from ``first`` to ``last``, at most 1,000 days.
+
+        A day begins at midnight in the configured time zone. The filters are those of `listed`.
 
         Raises:
             ArgumentError: An argument is not valid.
         """
         zone = self._settings.zone
         request = inspection.list_request(
-            tier=tier, topic=topic, state=state, after=after, before=before, zone=zone, chain=chain
+            tier="", topic=topic, state="", after="", before="", zone=zone, source=source, words=words
         )
-        return await inspection.listed(
-            self._store.user_data, request, cursor, inspection.LISTED if limit is None else limit
+        return await inspection.page_counts(self._store.user_data, request, first, last, zone)
+
+    async def segments(self) -> list[TitledSegment]:
+        """Return the segments that are not archived, each with its heat and its title, most prominent first."""
+        top = await self._top_segments()
+        names = titles([segment for segment, _ in top])
+        return [TitledSegment(segment, heat, names[segment.segment]) for segment, heat in top]
+
+    async def topic(self, segment_id: str) -> TopicView:
+        """Return a segment with its chains and its heat over time.
+
+        Raises:
+            ArgumentError: The id is not the id of a segment, or does not exist.
+        """
+        names = titles(await self._store.segments())
+        return await inspection.topic(
+            self._store.user_data,
+            segment_id,
+            title_of=lambda segment: names.get(segment.segment) or titles([segment])[segment.segment],
+            weights=self._heat,
+            threshold=self._settings.mid_term_heat_threshold,
+            now=self._components.clock(),
         )
 
     async def correct(

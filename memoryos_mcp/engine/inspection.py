@@ -6,20 +6,34 @@ import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.ids import Kind, not_there, read_ids
-from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
+from memoryos_mcp.model.heat import HeatWeights, cooling, heat_history
+from memoryos_mcp.model.ids import Kind, not_there, read_id, read_ids
+from memoryos_mcp.model.pages import Page, Source, Tier, estimate_tokens
 from memoryos_mcp.model.segments import Segment
-from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, PageView, Place, SegmentView, State
+from memoryos_mcp.model.views import (
+    ListEntry,
+    ListRequest,
+    MemoryView,
+    PageView,
+    Place,
+    SegmentView,
+    State,
+    TopicView,
+)
 from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
 from memoryos_mcp.storage.user_data import UserData
+from memoryos_mcp.text.terms import query_words
 
 LISTED, LISTED_AT_MOST = 20, 100
 # Enough for the longest page that the default settings allow, in most languages.
 LOOK_TOKENS = 50_000
 TOPIC_MAX_CHARS = 200
+WORDS_MAX_CHARS = 200
+DAYS_AT_MOST = 1_000
+CHAINS_OF_A_TOPIC = 30
 CURSOR_MAX_CHARS = 1_000
 
 _PAGES = (Kind.PAGE,)
@@ -78,6 +92,9 @@ def list_request(
     before: str | datetime,
     zone: tzinfo | None,
     chain: int | None = None,
+    source: str = "",
+    words: str = "",
+    is_by_time: bool = False,
 ) -> ListRequest:
     """Validate the arguments of `MemoryEngine.listed`, and return them as a request.
 
@@ -103,7 +120,13 @@ def list_request(
         before=_moment("before", before, zone),
         topic=_topic(topic),
         chain=chain,
+        source=_source(source),
+        words=_words(words),
+        is_by_time=is_by_time,
     )
+    if kinds != [Kind.PAGE] and (request.source or request.words or is_by_time):
+        problem = "lists other memories than pages; 'source', 'words' and 'is_by_time' apply only to pages"
+        raise ArgumentError(argument="tier", problem=problem)
     if request.after is not None and request.before is not None and request.after >= request.before:
         raise ArgumentError(argument="before", problem="must be later than 'after'")
     return request
@@ -121,6 +144,51 @@ async def listed(store: UserData, request: ListRequest, cursor: str, limit: int)
     entries = found[:limit]
     has_more = len(found) > limit
     return ListPart(entries, _cursor(request, Place(entries[-1].kind, entries[-1].after)) if has_more else None)
+
+
+async def page_counts(store: UserData, request: ListRequest, first: date, last: date, zone: tzinfo | None) -> list[int]:
+    """Return the number of pages that match ``request`` on each day from ``first`` to ``last`` in the time zone."""
+    days = (last - first).days + 1
+    if not 1 <= days <= DAYS_AT_MOST:
+        problem = f"must be on or after 'first', at most {DAYS_AT_MOST - 1:,} days later"
+        raise ArgumentError(argument="last", problem=problem)
+    starts = [_moment("first", (first + timedelta(days=number)).isoformat(), zone) for number in range(days + 1)]
+    return await store.page_counts(request, [start for start in starts if start is not None])
+
+
+async def topic(
+    store: UserData,
+    segment_id: str,
+    *,
+    title_of: Callable[[Segment], str],
+    weights: HeatWeights,
+    threshold: float,
+    now: datetime,
+) -> TopicView:
+    """Return a segment with its chains and its heat over time."""
+    known = read_id(segment_id)
+    if known.kind is not Kind.SEGMENT:
+        raise ArgumentError(argument="segment_id", problem="is not the id of a segment; use an id like s1")
+    (view,) = await store.look([known])
+    if not isinstance(view, SegmentView):
+        raise not_there([known], "segment_id")
+    pages = await store.segment_pages(known.number, CHAINS_OF_A_TOPIC)
+    segment = view.segment
+    counters = {"n_visit": segment.n_visit, "l_interaction": segment.l_interaction}
+    return TopicView(
+        segment=segment,
+        state=view.state,
+        title=title_of(segment),
+        heat=segment.heat(now, weights),
+        weights=weights,
+        threshold=threshold,
+        now=now,
+        pages=pages,
+        history=heat_history(
+            pages.times, **counters, last_visit=segment.last_visit, now=now, weights=weights, threshold=threshold
+        ),
+        future=cooling(**counters, last_visit=segment.last_visit, now=now, weights=weights),
+    )
 
 
 def _fitted(view: MemoryView, limit: int | None) -> MemoryView:
@@ -166,6 +234,21 @@ def _moment(argument: str, moment: str | datetime, zone: tzinfo | None) -> datet
         raise ArgumentError(argument=argument, problem=problem) from error
 
 
+def _source(source: str) -> Source | None:
+    if source and source not in set(Source):
+        raise ArgumentError(argument="source", problem=f"is not valid; use one of {', '.join(Source)}")
+    return Source(source) if source else None
+
+
+def _words(words: str) -> tuple[str, ...]:
+    if len(words) > WORDS_MAX_CHARS:
+        raise ArgumentError(argument="words", problem=f"is longer than {WORDS_MAX_CHARS} characters; use fewer words")
+    found = tuple(query_words(words))
+    if words.strip() and not found:
+        raise ArgumentError(argument="words", problem="contains no letters or digits; pass words of the pages")
+    return found
+
+
 def _topic(topic: str) -> int | str | None:
     topic = topic.strip()
     if len(topic) > TOPIC_MAX_CHARS:
@@ -191,13 +274,13 @@ def _place(cursor: str, request: ListRequest) -> Place:
         if len(cursor) > CURSOR_MAX_CHARS:
             raise ValueError  # noqa: TRY301
         mark, kind, after = json.loads(base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True))
-        place = Place(Kind(kind), after)
+        place = Place(Kind(kind), tuple(after) if isinstance(after, list) else after)
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
         problem = (
             "is not valid; pass 'next_cursor' of the previous result, or leave out 'cursor' to start at the beginning"
         )
         raise ArgumentError(argument="cursor", problem=problem) from error
-    is_fitting = type(after) is (str if place.kind is Kind.TRAIT else int) and place.kind in request.kinds
+    is_fitting = _has_type(after, place.kind, request) and place.kind in request.kinds
     if mark != _mark(request) or not is_fitting:
         problem = (
             "was returned for different arguments; pass the same arguments as in the previous call, "
@@ -207,9 +290,16 @@ def _place(cursor: str, request: ListRequest) -> Place:
     return place
 
 
+def _has_type(after: object, kind: Kind, request: ListRequest) -> bool:
+    if request.is_by_time:
+        return isinstance(after, list) and list(map(type, after)) == [int, int]
+    return type(after) is (str if kind is Kind.TRAIT else int)
+
+
 def _mark(request: ListRequest) -> int:
     """Return the checksum of a request, which is stored in each cursor for the request.
 
     A cursor with another checksum belongs to another request, and is rejected.
     """
-    return zlib.crc32(repr(request).encode())
+    further = (request.chain, request.source, request.words, request.is_by_time)
+    return zlib.crc32(f"{request!r}{further if any(further) else ''}".encode())

@@ -9,8 +9,9 @@ segments for display.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +56,90 @@ def prominence(*, n_visit: int, page_count: int, last_visit: datetime, now: date
     prominent than smaller segments.
     """
     return (n_visit + page_count) * (1 + recency(last_visit, now, mu_s)) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class HeatPoint:
+    """The heat of a segment at one time."""
+
+    at: datetime
+    heat: float
+
+
+# Between the pages, the heat is also computed at so many times, because the recency decays.
+_SAMPLES = 40
+
+
+def heat_history(
+    times: Sequence[datetime],
+    *,
+    n_visit: int,
+    l_interaction: int,
+    last_visit: datetime,
+    now: datetime,
+    weights: HeatWeights,
+    threshold: float,
+) -> list[HeatPoint]:
+    """Return a segment's heat from its first page until ``now``, as far as it can be known.
+
+    The last ``l_interaction`` pages count since the segment was last analysed. For the pages before them, the times of
+    the analyses are not stored: the segment is taken to have been analysed whenever these pages reached ``threshold``.
+    Visits are not dated either: all visits count from the last one on. The last point is exact. Two points with the
+    same time are a jump.
+
+    Args:
+        times: The times of the segment's pages, in ascending order.
+        n_visit: Number of visits since the last analysis.
+        l_interaction: Number of pages added since the last analysis.
+        last_visit: When the segment was last visited; if it never was, when it was created.
+        now: The time at which the history ends.
+        weights: The constants of the heat formula.
+        threshold: The heat at which a segment is analysed.
+    """
+    added = [min(at, now) for at in times]
+    began = min([*added, min(last_visit, now)])
+    step = (now - began) / _SAMPLES
+    analysed = max(0, len(added) - l_interaction)
+    events = [*((at, True) for at in added), (last_visit, False), *((began + step * n, False) for n in range(_SAMPLES))]
+    points: list[HeatPoint] = []
+    pages = counted = 0
+
+    def note(at: datetime, *, is_visited: bool) -> float:
+        visits, visit = (n_visit, last_visit) if is_visited else (0, began)
+        value = heat(n_visit=visits, l_interaction=counted, last_visit=visit, now=at, weights=weights)
+        points.append(HeatPoint(at, value))
+        return value
+
+    for at, is_page in sorted(events):
+        if at > now:
+            continue
+        note(at, is_visited=at > last_visit)
+        if not is_page:
+            if at == last_visit:
+                note(at, is_visited=True)
+            continue
+        pages += 1
+        counted += 1
+        value = note(at, is_visited=at >= last_visit)
+        if pages == analysed or (pages < analysed and value >= threshold):
+            counted = 0
+            note(at, is_visited=at >= last_visit)
+    counted = l_interaction
+    note(now, is_visited=True)
+    return points
+
+
+def cooling(
+    *, n_visit: int, l_interaction: int, last_visit: datetime, now: datetime, weights: HeatWeights
+) -> list[HeatPoint]:
+    """Return a segment's heat from ``now`` on, if there are neither visits nor new pages nor an analysis.
+
+    The points cover the next half year.
+    """
+    moments = [now + timedelta(days=7 * week) for week in range(27)]
+    return [
+        HeatPoint(
+            at, heat(n_visit=n_visit, l_interaction=l_interaction, last_visit=last_visit, now=at, weights=weights)
+        )
+        for at in moments
+    ]

@@ -1,14 +1,15 @@
 """Values for inspecting a memory: views of single records, list entries and list filters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from memoryos_mcp.model.heat import HeatPoint, HeatWeights
 from memoryos_mcp.model.ids import Kind
 from memoryos_mcp.model.knowledge import Fact
-from memoryos_mcp.model.pages import Page, Tier
+from memoryos_mcp.model.pages import Page, Source, Tier
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.segments import Segment
 
@@ -143,11 +144,12 @@ class Place:
     Attributes:
         kind: The kind of the next memory in the list.
         after: Number of the last memory of this kind that was listed, or its dimension if it is a trait. None to begin
-            with the first memory of this kind.
+            with the first memory of this kind. In a list by time, it is the time of the last listed page, in
+            microseconds since 1970-01-01 UTC, and its number.
     """
 
     kind: Kind
-    after: int | str | None
+    after: int | str | tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,10 @@ class ListRequest:
         before: Latest time of the memories, exclusive; None means no limit.
         topic: The number of a segment, or part of one of its keywords; None means all topics.
         chain: The number of the chain whose pages to list; None means all chains.
+        source: Origin of the pages to list; None means any.
+        words: The words that each page must contain, in the form that `text.terms.words` returns.
+        is_by_time: Whether pages are listed by the time of their dialogue. Otherwise, they are listed in the order in
+            which they were added.
     """
 
     kinds: Sequence[Kind]
@@ -170,7 +176,11 @@ class ListRequest:
     after: datetime | None
     before: datetime | None
     topic: int | str | None
-    chain: int | None = None
+    # These are not part of the representation, so that the cursors of earlier versions stay valid.
+    chain: int | None = field(default=None, repr=False)
+    source: Source | None = field(default=None, repr=False)
+    words: Sequence[str] = field(default=(), repr=False)
+    is_by_time: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +193,10 @@ class ListEntry:
             for a segment, the time of its newest page.
         state: For a page, its tier; for other kinds, whether the memory is current, superseded or archived.
         segment: For a page, the number of its segment, or None if it has none yet; None for other kinds.
-        after: Number of this memory, or its dimension if it is a trait. To continue the list after this memory, pass
-            this value as `Place.after`.
+        after: The place of this memory in the list. To continue the list after this memory, pass this value as
+            `Place.after`.
         gives_orders: Whether the memory is a page that contains instructions to an assistant.
+        source: Origin of a page's text; None for other kinds.
     """
 
     id: str
@@ -194,5 +205,71 @@ class ListEntry:
     at: datetime
     state: Tier | State
     segment: int | None
-    after: int | str
+    after: int | str | tuple[int, int]
     gives_orders: bool = False
+    source: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainEntry:
+    """A chain in a segment.
+
+    Attributes:
+        page_count: Number of the chain's pages in the segment.
+        newest_at: The time of the newest of them.
+    """
+
+    chain: int
+    summary: str
+    page_count: int
+    newest_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPages:
+    """What the pages of a segment are.
+
+    Attributes:
+        times: The times of all pages, in ascending order.
+        chains: The chains that were continued last, newest first.
+        chain_count: Number of all chains.
+    """
+
+    times: Sequence[datetime]
+    chains: Sequence[ChainEntry]
+    chain_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TitledSegment:
+    """A current segment with its current heat, and a title for display."""
+
+    segment: Segment
+    heat: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """A segment with its chains, and with its heat from its first page into the future.
+
+    Attributes:
+        title: The title for display; for an archived segment, the title that it would have alone.
+        heat: The segment's current heat.
+        weights: The constants of the heat formula.
+        threshold: The heat at which the segment's new pages are read into the profile.
+        now: The time that ``heat`` is for.
+        history: The heat until ``now``; see `model.heat.heat_history`.
+        future: The heat from ``now`` on, if there are neither visits nor new pages.
+    """
+
+    segment: Segment
+    state: State
+    title: str
+    heat: float
+    weights: HeatWeights
+    threshold: float
+    now: datetime
+    pages: SegmentPages
+    history: Sequence[HeatPoint]
+    future: Sequence[HeatPoint]

@@ -11,7 +11,7 @@ from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.model.views import Learned, ListEntry, ListRequest, MemoryView, Place
+from memoryos_mcp.model.views import Learned, ListEntry, ListRequest, MemoryView, Place, SegmentPages
 from memoryos_mcp.storage.values import Corrected, Correction, LongTerm, MissingSummaries, PageBatch, SummaryCursor
 
 T = TypeVar("T")
@@ -39,6 +39,19 @@ class UserData(Protocol):
 
         ``place`` is the position after the last memory that was already listed, or None for the beginning of the list.
         """
+        ...
+
+    async def page_counts(self, request: ListRequest, starts: Sequence[datetime]) -> list[int]:
+        """Return how many pages that match ``request`` took place from each of the times until the next one.
+
+        Args:
+            request: The filters of a list of pages.
+            starts: Times in ascending order, at least two. The result has one number less.
+        """
+        ...
+
+    async def segment_pages(self, segment: int, chains: int) -> SegmentPages:
+        """Return the times of a segment's pages, and up to ``chains`` of its chains."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:

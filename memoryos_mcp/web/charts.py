@@ -1,7 +1,247 @@
-"""The coordinates of charts. Templates draw them as SVG, and show the same values as text or as a table."""
+"""Coordinates of the charts. The functions are pure; templates draw their results as SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import groupby
+
+from memoryos_mcp.model.heat import HeatPoint
+
+# The colours of heat, from 0: `static/style.css` has a class for each.
+HOTTEST = 4
+DAYS_PER_WEEK = 7
+# A day in the calendar, with the gap to the next one; room for the names of months and weekdays.
+CELL, MONTHS_ROOM, WEEKDAYS_ROOM = 13, 16, 30
+# Weeks of a block of the calendar. On a phone, the blocks are below each other.
+BLOCK_WEEKS = 27
+_CHAR = 7.5
+_LINE = 16
+
+
+def level(value: float, most: float) -> int:
+    """Return the colour for a value: 0 for 0, and `HOTTEST` for ``most`` and above."""
+    if value <= 0 or most <= 0:
+        return 0
+    return max(1, min(HOTTEST, int(HOTTEST * value / most)))
+
+
+# The calendar ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day in the calendar. ``x`` and ``y`` are the place of its square."""
+
+    day: date
+    pages: int
+    level: int
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some weeks of the calendar.
+
+    Attributes:
+        months: The name of each month, and where it begins.
+        weeks: The days of each week, from Monday; fewer at both ends of the period.
+    """
+
+    width: int
+    height: int
+    months: Sequence[tuple[int, str]]
+    weeks: Sequence[Sequence[Day]]
+
+
+def calendar(first: date, pages: Sequence[int]) -> list[Block]:
+    """Return the calendar of a period: weeks as columns, weekdays as rows.
+
+    Args:
+        first: The first day.
+        pages: The number of pages on each day.
+    """
+    most = max(pages, default=0)
+    monday = first - timedelta(days=first.weekday())
+    days = [first + timedelta(days=number) for number in range(len(pages))]
+    weeks = [
+        [(day, count) for day, count in week]
+        for _, week in groupby(zip(days, pages, strict=True), key=lambda pair: (pair[0] - monday).days // DAYS_PER_WEEK)
+    ]
+    return [_block(weeks[place : place + BLOCK_WEEKS], most) for place in range(0, len(weeks), BLOCK_WEEKS)]
+
+
+def _block(weeks: Sequence[Sequence[tuple[date, int]]], most: int) -> Block:
+    placed: list[list[Day]] = []
+    months: list[tuple[int, str]] = []
+    for column, week in enumerate(weeks):
+        x = WEEKDAYS_ROOM + column * CELL
+        placed.append([Day(day, n, level(n, most), x, MONTHS_ROOM + day.weekday() * CELL) for day, n in week])
+        begins = next((day for day, _ in week if day.day == 1), None)
+        # A name needs two weeks of room.
+        if begins is not None and column < len(weeks) - 1:
+            months.append((x, f"{begins:%b}"))
+    return Block(WEEKDAYS_ROOM + len(weeks) * CELL, MONTHS_ROOM + DAYS_PER_WEEK * CELL, months, placed)
+
+
+# The map of topics ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A rectangle of a treemap."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def lines(self, text: str) -> list[str]:
+        """Return the beginning of a text, in lines that fit into the tile; none if the tile is too small."""
+        room = int((self.width - 8) / _CHAR)
+        rows = int((self.height - 6) / _LINE)
+        if room < 4 or rows < 1:
+            return []
+        lines: list[str] = []
+        for word in text.split():
+            if lines and len(lines[-1]) + 1 + len(word) <= room:
+                lines[-1] += f" {word}"
+            elif len(lines) == rows:
+                return [*lines[:-1], f"{lines[-1][: room - 1]}…"]
+            else:
+                lines.append(word if len(word) <= room else f"{word[: room - 1]}…")
+        return lines
+
+
+def treemap(sizes: Sequence[float], width: float, height: float) -> list[Tile]:
+    """Return a tile for each size, with an area in proportion to it. The tiles fill the whole rectangle.
+
+    The tiles are nearly square: "Squarified Treemaps" (Bruls, Huizing, van Wijk, 2000).
+
+    Args:
+        sizes: Positive numbers, the largest first.
+        width: Width of the rectangle.
+        height: Height of the rectangle.
+    """
+    total = sum(sizes)
+    left = [size * width * height / total for size in sizes]
+    x = y = 0.0
+    tiles: list[Tile] = []
+    while left:
+        side = min(width, height)
+        count = 1
+        while count < len(left) and _worst(left[: count + 1], side) <= _worst(left[:count], side):
+            count += 1
+        row, left = left[:count], left[count:]
+        thickness = sum(row) / side if left else max(width, height)
+        place = 0.0
+        for area in row:
+            length = side * area / sum(row)
+            if width >= height:
+                tiles.append(Tile(x, y + place, thickness, length))
+            else:
+                tiles.append(Tile(x + place, y, length, thickness))
+            place += length
+        if width >= height:
+            x, width = x + thickness, width - thickness
+        else:
+            y, height = y + thickness, height - thickness
+    return tiles
+
+
+def _worst(row: Sequence[float], side: float) -> float:
+    """Return the worst ratio of the sides of the tiles in a row: 1 if all are squares."""
+    total = sum(row)
+    return max(side**2 * max(row) / total**2, total**2 / (side**2 * min(row)))
+
+
+# Heat over time -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HeatChart:
+    """The chart of a topic's heat.
+
+    Attributes:
+        past: Points of the line until now, as SVG writes them.
+        future: Points of the line from now on.
+        limit_y: The height of the threshold.
+        now_x: The place of the present.
+        days: Places and days below the chart.
+        heats: Places and values beside the chart.
+    """
+
+    width: int
+    height: int
+    left: int
+    bottom: int
+    past: str
+    future: str
+    limit_y: float
+    now_x: float
+    days: Sequence[tuple[float, date]]
+    heats: Sequence[tuple[float, float]]
+
+
+_TICKS = 4
+
+
+def heat_chart(
+    past: Sequence[HeatPoint], future: Sequence[HeatPoint], threshold: float, *, width: int = 640, height: int = 240
+) -> HeatChart:
+    """Return the chart of a topic's heat until now and from now on, with the threshold."""
+    left, top, right, bottom = 44, 12, width - 12, height - 26
+    first, last = past[0].at, future[-1].at
+    span_s = max(1.0, (last - first).total_seconds())
+    most = 1.1 * max(threshold, *(point.heat for point in (*past, *future)))
+
+    def x_of(at: datetime) -> float:
+        return left + (right - left) * (at - first).total_seconds() / span_s
+
+    def y_of(heat: float) -> float:
+        return bottom - (bottom - top) * heat / most
+
+    def line(points: Sequence[HeatPoint]) -> str:
+        places = [(round(x_of(point.at), 1), round(y_of(point.heat), 1)) for point in points]
+        return " ".join(f"{x:g},{y:g}" for x, y in _thinned(places))
+
+    ticks = [first + (last - first) * number / _TICKS for number in range(_TICKS + 1)]
+    return HeatChart(
+        width=width,
+        height=height,
+        left=left,
+        bottom=bottom,
+        past=line(past),
+        future=line(future),
+        limit_y=round(y_of(threshold), 1),
+        now_x=round(x_of(past[-1].at), 1),
+        days=[(round(x_of(at), 1), at.date()) for at in ticks],
+        heats=[(round(y_of(most * number / _TICKS), 1), most * number / _TICKS) for number in range(_TICKS + 1)],
+    )
+
+
+def _thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points of a line that can be seen: for each pixel, the first, highest, lowest and last one."""
+    seen: list[tuple[float, float]] = []
+    for _, group in groupby(places, key=lambda place: int(place[0])):
+        column = list(group)
+        numbers = range(len(column))
+        highest = min(numbers, key=lambda number: column[number][1])
+        lowest = max(numbers, key=lambda number: column[number][1])
+        seen += [column[number] for number in sorted({0, highest, lowest, len(column) - 1})]
+    return seen
+
+
+def at_intervals(points: Sequence[HeatPoint], count: int) -> list[HeatPoint]:
+    """Return ``count`` points or fewer of a line, at equal intervals: of each interval the last point."""
+    first, span = points[0].at, points[-1].at - points[0].at
+    if not span:
+        return [points[-1]]
+    latest = {min(count - 1, int(count * ((point.at - first) / span))): point for point in points}
+    return list(latest.values())
+
+
+# Signed bars ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

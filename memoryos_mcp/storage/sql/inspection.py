@@ -6,12 +6,14 @@ from memoryos_mcp.model.ids import Kind, MemoryId
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.model.views import (
+    ChainEntry,
     ChainView,
     FactView,
     Learned,
     MemoryView,
     PageView,
     PastTrait,
+    SegmentPages,
     SegmentView,
     State,
     TraitView,
@@ -27,7 +29,7 @@ from memoryos_mcp.storage.sql.mapping import (
     to_page,
     to_segment,
 )
-from memoryos_mcp.storage.sql.moments import from_us
+from memoryos_mcp.storage.sql.moments import any_time, from_us
 
 MAX_PAGES = 20
 MAX_HISTORY = 20
@@ -158,3 +160,23 @@ def learned_from(connection: Connection, page_id: str, *, space: int, assistant_
         page_id,
     )
     return Learned(facts=list(map(to_fact, facts)), traits=[dimension for (dimension,) in traits])
+
+
+def segment_pages(connection: Connection, segment: int, chains: int) -> SegmentPages:
+    """Return the times of a segment's pages, and up to ``chains`` of its chains; see `UserData.segment_pages`."""
+    times = connection.execute("SELECT occurred_us FROM pages WHERE segment = ? ORDER BY occurred_us", (segment,))
+    of_chains = "FROM pages WHERE segment = ? AND chain IS NOT NULL"
+    newest = all_rows(
+        connection,
+        "SELECT chain, (SELECT summary FROM chains WHERE chains.chain = counted.chain), pages, newest_us "  # noqa: S608
+        f"FROM (SELECT chain, count(*) AS pages, max(occurred_us) AS newest_us {of_chains} GROUP BY chain) AS counted "
+        "ORDER BY newest_us DESC, chain DESC LIMIT ?",
+        segment,
+        chains,
+    )
+    count = connection.execute(f"SELECT count(DISTINCT chain) {of_chains}", (segment,)).get
+    return SegmentPages(
+        times=[any_time(us) for (us,) in times],
+        chains=[ChainEntry(chain, summary, pages, any_time(us)) for chain, summary, pages, us in newest],
+        chain_count=int(count),
+    )

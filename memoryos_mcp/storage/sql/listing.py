@@ -1,14 +1,15 @@
 """Lists of memories in batches, newest first. Memories added between two batches do not appear in later batches."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.model.pages import BEGINNING_CHARS
 from memoryos_mcp.model.views import ListEntry, ListRequest, Place, State
-from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.connection import NO_LIMIT, Connection
 from memoryos_mcp.storage.sql.longterm import IS_VALID
 from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, to_page
 from memoryos_mcp.storage.sql.moments import from_us, to_us
@@ -22,25 +23,79 @@ def list_memories(
     Traits are sorted by dimension, because the time of a trait changes whenever the trait is updated. Facts about
     the user and facts about the assistant ``owner`` are listed. Facts about other assistants are not listed.
     """
-    filters = {
+    filters = {**_filters(connection, request), "owner": owner, "now_us": now_us, "chars": BEGINNING_CHARS}
+    kinds = list(request.kinds)
+    found: list[ListEntry] = []
+    for kind in kinds[kinds.index(place.kind) :] if place is not None else kinds:
+        last = place.after if place is not None and place.kind is kind else None
+        if request.is_by_time and kind is Kind.PAGE:
+            found += _pages_by_time(connection, {**filters, "limit": limit - len(found)}, last)
+        else:
+            found += _QUERIES[kind].rows(connection, {**filters, "last": last, "limit": limit - len(found)})
+        if len(found) == limit:
+            break
+    return found
+
+
+def count_pages(connection: Connection, request: ListRequest, starts_us: Sequence[int]) -> list[int]:
+    """Return how many pages took place from each of the times until the next one; see `UserData.page_counts`.
+
+    One pass over an index is enough. The periods of the same length that follow each other need one branch of CASE.
+    """
+    bounds = list(pairwise(starts_us))
+    branches: list[tuple[int, int, int, int]] = []  # the end, start, first number, and length of its periods
+    for number, (start, end) in enumerate(bounds):
+        if branches and branches[-1][3] == end - start:
+            branches[-1] = (end, *branches[-1][1:])
+        else:
+            branches.append((end, start, number, end - start))
+    cases = " ".join(
+        f"WHEN occurred_us < {end} THEN {number} + (occurred_us - {start}) / {length}"
+        for end, start, number, length in branches
+    )
+    filters = _filters(connection, request) | {"first_us": starts_us[0], "end_us": starts_us[-1]}
+    conditions = ["occurred_us >= :first_us", "occurred_us < :end_us", *_QUERIES[Kind.PAGE].used(filters)]
+    sql = (
+        f"SELECT period, count(*) FROM (SELECT CASE {cases} END AS period FROM pages "  # noqa: S608 - numbers, constants
+        f"WHERE {' AND '.join(conditions)}) AS counted GROUP BY period"
+    )
+    counts = dict(connection.execute(sql, filters).fetchall())
+    return [counts.get(number, 0) for number in range(len(bounds))]
+
+
+def _filters(connection: Connection, request: ListRequest) -> dict[str, Any]:
+    """Return the values of the filters of `_QUERIES`. A filter that is not set is None."""
+    return {
+        "last": None,
+        "last_us": None,
         "tier": request.tier,
         "state": request.state,
         "after_us": None if request.after is None else to_us(request.after),
         "before_us": None if request.before is None else to_us(request.before),
         "segments": _segments(connection, request.topic),
         "chain": request.chain,
-        "owner": owner,
-        "now_us": now_us,
-        "chars": BEGINNING_CHARS,
+        "source": request.source,
+        "seqs": json.dumps(connection.words.newest_with(request.words, 0, NO_LIMIT)) if request.words else None,
     }
-    kinds = list(request.kinds)
-    found: list[ListEntry] = []
-    for kind in kinds[kinds.index(place.kind) :] if place is not None else kinds:
-        last = place.after if place is not None and place.kind is kind else None
-        found += _QUERIES[kind].rows(connection, {**filters, "last": last, "limit": limit - len(found)})
-        if len(found) == limit:
-            break
-    return found
+
+
+def _pages_by_time(connection: Connection, filters: dict[str, Any], last: Any) -> list[ListEntry]:
+    """Return the pages that match the filters, with the latest dialogue first.
+
+    The pages are chosen by an index, so that only the texts of the returned pages are read.
+    """
+    if last is not None:
+        filters |= {"last_us": last[0], "last_seq": last[1]}
+    order = "ORDER BY occurred_us DESC, seq DESC"
+    conditions = " AND ".join(_QUERIES[Kind.PAGE].used(filters)) or "true"
+    sql = (
+        f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq IN "  # noqa: S608 - constants
+        f"(SELECT seq FROM pages WHERE {conditions} {order} LIMIT :limit) {order}"
+    )
+    return [
+        replace(entry, after=(to_us(entry.at), int(str(entry.after))))
+        for entry in map(_page, connection.execute(sql, filters))
+    ]
 
 
 def _segments(connection: Connection, topic: int | str | None) -> str | None:
@@ -80,17 +135,22 @@ class _Query:
     conditions: Mapping[str, str]
     to_entry: Callable[[tuple[Any, ...]], ListEntry]
 
+    def used(self, filters: Mapping[str, Any]) -> list[str]:
+        """Return the conditions of the filters that are set."""
+        return [condition for name, condition in self.conditions.items() if filters[name] is not None]
+
     def rows(self, connection: Connection, filters: Mapping[str, Any]) -> list[ListEntry]:
         """Return the memories that match the filters. The filter ``limit`` sets the maximum number of memories."""
-        conditions = [condition for name, condition in self.conditions.items() if filters[name] is not None]
-        sql = f"{self.select} WHERE {' AND '.join(conditions) or 'true'} ORDER BY {self.order} LIMIT :limit"
+        sql = f"{self.select} WHERE {' AND '.join(self.used(filters)) or 'true'} ORDER BY {self.order} LIMIT :limit"
         return [self.to_entry(row) for row in connection.execute(sql, filters)]
 
 
 def _page(row: tuple[Any, ...]) -> ListEntry:
     page = to_page(row)
     at, tier = page.occurred_at, page.tier
-    return ListEntry(page.page_id, Kind.PAGE, page.beginning, at, tier, page.segment, page.seq, page.gives_orders)
+    return ListEntry(
+        page.page_id, Kind.PAGE, page.beginning, at, tier, page.segment, page.seq, page.gives_orders, page.source
+    )
 
 
 def _segment(row: tuple[Any, ...]) -> ListEntry:
@@ -119,11 +179,14 @@ _QUERIES = {
         "seq DESC",
         {
             "last": "seq < :last",
+            "last_us": "(occurred_us, seq) < (:last_us, :last_seq)",
             "tier": "tier = :tier",
             "after_us": "occurred_us >= :after_us",
             "before_us": "occurred_us < :before_us",
             "segments": f"segment {_OF_TOPIC}",
             "chain": "chain = :chain",
+            "source": "source = :source",
+            "seqs": "seq IN (SELECT value FROM json_each(:seqs))",
         },
         _page,
     ),

@@ -11,7 +11,7 @@ from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.model.views import Learned, ListEntry, ListRequest, MemoryView, Place
+from memoryos_mcp.model.views import Learned, ListEntry, ListRequest, MemoryView, Place, SegmentPages
 from memoryos_mcp.storage.sql import (
     export,
     forget_plans,
@@ -72,6 +72,12 @@ class SqlUserData:
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
         now_us, owner = to_us(self._clock()), self._options.assistant_id
         return await self._database.read(listing.list_memories, request, place, limit, owner=owner, now_us=now_us)
+
+    async def page_counts(self, request: ListRequest, starts: Sequence[datetime]) -> list[int]:
+        return await self._database.read(listing.count_pages, request, [to_us(start) for start in starts])
+
+    async def segment_pages(self, segment: int, chains: int) -> SegmentPages:
+        return await self._database.read(inspection.segment_pages, segment, chains)
 
     async def text_bytes(self) -> dict[Tier, int]:
         sql = "SELECT tier, sum(octet_length(user_input) + octet_length(agent_response)) FROM pages GROUP BY tier"
