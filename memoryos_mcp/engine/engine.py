@@ -392,6 +392,7 @@ class MemoryEngine:
         state: str = "",
         after: str | datetime = "",
         before: str | datetime = "",
+        about: str = "",
         cursor: str = "",
         limit: int | None = None,
     ) -> ListPart:
@@ -404,6 +405,7 @@ class MemoryEngine:
             state: current (the default), superseded (only for facts) or archived (only for facts and segments).
             after: Earliest time, inclusive; empty means no limit.
             before: Latest time, exclusive; empty means no limit.
+            about: user or assistant, for facts only; empty means both.
             cursor: The cursor that the previous call returned; empty means the beginning of the list.
             limit: Maximum number of memories, 1 to 100; None means 20.
 
@@ -411,7 +413,9 @@ class MemoryEngine:
             ArgumentError: An argument is not valid.
         """
         zone = self._settings.zone
-        request = inspection.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
+        request = inspection.list_request(
+            tier=tier, topic=topic, state=state, after=after, before=before, zone=zone, about=about
+        )
         return await inspection.listed(
             self._store.user_data, request, cursor, inspection.LISTED if limit is None else limit
         )

@@ -10,6 +10,7 @@ from datetime import datetime, tzinfo
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, not_there, read_ids
+from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, PageView, Place, SegmentView, State
@@ -70,7 +71,14 @@ async def look(
 
 
 def list_request(
-    *, tier: str, topic: str, state: str, after: str | datetime, before: str | datetime, zone: tzinfo | None
+    *,
+    tier: str,
+    topic: str,
+    state: str,
+    after: str | datetime,
+    before: str | datetime,
+    zone: tzinfo | None,
+    about: str = "",
 ) -> ListRequest:
     """Validate the arguments of `MemoryEngine.listed`, and return them as a request.
 
@@ -80,6 +88,8 @@ def list_request(
         raise ArgumentError(argument="tier", problem=f"is not valid; use one of {', '.join(TIERS)}")
     if state and state not in set(State):
         raise ArgumentError(argument="state", problem=f"is not valid; use one of {', '.join(State)}")
+    if about and about not in set(About):
+        raise ArgumentError(argument="about", problem=f"is not valid; use one of {', '.join(About)}")
     wanted = State(state) if state else State.CURRENT
     kinds = [kind for kind in _KINDS[tier or "pages"] if wanted in _STATES.get(kind, {State.CURRENT})]
     if not kinds:
@@ -95,6 +105,7 @@ def list_request(
         after=_moment("after", after, zone),
         before=_moment("before", before, zone),
         topic=_topic(topic),
+        about=About(about) if about else None,
     )
     if request.after is not None and request.before is not None and request.after >= request.before:
         raise ArgumentError(argument="before", problem="must be later than 'after'")

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from memoryos_mcp.model.ids import Kind
-from memoryos_mcp.model.knowledge import Fact
+from memoryos_mcp.model.knowledge import About, Fact
 from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.segments import Segment
@@ -77,12 +77,15 @@ class FactView:
     Attributes:
         superseded: The facts that this fact replaced, newest first.
         superseded_by: The fact that replaced this one; None if no fact did.
+        lineage: This fact, the facts that it replaced directly or through others, and those that replaced it; in the
+            order in which they became valid.
     """
 
     fact: Fact
     state: State
     superseded: Sequence[Fact]
     superseded_by: Fact | None
+    lineage: Sequence[Fact]
     kind: Literal[Kind.FACT] = Kind.FACT
 
 
@@ -148,6 +151,7 @@ class ListRequest:
         after: Earliest time of the memories, inclusive; None means no limit.
         before: Latest time of the memories, exclusive; None means no limit.
         topic: The number of a segment, or a part of a segment's keyword; None means all topics.
+        about: Whom the facts are about; None means both.
     """
 
     kinds: Sequence[Kind]
@@ -156,6 +160,7 @@ class ListRequest:
     after: datetime | None
     before: datetime | None
     topic: int | str | None
+    about: About | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ def list_memories(
         "after_us": None if request.after is None else to_us(request.after),
         "before_us": None if request.before is None else to_us(request.before),
         "segments": _segments(connection, request.topic),
+        "about": request.about,
         "owner": owner,
         "now_us": now_us,
         "chars": BEGINNING_CHARS,
@@ -149,6 +150,7 @@ _QUERIES = {
             "state": "state = :state",
             "after_us": "valid_from_us >= :after_us",
             "before_us": "valid_from_us < :before_us",
+            "about": "about = :about",
             "segments": "EXISTS (SELECT 1 FROM fact_evidence AS e JOIN pages USING (seq) "  # noqa: S608 - constant
             f"WHERE e.fact = stated.fact AND segment {_OF_TOPIC})",
         },
