@@ -255,7 +255,7 @@ async def _change(visit: Visit, memory_id: str, changes: Mapping[str, Change], t
     """Carry out one of the changes if it is confirmed. Otherwise, show what it would change."""
     kind = visit.given("change")
     if kind not in changes:
-        raise ArgumentError(argument="change", problem="is not possible")
+        raise ArgumentError(argument="change", problem="this change is not possible")
     is_confirmed = bool(visit.given("confirmed"))
     change = await visit.engine.correct(memory_id, **changes[kind], is_dry_run=not is_confirmed)
     if is_confirmed:
