@@ -125,8 +125,8 @@ async def test_a_second_tab_learns_that_the_fact_changed(data: Path) -> None:
         await pages.submit(BERGEN, form, change="text", text="I live in Bodø.", confirmed="yes")
         second = await pages.submit(BERGEN, form, change="text", text="I live in Voss.", confirmed="yes")
         current = (await held.engine.profile()).user_facts[-1].text
-        form = next(form for form in second.forms if "shown" in form.fields)
-        preview = await pages.submit(form.action.removeprefix("/ui"), form.fields, change="text")
+        present = next(form for form in second.forms if "shown" in form.fields)
+        preview = await pages.submit(present.action.removeprefix("/ui"), present.fields, change="text")
     assert second.status == 409
     assert "was changed meanwhile" in second.text
     assert "You wrote: “I live in Voss.”" in second.text
@@ -160,7 +160,15 @@ async def test_long_pages_are_shown_by_the_words_that_count(data: Path) -> None:
 
 
 async def test_bad_addresses_have_a_page_that_says_so(data: Path) -> None:
-    memories = ["facts/k99", "facts/p_1", f"facts/{'9' * 400}", "facts/%3Cb%3E", "traits/None", "traits/", "facts/k1?from=x"]
+    memories = [
+        "facts/k99",
+        "facts/p_1",
+        f"facts/{'9' * 400}",
+        "facts/%3Cb%3E",
+        "traits/None",
+        "traits/",
+        "facts/k1?from=x",
+    ]
     filters = ["state=x", "about=x", "cursor=x", "state=archived&cursor=W10=", "cursor=%00"]
     async with opened(data) as (_, pages):
         missing = [await pages.get(f"/{path}") for path in memories]
@@ -199,7 +207,7 @@ def test_periods_lie_inside_their_chart() -> None:
         end = begin + timedelta(days=days)
         periods = [Period("k1", "a", begin, end), Period("k2", "b", end, None), Period("k3", "c", begin, begin)]
         chart = period_chart(periods, now=begin + timedelta(days=days / 2))
-        assert all(0 <= bar.x and bar.width > 0 and bar.x + bar.width <= PERIODS_WIDTH for bar in chart.bars)
+        assert all(bar.x >= 0 and bar.width > 0 and bar.x + bar.width <= PERIODS_WIDTH for bar in chart.bars)
         assert len(chart.ticks) <= 7
         assert [tick.x for tick in chart.ticks] == sorted({tick.x for tick in chart.ticks})
         assert [bar.y for bar in chart.bars] == sorted({bar.y for bar in chart.bars})

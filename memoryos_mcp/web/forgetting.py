@@ -14,6 +14,7 @@ RECEIPTS_AT_ONCE = 20
 PAGES_FOUND = 10
 # Must be typed before everything is forgotten.
 EVERYTHING = "everything"
+_NOUNS = {"p": "page", "k": "fact", "t": "trait", "s": "topic"}
 
 
 async def forget(visit: Visit) -> Response:
@@ -97,7 +98,7 @@ def _dry_run(visit: Visit, dry_run: DryRun, problem: str = "", status: int = 200
         status,
         dry_run=dry_run,
         words=_words(dry_run.counts),
-        is_part=dry_run.counts.pages + dry_run.counts.facts + dry_run.counts.traits > len(dry_run.samples),
+        nouns=_NOUNS,
         problem=problem,
         everything=EVERYTHING,
     )
