@@ -29,7 +29,7 @@ from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import Archived, ChainPlan
 from tests.fakes import START, Clock
 from tests.servers import BUSY_BACKGROUND, PipeServer, wait_until
-from tests.test_correcting import correct_fact
+from tests.test_correcting import correct_fact, look_at_fact
 from tests.test_store import lease_of, opened, turn
 from tests.test_store_redo import fact, file, filled, learn, topic
 
@@ -110,12 +110,30 @@ async def test_facts_of_another_assistant_are_not_found(tmp_path: Path) -> None:
         await learn(store, lease, [1], fact("I live in Paris.", 1))
         await learn(store, lease, [1], replace(fact("I am a poet.", 1), about=About.ASSISTANT))
         assert [entry.id for entry in await whole(store, tier="knowledge")] == ["k2", "k1"]
+        assert [entry.id for entry in await whole(store, tier="knowledge", about="user")] == ["k1"]
+        assert [entry.id for entry in await whole(store, tier="knowledge", about="assistant")] == ["k2"]
+        with pytest.raises(ArgumentError, match="use one of user, assistant"):
+            await whole(store, tier="knowledge", about="x")
     async with opened(tmp_path, assistant_id="other") as store:
         assert [entry.id for entry in await whole(store, tier="knowledge")] == ["k1"]
         with pytest.raises(ArgumentError, match="no memory has the id k2"):
             await look(store.user_data, ["k1", "k2"], 1000, cold)
         with pytest.raises(ArgumentError, match="no memory has the id k2"):
             await correct_fact(store, 2)
+
+
+async def test_a_fact_shows_all_that_it_replaced_and_that_replaced_it(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
+        lease = await filled(store, 1)
+        await file(store, lease, topic(1))
+        await learn(store, lease, [1], fact("I live in Paris.", 1), fact("I keep ants.", 1))
+        for number, city in ((1, "Rome"), (3, "Oslo"), (4, "Bonn")):
+            clock.move(hours=1)
+            await correct_fact(store, number, f"I live in {city}.")
+        for number in (1, 3, 4, 5):
+            assert [each.fact for each in (await look_at_fact(store, number)).lineage] == [1, 3, 4, 5]
+        assert [each.fact for each in (await look_at_fact(store, 2)).lineage] == [2]
 
 
 @given(st.text(max_size=60))

@@ -59,7 +59,7 @@ async def filled(store: SqlStore, pages: int) -> Lease:
 
 async def forget(store: SqlStore, plan: ForgetPlan, handle: str = "f_1") -> ForgetReceipt:
     """Plan and confirm, and check that the dry run returned the same counts."""
-    counts, _ = await store.user_data.plan_forgetting(plan, handle, LATER)
+    counts, _, _ = await store.user_data.plan_forgetting(plan, handle, LATER)
     receipt = await store.user_data.forget(handle)
     assert receipt is not None
     assert receipt.counts == counts
@@ -83,9 +83,10 @@ async def test_a_dry_run_changes_nothing_and_stores_no_text(tmp_path: Path) -> N
         await learn(store, lease, [1], fact("I live in Oslo.", 1))
         before = tables(tmp_path)
         words = indexed_words(tmp_path)
-        counts, samples = await store.user_data.plan_forgetting(pages(1, 2), "f_1", LATER)
+        counts, samples, derived = await store.user_data.plan_forgetting(pages(1, 2), "f_1", LATER)
         assert counts == ForgetCounts(pages=2, facts=1, segments=1)
         assert [sample.text.split()[0] for sample in samples] == ["question1", "question2"]
+        assert [sample.id for sample in derived] == ["k1", "s1"]
         assert tables(tmp_path) == before
         assert indexed_words(tmp_path) == words
         ((plan,),) = rows(tmp_path, "SELECT plan FROM forget_plans")

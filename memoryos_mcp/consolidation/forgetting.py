@@ -78,6 +78,8 @@ class DryRun:
             before ``expires_at``.
         counts: The number of selected memories of each kind.
         samples: The beginnings of some selected memories.
+        derived: The beginnings of some texts that would go with the selected pages: facts that only these pages state,
+            reasons of traits, and summaries of segments. Empty if everything is selected.
         kept_copies: File names of the backup copies made by restores. They contain earlier states of the memory.
         is_all: Whether everything is selected. In this case, the backup copies are deleted too.
     """
@@ -88,6 +90,7 @@ class DryRun:
     samples: Sequence[Sample]
     kept_copies: Sequence[str]
     is_all: bool
+    derived: Sequence[Sample] = ()
 
     def __bool__(self) -> bool:
         """Return whether there is anything to forget."""
@@ -144,9 +147,9 @@ class Forgetting:
             plan = await self._found(selection, retrieving)
         handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
         expires_at = self._clock() + CONFIRM_WITHIN
-        counts, samples = await self._user_data.plan_forgetting(plan, handle, expires_at)
+        counts, samples, derived = await self._user_data.plan_forgetting(plan, handle, expires_at)
         copies = await self._user_data.kept_copies()
-        return DryRun(handle, expires_at, counts, samples, kept_copies=copies, is_all=plan.is_all)
+        return DryRun(handle, expires_at, counts, samples, kept_copies=copies, is_all=plan.is_all, derived=derived)
 
     async def confirm(self, handle: str) -> ForgetReceipt:
         """Delete the memories that a dry run selected.

@@ -401,6 +401,7 @@ class MemoryEngine:
         after: str | datetime = "",
         before: str | datetime = "",
         chain: int | None = None,
+        about: str = "",
         cursor: str = "",
         limit: int | None = None,
         source: str = "",
@@ -417,6 +418,7 @@ class MemoryEngine:
             after: Earliest time, inclusive; empty means no limit.
             before: Latest time, exclusive; empty means no limit.
             chain: Number of the chain whose pages to list; None means all chains.
+            about: user or assistant, for facts only; empty means both.
             cursor: The cursor that the previous call returned; empty means the beginning of the list.
             limit: Maximum number of memories, 1 to 100; None means 20.
             source: Origin of the pages: conversation, tool, web or document; empty means any.
@@ -438,6 +440,7 @@ class MemoryEngine:
             words=words,
             is_by_time=is_by_time,
             chain=chain,
+            about=about,
         )
         return await inspection.listed(
             self._store.user_data, request, cursor, inspection.LISTED if limit is None else limit

@@ -11,6 +11,7 @@ from datetime import date, datetime, timedelta, tzinfo
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.heat import HeatWeights, cooling, heat_history
 from memoryos_mcp.model.ids import Kind, not_there, read_id, read_ids
+from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import Page, Source, Tier, estimate_tokens
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.views import (
@@ -95,6 +96,7 @@ def list_request(
     source: str = "",
     words: str = "",
     is_by_time: bool = False,
+    about: str = "",
 ) -> ListRequest:
     """Validate the arguments of `MemoryEngine.listed`, and return them as a request.
 
@@ -104,6 +106,8 @@ def list_request(
         raise ArgumentError(argument="tier", problem=f"is not valid; use one of {', '.join(TIERS)}")
     if state and state not in set(State):
         raise ArgumentError(argument="state", problem=f"is not valid; use one of {', '.join(State)}")
+    if about and about not in set(About):
+        raise ArgumentError(argument="about", problem=f"is not valid; use one of {', '.join(About)}")
     wanted = State(state) if state else State.CURRENT
     kinds = [kind for kind in _KINDS[tier or "pages"] if wanted in _STATES.get(kind, {State.CURRENT})]
     if not kinds:
@@ -123,6 +127,7 @@ def list_request(
         source=_source(source),
         words=_words(words),
         is_by_time=is_by_time,
+        about=About(about) if about else None,
     )
     if kinds != [Kind.PAGE] and (request.source or request.words or is_by_time):
         problem = "lists other memories than pages; 'source', 'words' and 'is_by_time' apply only to pages"
@@ -301,5 +306,5 @@ def _mark(request: ListRequest) -> int:
 
     A cursor with another checksum belongs to another request, and is rejected.
     """
-    further = (request.chain, request.source, request.words, request.is_by_time)
+    further = (request.chain, request.about, request.source, request.words, request.is_by_time)
     return zlib.crc32(f"{request!r}{further if any(further) else ''}".encode())

@@ -8,7 +8,7 @@ from typing import Literal
 
 from memoryos_mcp.model.heat import HeatPoint, HeatWeights
 from memoryos_mcp.model.ids import Kind
-from memoryos_mcp.model.knowledge import Fact
+from memoryos_mcp.model.knowledge import About, Fact
 from memoryos_mcp.model.pages import Page, Source, Tier
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.segments import Segment
@@ -78,12 +78,15 @@ class FactView:
     Attributes:
         superseded: The facts that this fact replaced, newest first.
         superseded_by: The fact that replaced this one; None if no fact did.
+        lineage: This fact, the facts that it replaced directly or through others, and those that replaced it; in the
+            order in which they became valid.
     """
 
     fact: Fact
     state: State
     superseded: Sequence[Fact]
     superseded_by: Fact | None
+    lineage: Sequence[Fact]
     kind: Literal[Kind.FACT] = Kind.FACT
 
 
@@ -164,6 +167,7 @@ class ListRequest:
         before: Latest time of the memories, exclusive; None means no limit.
         topic: The number of a segment, or part of one of its keywords; None means all topics.
         chain: The number of the chain whose pages to list; None means all chains.
+        about: Whom the facts are about; None means both.
         source: Origin of the pages to list; None means any.
         words: The words that each page must contain, in the form that `text.terms.words` returns.
         is_by_time: Whether pages are listed by the time of their dialogue. Otherwise, they are listed in the order in
@@ -178,6 +182,7 @@ class ListRequest:
     topic: int | str | None
     # These are not part of the representation, so that the cursors of earlier versions stay valid.
     chain: int | None = field(default=None, repr=False)
+    about: About | None = field(default=None, repr=False)
     source: Source | None = field(default=None, repr=False)
     words: Sequence[str] = field(default=(), repr=False)
     is_by_time: bool = field(default=False, repr=False)

@@ -133,11 +133,13 @@ class UserData(Protocol):
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime
-    ) -> tuple[ForgetCounts, list[Sample]]:
+    ) -> tuple[ForgetCounts, list[Sample], list[Sample]]:
         """Store a plan under a handle until ``expires_at``.
 
         Returns:
-            The number of memories of each kind that the plan would forget, and samples of them.
+            The number of memories of each kind that the plan would forget, samples of them, and samples of the texts
+            that would be deleted because they were derived from pages in the plan. These are the texts of facts, the
+            reasons of traits and the summaries of segments.
         """
         ...
 

@@ -12,12 +12,20 @@ from starlette.types import Receive, Scope, Send
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
-from memoryos_mcp.web import dialogue, now, search, timeline, topics
+from memoryos_mcp.web import dialogue, forgetting, now, profile, search, timeline, topics
 from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, session_of, set_cookie
 from memoryos_mcp.web.sessions import Session, Sessions
 from memoryos_mcp.web.visits import STATIC_FOLDER, Visit, post, shown
 
-ADDRESSES = (*now.ADDRESSES, *search.ADDRESSES, *dialogue.ADDRESSES, *timeline.ADDRESSES, *topics.ADDRESSES)
+ADDRESSES = (
+    *now.ADDRESSES,
+    *search.ADDRESSES,
+    *dialogue.ADDRESSES,
+    *timeline.ADDRESSES,
+    *topics.ADDRESSES,
+    *profile.ADDRESSES,
+    *forgetting.ADDRESSES,
+)
 
 # Returns the caller of an access token; None if the token is not valid.
 Check = Callable[[str], Awaitable[Caller | None]]

@@ -168,9 +168,24 @@ class Address:
         return Route(f"{PREFIX}{self.path}", _Endpoint(service, self), methods=[self.method])
 
 
+def number(text: str, argument: str) -> int:
+    """Return a whole number, from 0, that an address or a form contains.
+
+    Raises:
+        ArgumentError: The text is not such a number.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ArgumentError(argument=argument, problem="is not a valid number")
+    return int(text)
+
+
 def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:
     """Return a page for a request. If only a part is requested, the template leaves out the frame of the page."""
-    text = _templates().get_template(template).render(request=request, **({"visit": None, "notes": []} | values))
+    text = (
+        _templates()
+        .get_template(template)
+        .render(request=request, **({"visit": None, "session": None, "notes": []} | values))
+    )
     return HTMLResponse(text, status)
 
 

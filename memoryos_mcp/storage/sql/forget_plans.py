@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import chain
-from typing import Any
 
 from memoryos_mcp.model.forgotten import SAMPLE_CHARS, ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
 from memoryos_mcp.model.ids import Kind, MemoryId, not_there
@@ -98,18 +97,34 @@ def samples(connection: Connection, plan: ForgetPlan) -> list[Sample]:
     Facts come first, then traits, then pages. Facts and traits are included only if the plan prevents them from being
     learned again (``plan.refuses``).
     """
-    found: list[tuple[Any, ...]] = []
+    shown: list[Sample] = []
     if plan.refuses:
-        sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
-        found += chain.from_iterable(all_rows(connection, sql, fact) for fact in plan.facts[:SAMPLES])
-        sql = "SELECT 'trait:' || dimension, updated_us, 0, reason FROM traits WHERE dimension = ?"
-        found += chain.from_iterable(all_rows(connection, sql, dimension) for dimension in plan.traits[:SAMPLES])
-    shown = [Sample(name, from_us(at_us, offset), text[:SAMPLE_CHARS]) for name, at_us, offset, text in found]
+        shown += _excerpts(connection, _FACT, plan.facts[:SAMPLES])
+        shown += _excerpts(connection, _TRAIT, plan.traits[:SAMPLES])
     sql = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"  # noqa: S608 - constant
     for first, last in plan.runs[:SAMPLES]:
         pages = map(to_page, all_rows(connection, sql, first, last, SAMPLES))
         shown += [Sample(page.page_id, page.occurred_at, page.text.strip("\n")[:SAMPLE_CHARS]) for page in pages]
     return shown[:SAMPLES]
+
+
+def derived(connection: Connection, facts: set[int], traits: set[str], segments: set[int]) -> list[Sample]:
+    """Return excerpts of up to `SAMPLES` facts, as many reasons of traits, and as many summaries of segments."""
+    return [
+        *_excerpts(connection, _FACT, sorted(facts)[:SAMPLES]),
+        *_excerpts(connection, _TRAIT, sorted(traits)[:SAMPLES]),
+        *_excerpts(connection, _SEGMENT, sorted(segments)[:SAMPLES]),
+    ]
+
+
+_FACT = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
+_TRAIT = "SELECT 'trait:' || dimension, updated_us, 0, reason FROM traits WHERE dimension = ?"
+_SEGMENT = "SELECT 's' || segment, last_visit_us, 0, summary FROM segments WHERE segment = ?"
+
+
+def _excerpts(connection: Connection, sql: str, keys: Sequence[int] | Sequence[str]) -> list[Sample]:
+    rows = chain.from_iterable(all_rows(connection, sql, key) for key in keys)
+    return [Sample(name, from_us(at_us, offset), text[:SAMPLE_CHARS]) for name, at_us, offset, text in rows]
 
 
 # Storing plans and receipts ----------------------------------------------------------------------------------------

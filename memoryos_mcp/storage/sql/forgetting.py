@@ -7,14 +7,16 @@ and is later derived again from the remaining pages.
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt
+from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sql.blocklist import drop_needless, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.forget_plans import (
+    derived,
     forget_epoch,
     has_fact,
     has_trait,
@@ -46,9 +48,41 @@ _CHAINS = "SELECT chain, summary FROM chains"
 _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
 
 
-def dry_run(connection: Connection, plan: ForgetPlan) -> ForgetCounts:
-    """Return the number of memories of each kind that a plan would forget. Nothing is changed."""
-    return rolled_back(connection, lambda: _carry_out(connection, plan))
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """What a plan forgets.
+
+    Attributes:
+        pages: Number of pages.
+        facts: Numbers of facts.
+        traits: Dimensions of traits that are deleted.
+        changed_traits: Dimensions of other traits, which lose their reason and history.
+        segments: Numbers of segments that are deleted or lose their summary.
+    """
+
+    pages: int
+    facts: set[int]
+    traits: set[str]
+    changed_traits: set[str]
+    segments: set[int]
+
+    @property
+    def counts(self) -> ForgetCounts:
+        """The number of memories of each kind."""
+        return ForgetCounts(self.pages, len(self.facts), len(self.traits), len(self.changed_traits), len(self.segments))
+
+
+def dry_run(connection: Connection, plan: ForgetPlan) -> tuple[ForgetCounts, list[Sample]]:
+    """Return the number of memories of each kind that a plan would forget. Nothing is changed.
+
+    The second value contains excerpts of texts that would be deleted because they were derived from pages in the plan.
+    """
+    gone = rolled_back(connection, lambda: _carry_out(connection, plan))
+    if plan.is_all:
+        return gone.counts, []
+    facts, traits = (plan.facts, plan.traits) if plan.refuses else ((), ())
+    lost_traits = gone.traits.difference(traits) | gone.changed_traits
+    return gone.counts, derived(connection, gone.facts.difference(facts), lost_traits, gone.segments)
 
 
 def confirm(connection: Connection, handle: str, now_us: int) -> ForgetReceipt | None:
@@ -69,7 +103,7 @@ def forget(connection: Connection, plan: ForgetPlan, receipt: str, now_us: int) 
 
     The current lease on background work ends. So no process can store results that are based on deleted memories.
     """
-    counts = _carry_out(connection, plan)
+    counts = _carry_out(connection, plan).counts
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
     return store_receipt(connection, receipt, counts, now_us)
 
@@ -112,7 +146,7 @@ def set_summaries(connection: Connection, found: MissingSummaries, digests: Sequ
 # The cascade --------------------------------------------------------------------------------------------------------
 
 
-def _carry_out(connection: Connection, plan: ForgetPlan) -> ForgetCounts:
+def _carry_out(connection: Connection, plan: ForgetPlan) -> _Gone:
     newest = newest_seq(connection)
     pages = _list_pages(connection, plan)
     segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE segment > 0 AND seq IN {_GOING}")  # noqa: S608
@@ -143,13 +177,7 @@ def _carry_out(connection: Connection, plan: ForgetPlan) -> ForgetCounts:
     _clear_reasons(connection, changed)
     _read_again(connection, again)
     drop_needless(connection)
-    return ForgetCounts(
-        pages=pages,
-        facts=len(facts),
-        traits=len(traits),
-        changed_traits=len(changed - set(traits)),
-        segments=len(set(segments)),
-    )
+    return _Gone(pages, set(facts), set(traits), changed - set(traits), set(segments))
 
 
 def _list_pages(connection: Connection, plan: ForgetPlan) -> int:

@@ -115,12 +115,25 @@ def _fact(connection: Connection, number: int, space: int, assistant_id: str, no
     )
     after = all_rows(connection, f"SELECT {FACT_COLUMNS} FROM facts WHERE fact = ?2", space, successor)  # noqa: S608
     fact = to_fact(tuple(columns))
+    lineage = all_rows(
+        connection,
+        "WITH RECURSIVE older(number) AS (SELECT CAST(?2 AS BIGINT) UNION "  # noqa: S608 - constant
+        "SELECT facts.fact FROM facts JOIN older ON facts.superseded_by = older.number), "
+        "newer(number) AS (SELECT CAST(?2 AS BIGINT) UNION SELECT facts.superseded_by FROM facts JOIN newer "
+        "ON facts.fact = newer.number WHERE facts.superseded_by IS NOT NULL) "
+        f"SELECT {FACT_COLUMNS} FROM facts WHERE fact IN (SELECT number FROM older UNION SELECT number FROM newer) "
+        "ORDER BY abs(fact - CAST(?2 AS BIGINT)) LIMIT ?3",
+        space,
+        number,
+        MAX_HISTORY,
+    )
     valid_state = State.ARCHIVED if fact.is_archived else State.CURRENT
     return FactView(
         fact=fact,
         state=valid_state if is_valid else State.SUPERSEDED,
         superseded=list(map(to_fact, superseded)),
         superseded_by=to_fact(after[0]) if after else None,
+        lineage=sorted(map(to_fact, lineage), key=lambda each: (each.valid_from, each.fact)),
     )
 
 

@@ -74,6 +74,7 @@ def _filters(connection: Connection, request: ListRequest) -> dict[str, Any]:
         "before_us": None if request.before is None else to_us(request.before),
         "segments": _segments(connection, request.topic),
         "chain": request.chain,
+        "about": request.about,
         "source": request.source,
         "seqs": json.dumps(connection.words.newest_with(request.words, 0, NO_LIMIT)) if request.words else None,
     }
@@ -215,6 +216,7 @@ _QUERIES = {
             "state": "state = :state",
             "after_us": "valid_from_us >= :after_us",
             "before_us": "valid_from_us < :before_us",
+            "about": "about = :about",
             "segments": "EXISTS (SELECT 1 FROM fact_evidence AS e JOIN pages USING (seq) "  # noqa: S608 - constant
             f"WHERE e.fact = stated.fact AND segment {_OF_TOPIC})",
         },

@@ -136,11 +136,11 @@ class SqlUserData:
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime
-    ) -> tuple[ForgetCounts, list[Sample]]:
-        def change(connection: Connection) -> tuple[ForgetCounts, list[Sample]]:
-            counts = forgetting.dry_run(connection, plan)
+    ) -> tuple[ForgetCounts, list[Sample], list[Sample]]:
+        def change(connection: Connection) -> tuple[ForgetCounts, list[Sample], list[Sample]]:
+            counts, derived = forgetting.dry_run(connection, plan)
             forget_plans.store_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
-            return counts, forget_plans.samples(connection, plan)
+            return counts, forget_plans.samples(connection, plan), derived
 
         return await self._database.write(change)
 
