@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 # Bars ---------------------------------------------------------------------------------------------------------------
 
-BARS_WIDTH, BARS_HEIGHT = 640, 160
+BARS_WIDTH, BARS_HEIGHT = 400, 150
 _LEFT, _TOP, _BOTTOM = 56, 8, 24
 _GAP_SHARE = 0.25
 

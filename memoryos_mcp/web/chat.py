@@ -12,7 +12,7 @@ from memoryos_mcp.engine import responding
 from memoryos_mcp.errors import ArgumentError, MemoryOSError
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import page_marks
-from memoryos_mcp.model.profile import trait_text
+from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.retrieval import rendering
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.web.visits import Visit, fact_path, get, memory_path, post
@@ -22,11 +22,11 @@ Parts = AsyncGenerator[Recall | str | responding.Response, None]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A memory in a prompt: its text, what to know about it, marks, and the address of its page."""
+    """A memory in a prompt: a link to its page, the rest of its text, and marks such as that it gives orders."""
 
     path: str
+    link: str
     text: str
-    note: str
     marks: list[str]
 
 
@@ -120,7 +120,7 @@ def _end(whole: responding.Response | None) -> dict[str, str]:
 def _used(recall: Recall) -> Used:
     found = {
         "What you want of every answer": _facts(recall.wishes),
-        "Profile": (Item(memory_path(f"trait:{each.dimension}"), trait_text(each), "", []) for each in recall.traits),
+        "Profile": map(_trait_item, recall.traits),
         "Known about you": _facts(recall.user_facts),
         rendering.KNOWN[About.ASSISTANT]: _facts(recall.assistant_facts),
         rendering.FOUND: map(_page_item, recall.pages),
@@ -139,11 +139,15 @@ def _facts(facts: Iterable[RecalledFact]) -> Iterator[Item]:
         yield Item(fact_path(each.fact), each.fact.text, rendering.period(each.fact), [])
 
 
+def _trait_item(trait: Trait) -> Item:
+    return Item(memory_path(f"trait:{trait.dimension}"), trait.dimension, f"{trait.level} - {trait.reason}", [])
+
+
 def _page_item(recalled: RecalledPage) -> Item:
     page, quote = recalled.page, recalled.quote
     text = "\n".join(side for side in (quote.user_input, quote.agent_response) if side)
     marks = page_marks(page, is_excerpt=quote.is_excerpt)
-    return Item(memory_path(page.page_id), text, f"{page.occurred_at:%Y-%m-%d %H:%M}", marks)
+    return Item(memory_path(page.page_id), f"{page.occurred_at:%Y-%m-%d %H:%M}", text, marks)
 
 
 ADDRESSES = (

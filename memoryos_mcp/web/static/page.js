@@ -32,7 +32,7 @@ document.addEventListener("DOMContentLoaded", () => {
       for (const item of items) {
         const row = element("li", "");
         for (const mark of item.marks) row.append(element("span", mark, "mark"), " ");
-        row.append(link(item.path, item.text), " ", element("small", item.note));
+        row.append(link(item.path, item.link), " ", element("span", item.text, "said"));
         list.append(row);
       }
       part("groups").append(element("h3", title), list);
