@@ -245,7 +245,7 @@ def at_intervals(points: Sequence[HeatPoint], count: int) -> list[HeatPoint]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class SignedBar:
     """A horizontal bar of a signed value.
 
     Attributes:
@@ -259,7 +259,7 @@ class Bar:
     zero: float
 
 
-def signed_bars(rows: Sequence[Sequence[float]], width: float) -> list[list[Bar]]:
+def signed_bars(rows: Sequence[Sequence[float]], width: float) -> list[list[SignedBar]]:
     """Return a bar for each value. All bars have the same scale and the same zero, and fit into ``width``."""
     low = min((value for row in rows for value in row), default=0.0)
     high = max((value for row in rows for value in row), default=0.0)
@@ -267,7 +267,7 @@ def signed_bars(rows: Sequence[Sequence[float]], width: float) -> list[list[Bar]
     scale = width / (high - low) if high > low else 0.0
     zero = round(-low * scale, 1)
     return [
-        [Bar(round(zero + min(value, 0.0) * scale, 1), round(abs(value) * scale, 1), zero) for value in row]
+        [SignedBar(round(zero + min(value, 0.0) * scale, 1), round(abs(value) * scale, 1), zero) for value in row]
         for row in rows
     ]
 
@@ -373,3 +373,54 @@ def _ticks(first: datetime, last: datetime) -> Iterator[tuple[datetime, str]]:
         year, month = divmod(number, 12)
         name = f"{year:04}" if step >= 12 else f"{year:04}-{month + 1:02}"
         yield midnight.replace(year=year, month=month + 1, day=1), name
+
+
+# Bars ---------------------------------------------------------------------------------------------------------------
+
+BARS_WIDTH, BARS_HEIGHT = 400, 150
+_LEFT, _TOP, _BOTTOM = 56, 8, 24
+_GAP_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar with its value. Lengths are in units of the SVG."""
+
+    label: str
+    value: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Bars beside each other.
+
+    Attributes:
+        left: The place of the vertical axis.
+        top: The place of the highest value.
+        base: The place of the value 0.
+        highest: The highest value.
+    """
+
+    width: int
+    height: int
+    left: int
+    top: int
+    base: int
+    highest: int
+    bars: Sequence[Bar]
+
+
+def bar_chart(values: Sequence[tuple[str, int]]) -> BarChart:
+    """Return a chart of values, each with its label, from left to right. No value may be negative."""
+    base, highest = BARS_HEIGHT - _BOTTOM, max((value for _, value in values), default=0)
+    step = (BARS_WIDTH - _LEFT) / max(1, len(values))
+    bars = []
+    for place, (label, value) in enumerate(values):
+        height = round((base - _TOP) * value / highest, 1) if highest else 0.0
+        x = round(_LEFT + step * (place + _GAP_SHARE / 2), 1)
+        bars.append(Bar(label, value, x, round(base - height, 1), round(step * (1 - _GAP_SHARE), 1), height))
+    return BarChart(BARS_WIDTH, BARS_HEIGHT, _LEFT, _TOP, base, highest, bars)

@@ -12,10 +12,10 @@ from starlette.types import Receive, Scope, Send
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
-from memoryos_mcp.web import dialogue, forgetting, now, profile, search, timeline, topics
+from memoryos_mcp.web import chat, dialogue, exchange, forgetting, now, profile, search, status, timeline, topics
 from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, session_of, set_cookie
 from memoryos_mcp.web.sessions import Session, Sessions
-from memoryos_mcp.web.visits import STATIC_FOLDER, Visit, post, shown
+from memoryos_mcp.web.visits import STATIC_FOLDER, OwnMachine, Visit, post, shown
 
 ADDRESSES = (
     *now.ADDRESSES,
@@ -25,19 +25,25 @@ ADDRESSES = (
     *topics.ADDRESSES,
     *profile.ADDRESSES,
     *forgetting.ADDRESSES,
+    *chat.ADDRESSES,
+    *exchange.ADDRESSES,
+    *status.ADDRESSES,
 )
 
 # Returns the caller of an access token; None if the token is not valid.
 Check = Callable[[str], Awaitable[Caller | None]]
 
 
-def make_routes(service: MemoryService, sessions: Sessions, check: Check | None = None) -> list[BaseRoute]:
+def make_routes(
+    service: MemoryService, sessions: Sessions, check: Check | None = None, machine: OwnMachine | None = None
+) -> list[BaseRoute]:
     """Return the routes of all pages. They need `guard.PageGuard` in front of them.
 
     Args:
         service: The memories.
         sessions: Who is signed in.
         check: Checks an access token with which somebody wants to sign in. With None, nobody can sign in by a token.
+        machine: The machine of the only person who can open the pages; None if they are served to several persons.
     """
 
     async def enter(request: Request) -> Response:
@@ -78,7 +84,7 @@ def make_routes(service: MemoryService, sessions: Sessions, check: Check | None 
         Mount(STATIC.removesuffix("/"), _Files(directory=STATIC_FOLDER)),
         Route(ENTER, enter, methods=["GET"]),
         Route(SIGN_IN, sign_in, methods=["GET", "POST"]),
-        *(address.route(service) for address in (*ADDRESSES, leave)),
+        *(address.route(service, machine) for address in (*ADDRESSES, leave)),
         Route(f"{PREFIX}/{{rest:path}}", _missing),
     ]
 

@@ -15,7 +15,7 @@ from memoryos_mcp.retrieval.budget import roots
 from memoryos_mcp.retrieval.fitting import TOKENS_AT_MOST
 from memoryos_mcp.retrieval.recall import Recall, RecalledPage
 from memoryos_mcp.retrieval.rendering import grouped, left_out_text, recall_text
-from memoryos_mcp.web.charts import Bar, signed_bars
+from memoryos_mcp.web.charts import SignedBar, signed_bars
 from memoryos_mcp.web.visits import Visit, get
 
 BAR_WIDTH = 120.0
@@ -125,7 +125,7 @@ def _topics(recall: Recall) -> Iterator[tuple[Segment | None, list[Hit]]]:
         yield pages[0].segment, [Hit(page, _why(page, bars[page.page.seq])) for page in pages]
 
 
-def _why(page: RecalledPage, bars: Sequence[Bar]) -> list[tuple[str, str, float, Bar]]:
+def _why(page: RecalledPage, bars: Sequence[SignedBar]) -> list[tuple[str, str, float, Bar]]:
     shares = [
         (name, SIGNALS.get(name, ""), share, bar)
         for (name, share), bar in zip(page.shares.items(), bars, strict=True)
