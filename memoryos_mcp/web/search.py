@@ -50,7 +50,7 @@ class Hit:
     """
 
     found: RecalledPage
-    why: Sequence[tuple[str, str, float, Bar]]
+    why: Sequence[tuple[str, str, float, SignedBar]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _topics(recall: Recall) -> Iterator[tuple[Segment | None, list[Hit]]]:
         yield pages[0].segment, [Hit(page, _why(page, bars[page.page.seq])) for page in pages]
 
 
-def _why(page: RecalledPage, bars: Sequence[SignedBar]) -> list[tuple[str, str, float, Bar]]:
+def _why(page: RecalledPage, bars: Sequence[SignedBar]) -> list[tuple[str, str, float, SignedBar]]:
     shares = [
         (name, SIGNALS.get(name, ""), share, bar)
         for (name, share), bar in zip(page.shares.items(), bars, strict=True)
