@@ -24,7 +24,7 @@ from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Segment
-from memoryos_mcp.model.views import PageView
+from memoryos_mcp.model.views import Learned, PageView
 from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.values import Archived, ChainPlan
 from tests.fakes import START, Clock
@@ -122,6 +122,7 @@ async def test_facts_of_another_assistant_are_not_found(tmp_path: Path) -> None:
             await correct_fact(store, 2)
 
 
+<<<<<<< HEAD
 async def test_a_fact_shows_all_that_it_replaced_and_that_replaced_it(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
@@ -134,6 +135,36 @@ async def test_a_fact_shows_all_that_it_replaced_and_that_replaced_it(tmp_path: 
         for number in (1, 3, 4, 5):
             assert [each.fact for each in (await look_at_fact(store, number)).lineage] == [1, 3, 4, 5]
         assert [each.fact for each in (await look_at_fact(store, 2)).lineage] == [2]
+=======
+async def test_facts_and_traits_are_found_by_their_page(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        await file(store, lease, topic(1, 2))
+        humour = TraitChange("Sense of Humor", Level.HIGH, "Jokes.", (2,))
+        await learn(store, lease, [1, 2], fact("I live in Paris.", 1, 2, slot="lives"), humour)
+        await learn(store, lease, [1], replace(fact("I am a poet.", 1), about=About.ASSISTANT))
+        await learn(store, lease, [2], fact("I live in Rome.", 2, slot="lives", supersedes=(1,)))
+        newer, older = await ids_of(store)
+        first, second = [await store.user_data.learned_from(each) for each in (older, newer)]
+        assert await store.user_data.learned_from("p_00") == Learned([], [])
+    assert ([each.fact for each in first.facts], first.traits) == ([2, 1], [])
+    assert ([each.fact for each in second.facts], second.traits) == ([3, 1], ["Sense of Humor"])
+    assert second.facts[0].evidence == (newer,)
+    async with opened(tmp_path, assistant_id="other") as store:
+        assert [each.fact for each in (await store.user_data.learned_from(older)).facts] == [1]
+
+
+async def test_pages_are_listed_by_chain(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 4)
+        await file(
+            store, lease, topic(1, 2, 3, 4), chains=[ChainPlan(None, (1, 3, 4), "run"), ChainPlan(None, (2,), "x")]
+        )
+        ids = (await ids_of(store))[::-1]
+        assert [entry.id for entry in await whole(store, chain=1)] == [ids[3], ids[2], ids[0]]
+        assert [entry.id for entry in await whole(store, chain=2)] == [ids[1]]
+        assert await whole(store, chain=3) == []
+>>>>>>> w-va
 
 
 @given(st.text(max_size=60))

@@ -198,11 +198,15 @@ def number(text: str, argument: str) -> int:
 
 def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:
     """Return a page for a request. If only a part is requested, the template leaves out the frame of the page."""
+<<<<<<< HEAD
     text = (
         _templates()
         .get_template(template)
         .render(request=request, **({"visit": None, "session": None, "notes": []} | values))
     )
+=======
+    text = _templates().get_template(template).render(request=request, **({"visit": None, "session": None, "notes": []} | values))
+>>>>>>> w-va
     return HTMLResponse(text, status)
 
 
