@@ -98,7 +98,7 @@ class PageServer:
 
     @property
     def origin(self) -> str:
-        return "http://{0.netloc}".format(urlsplit(self.link))
+        return f"http://{urlsplit(self.link).netloc}"
 
     def _read_link(self) -> None:
         assert self._process.stdout is not None

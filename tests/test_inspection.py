@@ -122,7 +122,6 @@ async def test_facts_of_another_assistant_are_not_found(tmp_path: Path) -> None:
             await correct_fact(store, 2)
 
 
-<<<<<<< HEAD
 async def test_a_fact_shows_all_that_it_replaced_and_that_replaced_it(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
@@ -135,7 +134,8 @@ async def test_a_fact_shows_all_that_it_replaced_and_that_replaced_it(tmp_path: 
         for number in (1, 3, 4, 5):
             assert [each.fact for each in (await look_at_fact(store, number)).lineage] == [1, 3, 4, 5]
         assert [each.fact for each in (await look_at_fact(store, 2)).lineage] == [2]
-=======
+
+
 async def test_facts_and_traits_are_found_by_their_page(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -164,7 +164,6 @@ async def test_pages_are_listed_by_chain(tmp_path: Path) -> None:
         assert [entry.id for entry in await whole(store, chain=1)] == [ids[3], ids[2], ids[0]]
         assert [entry.id for entry in await whole(store, chain=2)] == [ids[1]]
         assert await whole(store, chain=3) == []
->>>>>>> w-va
 
 
 @given(st.text(max_size=60))

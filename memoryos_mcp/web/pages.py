@@ -13,13 +13,8 @@ from starlette.types import Receive, Scope, Send
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
-<<<<<<< HEAD
 from memoryos_mcp.web import chat, dialogue, exchange, forgetting, now, profile, search, status, timeline, topics
-from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, session_of, set_cookie
-=======
-from memoryos_mcp.web import now
 from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, is_page, protect, session_of, set_cookie
->>>>>>> w-ve
 from memoryos_mcp.web.sessions import Session, Sessions
 from memoryos_mcp.web.visits import STATIC_FOLDER, OwnMachine, Visit, post, shown
 
@@ -58,7 +53,7 @@ def make_routes(
         Mount(STATIC.removesuffix("/"), _Files(directory=STATIC_FOLDER)),
         Route(ENTER, door.enter, methods=["GET"]),
         Route(SIGN_IN, door.sign_in, methods=["GET", "POST"]),
-        *(address.route(service) for address in (*ADDRESSES, leave)),
+        *(address.route(service, machine) for address in (*ADDRESSES, leave)),
         Route(f"{PREFIX}/{{rest:path}}", _missing),
     ]
 
@@ -104,17 +99,6 @@ class _Door:
         self._sessions.end(visit.session)
         return shown("problem.html", visit.request, title="Signed out", problem="Your session has ended.")
 
-<<<<<<< HEAD
-    leave = post("/sign-out", sign_out, writes=False)
-    return [
-        Route(PREFIX, _to_first_page),
-        Mount(STATIC.removesuffix("/"), _Files(directory=STATIC_FOLDER)),
-        Route(ENTER, enter, methods=["GET"]),
-        Route(SIGN_IN, sign_in, methods=["GET", "POST"]),
-        *(address.route(service, machine) for address in (*ADDRESSES, leave)),
-        Route(f"{PREFIX}/{{rest:path}}", _missing),
-    ]
-=======
     def _sign_in_page(self, request: Request, status: int, problem: str | None) -> Response:
         return shown("sign_in.html", request, status, can_sign_in=self._check is not None, problem=problem)
 
@@ -125,7 +109,6 @@ class _Door:
         response = RedirectResponse(target, status_code=303)
         set_cookie(response.headers, request, session)
         return response
->>>>>>> w-ve
 
 
 class _Files(StaticFiles):

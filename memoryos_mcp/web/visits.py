@@ -3,12 +3,8 @@
 import hashlib
 import logging
 import secrets
-<<<<<<< HEAD
 from collections.abc import Awaitable, Callable, Sequence
-=======
-from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
->>>>>>> w-ve
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -211,20 +207,8 @@ def number(text: str, argument: str) -> int:
 
 def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:
     """Return a page for a request. If only a part is requested, the template leaves out the frame of the page."""
-<<<<<<< HEAD
-<<<<<<< HEAD
-    text = (
-        _templates()
-        .get_template(template)
-        .render(request=request, **({"visit": None, "session": None, "notes": []} | values))
-    )
-=======
-    text = _templates().get_template(template).render(request=request, **({"visit": None, "session": None, "notes": []} | values))
->>>>>>> w-va
-=======
     context = {"visit": None, "session": None, "notes": []} | values
     text = _templates().get_template(template).render(request=request, **context)
->>>>>>> w-ve
     return HTMLResponse(text, status)
 
 

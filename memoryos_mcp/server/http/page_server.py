@@ -49,17 +49,7 @@ async def serve_pages(
     sessions = Sessions(time.monotonic)
     with listen(HOST, port) as listening:
         async with MemoryService(settings, only_looks=only_reads) as service:
-<<<<<<< HEAD
-            app = Starlette(
-                routes=make_routes(service, sessions, machine=OwnMachine(clients)),
-                middleware=[
-                    Middleware(HostGuard, hosts=LOOPBACK, origins=()),
-                    Middleware(PageGuard, sessions=sessions, anonymous=_nobody),
-                ],
-            )
-=======
-            app = make_page_app(service, sessions)
->>>>>>> w-ve
+            app = make_page_app(service, sessions, OwnMachine(clients))
             key = sessions.one_time_key(Caller(settings.user_id, frozenset(scopes)))
             link = f"http://{HOST}:{listening.getsockname()[1]}{ENTER}?key={key}"
             async with anyio.create_task_group() as group:
@@ -70,10 +60,10 @@ async def serve_pages(
                 group.cancel_scope.cancel()
 
 
-def make_page_app(service: MemoryService, sessions: Sessions) -> Starlette:
+def make_page_app(service: MemoryService, sessions: Sessions, machine: OwnMachine | None = None) -> Starlette:
     """Return the ASGI application of the pages alone. It answers requests for this machine only."""
     return Starlette(
-        routes=make_routes(service, sessions),
+        routes=make_routes(service, sessions, machine=machine),
         middleware=[
             Middleware(PageHeaders),
             Middleware(HostGuard, hosts=LOOPBACK, origins=()),
