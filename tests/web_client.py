@@ -25,6 +25,7 @@ from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.http.page_server import make_page_app
 from memoryos_mcp.web.guard import ENTER, PREFIX
 from memoryos_mcp.web.sessions import Sessions
+from memoryos_mcp.web.visits import OwnMachine
 from tests.memories import USER
 
 ORIGIN = "http://127.0.0.1:8000"
@@ -181,6 +182,7 @@ async def open_pages(
     only_reads: bool = False,
     clock: Callable[[], float] = time.monotonic,
     sessions: Sessions | None = None,
+    machine: OwnMachine | None = None,
 ) -> AsyncIterator[Pages]:
     """Yield a client of the pages that is signed in as ``user_id`` by a link of one use, like that of ``ui``.
 
@@ -190,13 +192,14 @@ async def open_pages(
         only_reads: Whether the person may only read.
         clock: The clock of the sessions, in seconds.
         sessions: The sessions of another client, so that both are served by one server.
+        machine: The machine of the person, as `ui` passes it.
     """
     scopes = {Scope.READ} if only_reads else {Scope.READ, Scope.WRITE}
     signed_in = sessions or Sessions(clock)
     async with AsyncExitStack() as stack:
         if isinstance(source, Settings):
             source = await stack.enter_async_context(MemoryService(source))
-        transport = httpx2.ASGITransport(make_page_app(source, signed_in))
+        transport = httpx2.ASGITransport(make_page_app(source, signed_in, machine))
         http = await stack.enter_async_context(
             httpx2.AsyncClient(transport=transport, base_url=ORIGIN, follow_redirects=True, timeout=30)
         )

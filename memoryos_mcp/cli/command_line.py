@@ -40,7 +40,7 @@ EXIT_CODES: Mapping[int, str] = {
 # The commands in each section of the help, in the order in which users need them. Other commands follow at the end.
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Get started": ("demo", "install", "doctor", "serve", "uninstall"),
-    "Inspect a memory": ("stats", "search", "show"),
+    "Inspect a memory": ("ui", "stats", "search", "show"),
     "Export, restore, correct and forget": ("export", "import", "backup", "restore", "move", "correct", "forget"),
     "Models": ("warmup", "reembed", "reconsolidate", "llm-log"),
     "Connect and set up": ("token", "completion", "bundle"),

@@ -97,7 +97,7 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
 @click.option("--read-only", "only_reads", is_flag=True, help="Do not change the memory.")
 @takes_settings(without="port")
 async def ui(settings: Settings, own_port: int, is_quiet: bool, only_reads: bool) -> None:
-    """Show the memory in the browser, to search, correct and forget.
+    """Look at the memory in the browser, and correct it.
 
     Only this machine can open the pages. The link works once. Servers may run at the same time. Ctrl-C ends the pages.
     """
