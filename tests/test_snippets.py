@@ -164,6 +164,7 @@ NOT_RUN = (
     Instead(r"(?:\.venv/bin/)?pip install ", brings_an_extra),
     Instead(r"(?:\.venv/bin/)?python -m benchmarks\.", is_a_benchmarks_line),
     Instead(r"docker ", is_dockers),
+    Instead(r"memoryos-mcp ui$", is_our_command),
     Instead(r"\.venv/bin/pytest ", runs_tests),
     Instead(r"\.venv/bin/memoryos-mcp warmup .*BAAI/", fetches_a_model),
 )
