@@ -170,7 +170,8 @@ class Address:
 
 def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:
     """Return a page for a request. If only a part is requested, the template leaves out the frame of the page."""
-    text = _templates().get_template(template).render(request=request, **({"visit": None, "session": None, "notes": []} | values))
+    context = {"visit": None, "session": None, "notes": []} | values
+    text = _templates().get_template(template).render(request=request, **context)
     return HTMLResponse(text, status)
 
 
