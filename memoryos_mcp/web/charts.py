@@ -264,10 +264,13 @@ def signed_bars(rows: Sequence[Sequence[float]], width: float) -> list[list[Sign
     low = min((value for row in rows for value in row), default=0.0)
     high = max((value for row in rows for value in row), default=0.0)
     low, high = min(low, 0.0), max(high, 0.0)
-    scale = width / (high - low) if high > low else 0.0
-    zero = round(-low * scale, 1)
+    span = high - low or 1.0
+    zero = round(-low / span * width, 1)
     return [
-        [SignedBar(round(zero + min(value, 0.0) * scale, 1), round(abs(value) * scale, 1), zero) for value in row]
+        [
+            SignedBar(round(zero + min(value, 0.0) / span * width, 1), round(abs(value) / span * width, 1), zero)
+            for value in row
+        ]
         for row in rows
     ]
 
