@@ -1,5 +1,6 @@
 """Coordinates of the charts. The functions are pure; templates draw their results as SVG."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -100,7 +101,7 @@ class Tile:
         """Return the beginning of a text, in lines that fit into the tile; none if the tile is too small."""
         room = int((self.width - 8) / _CHAR)
         rows = int((self.height - 6) / _LINE)
-        if room < 4 or rows < 1:  # noqa: PLR2004 - shorter beginnings say nothing
+        if room < 4 or rows < 1:
             return []
         lines: list[str] = []
         for word in text.split():
@@ -216,8 +217,15 @@ def heat_chart(
         limit_y=round(y_of(threshold), 1),
         now_x=round(x_of(past[-1].at), 1),
         days=[(round(x_of(at), 1), at.date()) for at in ticks],
-        heats=[(round(y_of(most * number / _TICKS), 1), most * number / _TICKS) for number in range(_TICKS + 1)],
+        heats=[(round(y_of(value), 1), value) for value in _round_values(most)],
     )
+
+
+def _round_values(most: float) -> list[float]:
+    """Return round values from 0 to ``most`` at equal distances, six at most."""
+    scale = 10 ** math.floor(math.log10(most / _TICKS))
+    step = next(step for each in (1, 2, 5, 10) if most / (step := each * scale) <= _TICKS + 1)
+    return [step * number for number in range(int(most / step) + 1)]
 
 
 def _thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

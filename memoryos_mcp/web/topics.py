@@ -95,9 +95,7 @@ async def _archived(visit: Visit) -> Response:
     return visit.page("topics_archived.html", entries=part.entries, older=older)
 
 
-def _map(
-    largest: list[TitledSegment], threshold: float, width: int, height: int, at_most: int
-) -> dict[str, Any]:
+def _map(largest: list[TitledSegment], threshold: float, width: int, height: int, at_most: int) -> dict[str, Any]:
     """Return the tiles of the largest topics, each with its topic, its colour and the lines of its title."""
     mapped = [each for each in largest[:at_most] if each.segment.page_count]
     tiles = charts.treemap([each.segment.page_count for each in mapped], width, height) if mapped else []
@@ -127,7 +125,7 @@ def _id(number: int) -> str:
 
 
 def _start(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 9):  # noqa: PLR2004 - more digits are no place
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
         raise ArgumentError(argument="start", problem="is not valid; use a number such as 100")
     return int(text)
 
