@@ -283,9 +283,9 @@ async def test_pages_are_filtered_by_source_and_words(tmp_path: Path, is_by_time
 async def test_bad_filters_and_cursors_of_pages_are_refused(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1), turn(2)])
-        for name, value in (("source", "radio"), ("words", "!?"), ("words", "x" * 300)):
-            with pytest.raises(ArgumentError, match=f"^{name}: "):
-                await stretch(store, **{name: value})
+        for conditions in ({"source": "radio"}, {"words": "!?"}, {"words": "x" * 300}):
+            with pytest.raises(ArgumentError, match=f"^{next(iter(conditions))}: "):
+                await stretch(store, "", 100, **conditions)
         with pytest.raises(ArgumentError, match="apply only to pages"):
             await stretch(store, tier="knowledge", words="kiln")
         cursor = (await stretch(store, limit=1, is_by_time=True)).cursor

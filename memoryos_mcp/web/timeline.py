@@ -82,7 +82,7 @@ async def timeline(visit: Visit) -> Response:
     asked, cursor, engine = Asked.of(visit), visit.asked("cursor"), visit.engine
     part, segments = await asyncio.gather(engine.listed(**asked.listed(), cursor=cursor), engine.segments())
     zone = visit.memories.settings.zone
-    shown = {
+    shown: dict[str, Any] = {
         "asked": asked,
         "cursor": cursor,
         "days": _days(part.entries, zone),

@@ -64,7 +64,7 @@ async def topic(visit: Visit) -> Response:
     segment_id, engine, cursor = visit.request.path_params["id"], visit.engine, visit.asked("cursor")
     found = await engine.topic(segment_id)
     pages = await engine.listed(topic=segment_id, is_by_time=True, cursor=cursor, limit=PAGES_AT_ONCE)
-    shown = {
+    shown: dict[str, Any] = {
         "topic": found,
         "segment_id": _id(found.segment.segment),
         "entries": pages.entries,
