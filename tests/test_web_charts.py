@@ -60,7 +60,7 @@ def test_only_nothing_has_the_coldest_colour() -> None:
 def test_a_chart_of_heat_keeps_its_extremes_in_few_points() -> None:
     past = [HeatPoint(NOW + timedelta(minutes=n), float(n % 7)) for n in range(20_000)]
     future = [HeatPoint(past[-1].at + timedelta(days=n), 1.0) for n in range(3)]
-    chart = heat_chart(past, future, 5.0)
+    chart = heat_chart(past, future, 5.0, width=640)
     points = [tuple(map(float, point.split(","))) for point in chart.past.split()]
     assert len(points) <= 4 * chart.width
     assert max(y for _, y in points) == chart.bottom
@@ -71,5 +71,5 @@ def test_a_chart_of_heat_keeps_its_extremes_in_few_points() -> None:
 
 def test_a_chart_of_a_single_moment_can_be_drawn() -> None:
     points = [HeatPoint(NOW, 0.0)]
-    assert heat_chart(points, points, 5.0).past
+    assert heat_chart(points, points, 5.0, width=330).past
     assert at_intervals(points, 5) == points

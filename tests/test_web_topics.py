@@ -54,10 +54,10 @@ async def test_a_topic_shows_what_makes_it_hot(shown: Shown) -> None:
     found = await shown.held.engine.topic(shown.topic)
     page = await shown.pages.get(f"/topics/{shown.topic}")
     assert f"Heat: {found.heat:.1f}" in page.text
-    assert f"Searches that found it {found.segment.n_visit} 1" in page.text
+    assert f"Searches {found.segment.n_visit} 1" in page.text
     assert f"New pages {found.segment.l_interaction} 1" in page.text
     assert "Searches are not dated" in page.text
-    assert len([own for name, own in page.elements if name == "polyline"]) == 2
+    assert len([own for name, own in page.elements if name == "polyline"]) == 4
     assert found.pages.chains
     for chain in found.pages.chains:
         assert f"/ui/chains/c{chain.chain}" in page.links

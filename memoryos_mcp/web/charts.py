@@ -78,11 +78,12 @@ def _block(weeks: Sequence[Sequence[tuple[date, int]]], most: int) -> Block:
     for column, week in enumerate(weeks):
         x = WEEKDAYS_ROOM + column * CELL
         placed.append([Day(day, n, level(n, most), x, MONTHS_ROOM + day.weekday() * CELL) for day, n in week])
-        begins = next((day for day, _ in week if day.day == 1), None)
+        last = week[-1][0]
         # A name needs two weeks of room.
-        if begins is not None and column < len(weeks) - 1:
-            months.append((x, f"{begins:%b}"))
-    return Block(WEEKDAYS_ROOM + len(weeks) * CELL, MONTHS_ROOM + DAYS_PER_WEEK * CELL, months, placed)
+        begins = last.day <= DAYS_PER_WEEK and column < len(weeks) - 1
+        if begins or (column == 0 and last.day <= 2 * DAYS_PER_WEEK):
+            months.append((x, f"{last:%b}"))
+    return Block(WEEKDAYS_ROOM + BLOCK_WEEKS * CELL, MONTHS_ROOM + DAYS_PER_WEEK * CELL, months, placed)
 
 
 # The map of topics ----------------------------------------------------------------------------------------------------
@@ -185,10 +186,11 @@ class HeatChart:
 
 
 _TICKS = 4
+_DAY_ROOM = 120
 
 
 def heat_chart(
-    past: Sequence[HeatPoint], future: Sequence[HeatPoint], threshold: float, *, width: int = 640, height: int = 240
+    past: Sequence[HeatPoint], future: Sequence[HeatPoint], threshold: float, *, width: int, height: int = 240
 ) -> HeatChart:
     """Return the chart of a topic's heat until now and from now on, with the threshold."""
     left, top, right, bottom = 44, 12, width - 12, height - 26
@@ -206,7 +208,8 @@ def heat_chart(
         places = [(round(x_of(point.at), 1), round(y_of(point.heat), 1)) for point in points]
         return " ".join(f"{x:g},{y:g}" for x, y in _thinned(places))
 
-    ticks = [first + (last - first) * number / _TICKS for number in range(_TICKS + 1)]
+    count = min(_TICKS, width // _DAY_ROOM)
+    ticks = [first + (last - first) * number / count for number in range(count + 1)]
     return HeatChart(
         width=width,
         height=height,
