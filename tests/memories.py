@@ -110,10 +110,11 @@ def _is_settled(stats: Stats) -> bool:
 async def memory(folder: Path, embedder: LentEmbedder | None, **settings: Any) -> AsyncIterator[Memory]:
     """Yield a memory whose background work runs at once. Without an embedder, only keywords are compared."""
     chosen: dict[str, Any] = {"short_term_capacity": 0, "consolidation_batch_pages": 4, "consolidation_idle_s": 0.0}
+    chosen |= {"timezone": "UTC"}
     chosen |= {} if embedder else NO_MODEL
     async with (
         MemoryService(
-            Settings(data_storage_path=folder, timezone="UTC", **{**chosen, **settings}),
+            Settings(data_storage_path=folder, **{**chosen, **settings}),
             clock=Clock(),
             embedder=embedder,
         ) as service,

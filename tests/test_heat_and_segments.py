@@ -1,13 +1,14 @@
 """Heat decays with the clock; segments are matched by cosine and keywords."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.model.heat import HeatWeights, heat, prominence, recency
+from memoryos_mcp.model.heat import HeatPoint, HeatWeights, cooling, heat, heat_history, prominence, recency
 from memoryos_mcp.model.segments import jaccard, mean_vector, segment_match
 
 NOW = datetime(2026, 5, 8, tzinfo=UTC)
@@ -35,6 +36,49 @@ def test_heat_never_grows_by_waiting(first_s: float, more_s: float) -> None:
     earlier = recency(NOW - timedelta(seconds=first_s), NOW, 1e7)
     later = recency(NOW - timedelta(seconds=first_s + more_s), NOW, 1e7)
     assert 0 <= later <= earlier <= 1
+
+
+def history(days: list[float], **counters: int) -> list[HeatPoint]:
+    """Return the history of pages so many days ago, with recency switched off."""
+    times = [NOW - timedelta(days=ago) for ago in days]
+    given = {"n_visit": 0, "l_interaction": 0, **counters}
+    visited = NOW - timedelta(days=2)
+    weights = HeatWeights(gamma=0.0)
+    return heat_history(times, **given, last_visit=visited, now=NOW, weights=weights, threshold=3.0)
+
+
+def steps(points: list[HeatPoint]) -> list[float]:
+    """Return the values of a history, without repetitions."""
+    return [point.heat for place, point in enumerate(points) if not place or point.heat != points[place - 1].heat]
+
+
+def test_the_history_of_heat_ends_with_the_present_heat() -> None:
+    assert steps(history([9, 8, 7], l_interaction=3)) == [0, 1, 2, 3]
+    assert steps(history([9, 8, 7, 6], l_interaction=1)) == [0, 1, 2, 3, 0, 1]
+    assert steps(history([9, 8, 7, 6, 5], l_interaction=0)) == [0, 1, 2, 3, 0, 1, 2, 0]
+    assert steps(history([9], l_interaction=1, n_visit=4)) == [0, 1, 5]
+    assert steps(history([], n_visit=4)) == [0, 4]
+
+
+@given(
+    st.lists(st.floats(0, 900), max_size=30).map(lambda days: sorted(days, reverse=True)),
+    st.integers(0, 40),
+    st.integers(0, 5),
+    st.floats(-1, 900),
+)
+def test_each_history_is_in_order_and_exact_at_its_end(
+    days: list[float], l_interaction: int, n_visit: int, visited: float
+) -> None:
+    last_visit = NOW - timedelta(days=visited)
+    counters = {"n_visit": n_visit, "l_interaction": l_interaction}
+    times = [NOW - timedelta(days=ago) for ago in days]
+    points = heat_history(times, **counters, last_visit=last_visit, now=NOW, weights=HeatWeights(), threshold=5.0)
+    assert [point.at for point in points] == sorted(point.at for point in points)
+    now = heat(**counters, last_visit=last_visit, now=NOW, weights=HeatWeights())
+    assert points[-1] == HeatPoint(NOW, now)
+    future = cooling(**counters, last_visit=last_visit, now=NOW, weights=HeatWeights())
+    assert future[0] == points[-1]
+    assert all(later.heat <= earlier.heat for earlier, later in pairwise(future))
 
 
 def test_a_large_read_segment_outranks_a_small_one() -> None:

@@ -6,9 +6,10 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -16,12 +17,12 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.engine.inspection import ListPart, list_request, listed, look
+from memoryos_mcp.engine.inspection import ListPart, list_request, listed, look, page_counts
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, read_id
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import Turn
+from memoryos_mcp.model.pages import Source, Turn
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.views import Learned, PageView
@@ -277,6 +278,124 @@ def test_random_text_is_refused_as_a_cursor(text: str) -> None:
 
     if text:
         asyncio.run(refused())
+
+
+# By time --------------------------------------------------------------------------------------------------------------
+
+
+def said(text: str, at: datetime, source: Source = Source.CONVERSATION) -> Turn:
+    return Turn(text, "", at, source=source)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+async def test_a_list_by_time_has_each_page_once(tmp_path: Path, limit: int) -> None:
+    days = [3, 1, 2, 2, 5]  # pages are added in another order, and two of them have the same time
+    async with opened(tmp_path) as store:
+        await store.add_pages([said(f"Day {day}.", START + timedelta(days=day)) for day in days])
+        seen: list[str] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            part = await stretch(store, cursor, limit, is_by_time=True)
+            seen += [entry.beginning for entry in part.entries]
+            cursor = part.cursor
+            await store.add_pages([said("Later.", START + timedelta(days=9))])
+    assert seen == ["Day 5.", "Day 3.", "Day 2.", "Day 2.", "Day 1."]
+
+
+@pytest.mark.parametrize("is_by_time", [False, True])
+async def test_pages_are_filtered_by_source_and_words(tmp_path: Path, is_by_time: bool) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await lease_of(store)
+        await store.add_pages(
+            [
+                said("The kiln is hot.", START),
+                said("Two kilns, both cold.", START + timedelta(days=1), Source.WEB),
+                said("Ich töpfere 東京都.", START + timedelta(days=2)),
+            ]
+        )
+        await file(store, lease, topic(1), topic(2, 3))
+
+        async def found(**conditions: Any) -> list[str]:
+            entries = (await stretch(store, is_by_time=is_by_time, **conditions)).entries
+            return [entry.beginning for entry in entries]
+
+        assert await found(source="web") == ["Two kilns, both cold."]
+        assert await found(words="KILN") == ["Two kilns, both cold.", "The kiln is hot."]
+        assert await found(words="kiln hot") == ["The kiln is hot."]
+        assert await found(words="京都") == ["Ich töpfere 東京都."]
+        assert await found(words="kiln", source="conversation", topic="s1") == ["The kiln is hot."]
+        assert await found(words="kiln", topic="s2", after=START + timedelta(days=2)) == []
+        assert await found(words='unheard" OR "kiln') == []
+
+
+async def test_bad_filters_and_cursors_of_pages_are_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1), turn(2)])
+        for conditions in ({"source": "radio"}, {"words": "!?"}, {"words": "x" * 300}):
+            with pytest.raises(ArgumentError, match=f"^{next(iter(conditions))}: "):
+                await stretch(store, "", 100, **conditions)
+        with pytest.raises(ArgumentError, match="apply only to pages"):
+            await stretch(store, tier="knowledge", words="kiln")
+        cursor = (await stretch(store, limit=1, is_by_time=True)).cursor
+        assert cursor is not None
+        mark, kind, after = json.loads(base64.urlsafe_b64decode(cursor))
+        for wrong in (after[0], [*after, 1], [str(after[0]), 1], [1, 10**30], []):
+            with pytest.raises(ArgumentError, match=r"^cursor: was returned for different arguments"):
+                await stretch(store, cursor_of(mark, kind, wrong), 1, is_by_time=True)
+        with pytest.raises(ArgumentError, match=r"^cursor: was returned for different arguments"):
+            await stretch(store, cursor, 1)
+
+
+async def test_pages_are_counted_by_local_days_despite_summer_time(tmp_path: Path) -> None:
+    zone = ZoneInfo("Europe/Berlin")  # on 2026-03-29, the day has 23 hours; on 2026-10-25, it has 25
+    times = [
+        datetime(1950, 3, 1, 12, tzinfo=zone),
+        datetime(2026, 3, 28, 23, 59, tzinfo=zone),
+        datetime(2026, 3, 29, 0, 0, tzinfo=zone),
+        datetime(2026, 3, 29, 23, 59, tzinfo=zone),
+        datetime(2026, 3, 30, 0, 0, tzinfo=zone),
+        datetime(2026, 10, 25, 0, 0, tzinfo=zone),
+        datetime(2026, 10, 25, 23, 59, tzinfo=zone),
+        datetime(2026, 10, 26, 0, 0, tzinfo=zone),
+    ]
+    async with opened(tmp_path) as store:
+        sources = [Source.WEB, *[Source.CONVERSATION] * 7]
+        await store.add_pages(
+            [said("Kiln.", at.astimezone(UTC), source) for at, source in zip(times, sources, strict=True)]
+        )
+
+        async def counts(first: date, last: date, **conditions: Any) -> dict[str, int]:
+            given: dict[str, Any] = {"tier": "", "topic": "", "state": "", "after": "", "before": "", "zone": zone}
+            request = list_request(**{**given, **conditions})
+            found = await page_counts(store.user_data, request, first, last, zone)
+            return {str(first + timedelta(days=n)): count for n, count in enumerate(found) if count}
+
+        year = date(2026, 1, 1), date(2026, 12, 31)
+        assert await counts(*year) == {
+            "2026-03-28": 1,
+            "2026-03-29": 2,
+            "2026-03-30": 1,
+            "2026-10-25": 2,
+            "2026-10-26": 1,
+        }
+        assert await counts(date(1950, 2, 28), date(1950, 3, 2)) == {"1950-03-01": 1}
+        assert await counts(*year, words="kiln", source="web") == {}
+        with pytest.raises(ArgumentError, match=r"^last: "):
+            await counts(year[1], year[0])
+
+
+async def test_a_topic_has_the_times_and_chains_of_its_pages(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await lease_of(store)
+        await store.add_pages([said(f"Page {n}.", START + timedelta(days=day)) for n, day in enumerate((5, 1, 2, 9))])
+        chains = [ChainPlan(None, (1,), "old"), ChainPlan(None, (2, 3), "short"), ChainPlan(None, (4,), "other")]
+        await file(store, lease, topic(1, 2, 3), topic(4), chains=chains)
+        found = await store.user_data.segment_pages(1, 1)
+    assert [(at - START).days for at in found.times] == [1, 2, 5]
+    assert [(chain.summary, chain.page_count, (chain.newest_at - START).days) for chain in found.chains] == [
+        ("old", 1, 5)
+    ]
+    assert found.chain_count == 2
 
 
 # Through a server -----------------------------------------------------------------------------------------------------

@@ -36,6 +36,8 @@ WORDS_MAX_CHARS = 200
 DAYS_AT_MOST = 1_000
 CHAINS_OF_A_TOPIC = 30
 CURSOR_MAX_CHARS = 1_000
+# Stores have no greater numbers.
+GREATEST_NUMBER = (1 << 63) - 1
 
 _PAGES = (Kind.PAGE,)
 _KINDS: dict[str, tuple[Kind, ...]] = {
@@ -296,9 +298,12 @@ def _place(cursor: str, request: ListRequest) -> Place:
 
 
 def _has_type(after: object, kind: Kind, request: ListRequest) -> bool:
-    if request.is_by_time:
-        return isinstance(after, list) and list(map(type, after)) == [int, int]
-    return type(after) is (str if kind is Kind.TRAIT else int)
+    if kind is Kind.TRAIT:
+        return type(after) is str
+    numbers = after if request.is_by_time and isinstance(after, list) else [after]
+    return len(numbers) == 1 + request.is_by_time and all(
+        type(number) is int and abs(number) <= GREATEST_NUMBER for number in numbers
+    )
 
 
 def _mark(request: ListRequest) -> int:

@@ -100,32 +100,30 @@ def heat_history(
     began = min([*added, min(last_visit, now)])
     step = (now - began) / _SAMPLES
     analysed = max(0, len(added) - l_interaction)
-    events = [*((at, True) for at in added), (last_visit, False), *((began + step * n, False) for n in range(_SAMPLES))]
+    others = {last_visit, *(began + step * number for number in range(_SAMPLES))}
     points: list[HeatPoint] = []
     pages = counted = 0
+    is_visited = False
 
-    def note(at: datetime, *, is_visited: bool) -> float:
+    def note(at: datetime) -> float:
         visits, visit = (n_visit, last_visit) if is_visited else (0, began)
         value = heat(n_visit=visits, l_interaction=counted, last_visit=visit, now=at, weights=weights)
         points.append(HeatPoint(at, value))
         return value
 
-    for at, is_page in sorted(events):
-        if at > now:
-            continue
-        note(at, is_visited=at > last_visit)
-        if not is_page:
-            if at == last_visit:
-                note(at, is_visited=True)
-            continue
-        pages += 1
-        counted += 1
-        value = note(at, is_visited=at >= last_visit)
-        if pages == analysed or (pages < analysed and value >= threshold):
-            counted = 0
-            note(at, is_visited=at >= last_visit)
-    counted = l_interaction
-    note(now, is_visited=True)
+    for at, is_page in sorted([*((at, True) for at in added), *((at, False) for at in others if at <= now)]):
+        note(at)
+        if is_page:
+            pages += 1
+            counted += 1
+            if (note(at) >= threshold and pages < analysed) or pages == analysed:
+                counted = 0
+                note(at)
+        elif at == last_visit:
+            is_visited = True
+            note(at)
+    counted, is_visited = l_interaction, True
+    note(now)
     return points
 
 

@@ -1,5 +1,6 @@
 """Coordinates of the charts. The functions are pure; templates draw their results as SVG."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -77,11 +78,12 @@ def _block(weeks: Sequence[Sequence[tuple[date, int]]], most: int) -> Block:
     for column, week in enumerate(weeks):
         x = WEEKDAYS_ROOM + column * CELL
         placed.append([Day(day, n, level(n, most), x, MONTHS_ROOM + day.weekday() * CELL) for day, n in week])
-        begins = next((day for day, _ in week if day.day == 1), None)
+        last = week[-1][0]
         # A name needs two weeks of room.
-        if begins is not None and column < len(weeks) - 1:
-            months.append((x, f"{begins:%b}"))
-    return Block(WEEKDAYS_ROOM + len(weeks) * CELL, MONTHS_ROOM + DAYS_PER_WEEK * CELL, months, placed)
+        begins = last.day <= DAYS_PER_WEEK and column < len(weeks) - 1
+        if begins or (column == 0 and last.day <= 2 * DAYS_PER_WEEK):
+            months.append((x, f"{last:%b}"))
+    return Block(WEEKDAYS_ROOM + BLOCK_WEEKS * CELL, MONTHS_ROOM + DAYS_PER_WEEK * CELL, months, placed)
 
 
 # The map of topics ----------------------------------------------------------------------------------------------------
@@ -184,10 +186,11 @@ class HeatChart:
 
 
 _TICKS = 4
+_DAY_ROOM = 120
 
 
 def heat_chart(
-    past: Sequence[HeatPoint], future: Sequence[HeatPoint], threshold: float, *, width: int = 640, height: int = 240
+    past: Sequence[HeatPoint], future: Sequence[HeatPoint], threshold: float, *, width: int, height: int = 240
 ) -> HeatChart:
     """Return the chart of a topic's heat until now and from now on, with the threshold."""
     left, top, right, bottom = 44, 12, width - 12, height - 26
@@ -205,7 +208,8 @@ def heat_chart(
         places = [(round(x_of(point.at), 1), round(y_of(point.heat), 1)) for point in points]
         return " ".join(f"{x:g},{y:g}" for x, y in _thinned(places))
 
-    ticks = [first + (last - first) * number / _TICKS for number in range(_TICKS + 1)]
+    count = min(_TICKS, width // _DAY_ROOM)
+    ticks = [first + (last - first) * number / count for number in range(count + 1)]
     return HeatChart(
         width=width,
         height=height,
@@ -216,8 +220,15 @@ def heat_chart(
         limit_y=round(y_of(threshold), 1),
         now_x=round(x_of(past[-1].at), 1),
         days=[(round(x_of(at), 1), at.date()) for at in ticks],
-        heats=[(round(y_of(most * number / _TICKS), 1), most * number / _TICKS) for number in range(_TICKS + 1)],
+        heats=[(round(y_of(value), 1), value) for value in _round_values(most)],
     )
+
+
+def _round_values(most: float) -> list[float]:
+    """Return round values from 0 to ``most`` at equal distances, six at most."""
+    scale = 10 ** math.floor(math.log10(most / _TICKS))
+    step = next(step for each in (1, 2, 5, 10) if most / (step := each * scale) <= _TICKS + 1)
+    return [step * number for number in range(int(most / step) + 1)]
 
 
 def _thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

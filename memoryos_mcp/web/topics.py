@@ -18,6 +18,7 @@ TOPICS_AT_ONCE = 100
 ARCHIVED_AT_ONCE = 50
 # Size of the map, and its most topics: on a wide screen, and on a phone.
 WIDE, NARROW = (1140, 460, 80), (360, 520, 30)
+CHART_WIDTHS = {"wide": 640, "narrow": 330}
 PAGES_AT_ONCE = 20
 FACTS = 10
 HEATS = 14
@@ -79,7 +80,10 @@ async def topic(visit: Visit) -> Response:
         cursor=cursor,
         facts=facts.entries,
         has_more_facts=facts.cursor is not None,
-        chart=charts.heat_chart(found.history, found.future, found.threshold),
+        charts={
+            name: charts.heat_chart(found.history, found.future, found.threshold, width=width)
+            for name, width in CHART_WIDTHS.items()
+        },
         heats=charts.at_intervals(found.history, HEATS),
         parts=_parts(found),
         highest=max(found.history, key=lambda point: point.heat),
@@ -114,9 +118,9 @@ def _parts(found: TopicView) -> list[tuple[str, str, float, float]]:
     segment, weights = found.segment, found.weights
     recent = recency(segment.last_visit, found.now, weights.mu_s)
     return [
-        ("Searches that found it", f"{segment.n_visit:,}", weights.alpha, weights.alpha * segment.n_visit),
+        ("Searches", f"{segment.n_visit:,}", weights.alpha, weights.alpha * segment.n_visit),
         ("New pages", f"{segment.l_interaction:,}", weights.beta, weights.beta * segment.l_interaction),
-        ("Recency of the last visit, 0 to 1", f"{recent:.2f}", weights.gamma, weights.gamma * recent),
+        ("Recency", f"{recent:.2f}", weights.gamma, weights.gamma * recent),
     ]
 
 
