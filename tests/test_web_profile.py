@@ -119,6 +119,20 @@ async def test_what_was_corrected_by_mistake_is_restored(data: Path) -> None:
     assert "State Current" in restored.text
 
 
+async def test_a_trait_with_a_strange_name_breaks_no_page(data: Path) -> None:
+    async with opened(data) as (held, pages):
+        names = ["x" * 300, "", "a\nb", "?q#f", ".."]
+        traits = [
+            TraitRecord(kind="trait", dimension=name, level=Level.LOW, reason="So.", updated_at=START, learned_by="x")
+            for name in names
+        ]
+        await held.engine._store.user_data.import_long_term(LongTerm("other", traits))
+        shown = [await pages.get(path) for path in ("/profile", "/", memory_path("trait:x" * 50)[3:])]
+        lines = await pages.get(memory_path("trait:a\nb").removeprefix("/ui"))
+    assert [page.status for page in shown] == [200, 200, 404]
+    assert lines.headings[0] == ("h1", "a b: Low")
+
+
 async def test_a_second_tab_learns_that_the_fact_changed(data: Path) -> None:
     async with opened(data) as (held, pages):
         form = await fields(pages, BERGEN)
