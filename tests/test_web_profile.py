@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.model.ids import trait_id
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.model.records import TraitRecord
@@ -141,6 +142,9 @@ async def test_a_second_tab_learns_that_the_fact_changed(data: Path) -> None:
         current = (await held.engine.profile()).user_facts[-1].text
         present = next(form for form in second.forms if "shown" in form.fields)
         preview = await pages.submit(present.action.removeprefix("/ui"), present.fields, change="text")
+        await held.engine.forget((await held.engine.plan_forgetting(Selection(ids=["k3"]))).handle)
+        third = await pages.submit("/facts/k3", form, change="text", text="I live in Voss.")
+    assert (third.status, "“I live in Voss.”" in third.text) == (404, True)
     assert second.status == 409
     assert "was changed meanwhile" in second.text
     assert "You wrote: “I live in Voss.”" in second.text
