@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.model.ids import trait_id
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.model.records import TraitRecord
@@ -119,6 +120,20 @@ async def test_what_was_corrected_by_mistake_is_restored(data: Path) -> None:
     assert "State Current" in restored.text
 
 
+async def test_a_trait_with_a_strange_name_breaks_no_page(data: Path) -> None:
+    async with opened(data) as (held, pages):
+        names = ["x" * 300, "", "a\nb", "?q#f", ".."]
+        traits = [
+            TraitRecord(kind="trait", dimension=name, level=Level.LOW, reason="So.", updated_at=START, learned_by="x")
+            for name in names
+        ]
+        await held.engine._store.user_data.import_long_term(LongTerm("other", traits))
+        shown = [await pages.get(path) for path in ("/profile", "/", memory_path("trait:x" * 50)[3:])]
+        lines = await pages.get(memory_path("trait:a\nb").removeprefix("/ui"))
+    assert [page.status for page in shown] == [200, 200, 404]
+    assert lines.headings[0] == ("h1", "a b: Low")
+
+
 async def test_a_second_tab_learns_that_the_fact_changed(data: Path) -> None:
     async with opened(data) as (held, pages):
         form = await fields(pages, BERGEN)
@@ -127,6 +142,9 @@ async def test_a_second_tab_learns_that_the_fact_changed(data: Path) -> None:
         current = (await held.engine.profile()).user_facts[-1].text
         present = next(form for form in second.forms if "shown" in form.fields)
         preview = await pages.submit(present.action.removeprefix("/ui"), present.fields, change="text")
+        await held.engine.forget((await held.engine.plan_forgetting(Selection(ids=["k3"]))).handle)
+        third = await pages.submit("/facts/k3", form, change="text", text="I live in Voss.")
+    assert (third.status, "“I live in Voss.”" in third.text) == (404, True)
     assert second.status == 409
     assert "was changed meanwhile" in second.text
     assert "You wrote: “I live in Voss.”" in second.text

@@ -31,7 +31,7 @@ from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import NewTurn, Source, Tier, Turn, utc_now
-from memoryos_mcp.model.profile import most_telling_first
+from memoryos_mcp.model.profile import Trait, most_telling_first
 from memoryos_mcp.model.redaction import Redaction, redact_turn
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats, UsageEntry
@@ -398,6 +398,10 @@ class MemoryEngine:
             store.traits(), store.facts(FactQuery(About.USER)), store.facts(FactQuery(About.ASSISTANT))
         )
         return ProfileView(traits=most_telling_first(traits), user_facts=user_facts, assistant_facts=assistant_facts)
+
+    async def traits(self) -> list[Trait]:
+        """Return the user's traits, sorted by amount of evidence, largest first. Traits of writing style come last."""
+        return most_telling_first(await self._store.traits())
 
     async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[MemoryView]:
         """Return the memories with the given ids, each with its evidence and history.

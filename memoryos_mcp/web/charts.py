@@ -288,7 +288,7 @@ def signed_bars(rows: Sequence[Sequence[float]], width: float) -> list[list[Sign
 
 # Periods ------------------------------------------------------------------------------------------------------------
 
-PERIODS_WIDTH, PERIOD_HEIGHT = 440, 26
+PERIODS_WIDTH, PERIOD_HEIGHT = 360, 26
 _LABELS_WIDTH, _AXIS_HEIGHT = 52, 22
 _TICKS_AT_MOST = 5
 _SMALLEST_BAR = 3.0

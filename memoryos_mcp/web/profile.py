@@ -47,7 +47,7 @@ async def profile(visit: Visit) -> Response:
     return visit.page(
         "fact_list.html" if visit.is_part else "profile.html",
         facts=[view for view in views if isinstance(view, FactView)],
-        traits=(await visit.engine.profile()).traits if has_traits else None,
+        traits=await visit.engine.traits() if has_traits else None,
         state=state,
         about=about,
         is_first=not cursor,
@@ -178,6 +178,8 @@ async def _find(visit: Visit, memory_id: str) -> MemoryView | None:
 
 def _missing(visit: Visit, noun: str) -> Response:
     problem = f"There is no {noun} with this address. It may have been forgotten."
+    if written := visit.given("text") or visit.given("reason"):
+        problem += f" You wrote: “{written}”"
     return visit.page("problem.html", 404, title="Not found", problem=problem)
 
 

@@ -23,7 +23,7 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.imports import Imports
 from memoryos_mcp.engine.service import Memories, MemoryService
 from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError, StorageError
-from memoryos_mcp.model.ids import Kind, numbered_id, read_id
+from memoryos_mcp.model.ids import Kind, numbered_id, read_id, trait_id
 from memoryos_mcp.model.knowledge import Fact
 from memoryos_mcp.model.pages import page_marks
 from memoryos_mcp.retrieval.budget import matches
@@ -250,9 +250,10 @@ def _static(name: str) -> str:
 
 def memory_path(memory_id: str) -> str:
     """Return the address of the page on which a memory is shown."""
-    known = read_id(memory_id)
-    name = quote(memory_id.removeprefix("trait:"), safe="") if known.kind is Kind.TRAIT else memory_id
-    return f"{PREFIX}/{_FOLDERS[known.kind]}/{name}"
+    if memory_id.startswith(trait_id("")):  # the name may be any text, even one that is not a valid id
+        name = " ".join(memory_id.removeprefix(trait_id("")).split())
+        return f"{PREFIX}/{_FOLDERS[Kind.TRAIT]}/{quote(name, safe='')}"
+    return f"{PREFIX}/{_FOLDERS[read_id(memory_id).kind]}/{memory_id}"
 
 
 def fact_path(fact: Fact) -> str:

@@ -204,9 +204,9 @@ def _facts_without_evidence(connection: Connection) -> list[int]:
     """
     return numbers(
         connection,
-        f"SELECT DISTINCT fact FROM fact_evidence AS e JOIN facts USING (fact) WHERE seq IN {_GOING} "  # noqa: S608
-        "AND learned_by <> ? AND NOT EXISTS (SELECT 1 FROM fact_evidence AS o WHERE o.fact = e.fact "
-        f"AND o.is_confirming = 0 AND o.seq NOT IN {_GOING})",
+        f"SELECT fact FROM facts WHERE learned_by <> ? AND fact IN (SELECT fact FROM fact_evidence "  # noqa: S608
+        f"WHERE seq IN {_GOING}) AND NOT EXISTS (SELECT 1 FROM fact_evidence AS o "
+        f"WHERE o.fact = facts.fact AND o.is_confirming = 0 AND o.seq NOT IN {_GOING})",
         LEARNED_BY_USER,
     )
 
@@ -214,9 +214,9 @@ def _facts_without_evidence(connection: Connection) -> list[int]:
 def _traits_without_evidence(connection: Connection) -> list[str]:
     rows = all_rows(
         connection,
-        f"SELECT DISTINCT dimension FROM trait_evidence AS e JOIN traits USING (dimension) WHERE seq IN {_GOING} "  # noqa: S608
-        "AND learned_by <> ? AND NOT EXISTS (SELECT 1 FROM trait_evidence AS o WHERE o.dimension = e.dimension "
-        f"AND o.seq NOT IN {_GOING})",
+        f"SELECT dimension FROM traits WHERE learned_by <> ? AND dimension IN (SELECT dimension FROM trait_evidence "  # noqa: S608
+        f"WHERE seq IN {_GOING}) AND NOT EXISTS (SELECT 1 FROM trait_evidence AS o "
+        f"WHERE o.dimension = traits.dimension AND o.seq NOT IN {_GOING})",
         LEARNED_BY_USER,
     )
     return [row[0] for row in rows]

@@ -148,7 +148,7 @@ def _trait(connection: Connection, name: str) -> TraitView | None:
     ).fetchall()
     return TraitView(
         dimension=dimension,
-        trait=next((trait for trait in read_traits(connection) if trait.dimension == dimension), None),
+        trait=next(iter(read_traits(connection, dimension)), None),
         history=[
             PastTrait(Level(level), reason, from_us(held_from), from_us(held_until), bool(is_corrected))
             for level, reason, held_from, held_until, is_corrected in history

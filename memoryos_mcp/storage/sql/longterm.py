@@ -26,12 +26,15 @@ WOULD_BE_VALID = (
 )
 
 
-def read_traits(connection: Connection) -> list[Trait]:
-    """Return the user's traits, sorted by dimension."""
+def read_traits(connection: Connection, dimension: str | None = None) -> list[Trait]:
+    """Return the user's traits, sorted by dimension; only that of ``dimension``, unless it is None."""
+    where = "" if dimension is None else "WHERE dimension = ? "
     rows = connection.execute(
-        "SELECT dimension, level, reason, updated_us, learned_by, (SELECT json_group_array(page_id) FROM "
+        "SELECT dimension, level, reason, updated_us, learned_by, (SELECT json_group_array(page_id) FROM "  # noqa: S608
         "(SELECT page_id FROM trait_evidence JOIN pages USING (seq) "
-        "WHERE trait_evidence.dimension = traits.dimension ORDER BY seq) AS listed) FROM traits ORDER BY dimension"
+        "WHERE trait_evidence.dimension = traits.dimension ORDER BY seq) AS listed) "
+        f"FROM traits {where}ORDER BY dimension",
+        () if dimension is None else (dimension,),
     )
     return [
         Trait(
