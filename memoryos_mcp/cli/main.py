@@ -101,6 +101,7 @@ async def ui(settings: Settings, own_port: int, is_quiet: bool, only_reads: bool
 
     Only this machine can open the pages. The link works once. Servers may run at the same time. Ctrl-C ends the pages.
     """
+    from memoryos_mcp.cli.commands.installing import client_states
     from memoryos_mcp.server.http.page_server import serve_pages
 
     def opened(link: str) -> None:
@@ -108,7 +109,7 @@ async def ui(settings: Settings, own_port: int, is_quiet: bool, only_reads: bool
         if not is_quiet:
             click.launch(link)
 
-    await serve_pages(settings, own_port, only_reads=only_reads, opened=opened)
+    await serve_pages(settings, own_port, only_reads=only_reads, opened=opened, clients=client_states)
 
 
 @cli.command()

@@ -180,6 +180,12 @@ class Worker:
         if backlog_pages >= self._batch_pages:
             self._loops["consolidation"].wake()
 
+    def imported(self) -> None:
+        """Wake the loops after an import."""
+        self._last_added = time.monotonic()
+        for name in ("embedding", "reading", "consolidation", "promotion"):
+            self._loops[name].wake()
+
     def visited(self, segments: Iterable[int]) -> None:
         """Count a visit to each of the retrieved segments. The counts are written later, all at once."""
         if self._is_started:

@@ -2,10 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,11 @@ from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import NewTurn, Source, Tier, utc_now
+from memoryos_mcp.model.pages import NewTurn, Source, Tier, Turn, utc_now
 from memoryos_mcp.model.profile import most_telling_first
-from memoryos_mcp.model.redaction import Redaction
+from memoryos_mcp.model.redaction import Redaction, redact_turn
 from memoryos_mcp.model.segments import Segment
-from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
+from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats, UsageEntry
 from memoryos_mcp.model.views import MemoryView
 from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.index.choice import FAISS
@@ -42,9 +42,16 @@ from memoryos_mcp.retrieval.index.interface import IndexRequest
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
+from memoryos_mcp.storage.capabilities import StorageState
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Corrected, FactQuery, Failure, Pending, Receipt, StoreOptions
 from memoryos_mcp.text.user_ids import user_folder
+from memoryos_mcp.transfer import export_format
+from memoryos_mcp.transfer.choosing import chosen
+from memoryos_mcp.transfer.export_format import Contents
+from memoryos_mcp.transfer.importing import Import
+from memoryos_mcp.transfer.reports import ImportReport
+from memoryos_mcp.transfer.stopping import cancellable
 
 
 class MemoryEngine:
@@ -348,9 +355,28 @@ class MemoryEngine:
             MemoryOSError: Any error of `respond`. It may be raised after some pieces were yielded.
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
-        return self._responding.respond_streaming(
-            self, query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
+        return _texts(
+            self._responding.respond_in_parts(
+                self, query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
+            )
         )
+
+    def respond_in_parts(self, query: str, *, remember: bool = True) -> AsyncGenerator[Recall | str | Response, None]:
+        """Yield the memories that the LLM receives for a query, its answer in pieces, and the whole response.
+
+        With ``remember``, the query and the answer are stored before the response is yielded; see `respond_streaming`.
+
+        Raises:
+            MemoryOSError: Any error of `respond`. It may be raised after some pieces were yielded.
+        """
+        return self._responding.respond_in_parts(
+            self, query, Manner(), meta_data=None, max_tokens=None, remember=remember
+        )
+
+    @property
+    def has_llm(self) -> bool:
+        """Whether an LLM is configured, which `respond` requires."""
+        return self._responding.has_llm
 
     async def candidates(self, query: str) -> Candidates:
         """Return the candidate pages for a query, each with all its ranking signals.
@@ -486,6 +512,66 @@ class MemoryEngine:
             only_reads_because=self._store.only_reads_because,
         )
 
+    async def storage(self) -> StorageState:
+        """Return where the memory is stored, its size, and the database engine."""
+        stores = self._components.stores
+        footprint = await anyio.to_thread.run_sync(stores.footprint, self.user_id)
+        return StorageState(stores.engine, footprint)
+
+    async def llm_usage(self, days: int) -> list[UsageEntry]:
+        """Return the LLM usage of each of the last ``days`` days by purpose, the oldest day first.
+
+        Days without any call are left out.
+        """
+        first = date.fromisoformat(self._account.today) - timedelta(days=days - 1)
+        return await self._store.usage_since(first.isoformat())
+
+    async def export(self, put: Callable[[bytes], object]) -> Contents:
+        """Write the whole memory in the export format, and return a summary.
+
+        All lines show the memory at the same moment. ``put`` receives them one by one, in another thread.
+
+        Raises:
+            StorageError: The memory could not be read, or ``put`` raised this error.
+        """
+        return await self._store.user_data.export_records(lambda records: export_format.write(records, put))
+
+    async def import_file(
+        self, path: Path, name: str | None, *, is_dry_run: bool, show: Callable[[str, int], None]
+    ) -> ImportReport:
+        """Import a file that this program or another one exported, and return the report.
+
+        If the import fails or is cancelled, the pages that were already imported stay stored. Importing the same file
+        again continues from there.
+
+        Args:
+            path: The file.
+            name: The name of the format, one of `transfer.choosing.FORMATS`. None means that it is recognised.
+            is_dry_run: Whether items are only counted and not stored.
+            show: Receives the name of the current step and the number of bytes processed in it, in another thread.
+
+        Raises:
+            ArgumentError: ``name`` is not a format.
+            ImportFormatError: The file cannot be used. Nothing was stored.
+            StorageError: A transaction failed.
+        """
+        fix = "choose its format, or use memoryos-mcp restore if it is a backup"
+        reader = await anyio.to_thread.run_sync(partial(chosen, path, name, argument="format", if_unknown=fix))
+
+        def prepare(turn: Turn) -> Redaction:
+            return redact_turn(turn, self._settings.secret_policy)
+
+        @asynccontextmanager
+        async def opening() -> AsyncIterator[Store]:
+            yield self._store
+
+        work = Import(opening, path, prepare=prepare, show=cancellable(show), is_dry_run=is_dry_run)
+        try:
+            return await work.run(reader, self._settings, now=self._components.clock())
+        finally:
+            if not is_dry_run:
+                self._worker.imported()
+
     async def text_bytes(self) -> Mapping[Tier, int]:
         """Return the number of UTF-8 bytes in the texts of each tier's pages. This reads every page."""
         return await self._store.user_data.text_bytes()
@@ -600,3 +686,11 @@ class MemoryEngine:
             return None
         today, total = await asyncio.gather(self._store.usage(self._account.today), self._store.usage(None))
         return LlmStats(name=self._analyst.name, today=today, total=total)
+
+
+async def _texts(parts: AsyncGenerator[Recall | str | Response, None]) -> AsyncGenerator[str, None]:
+    """Yield the pieces of an answer without the other parts."""
+    async with aclosing(parts):
+        async for part in parts:
+            if isinstance(part, str):
+                yield part

@@ -125,12 +125,12 @@ class Responding:
         """Return the LLM's answer; see `MemoryEngine.respond`."""
         chat = self._llm()
         epoch = await self._epochs.forget_epoch()
-        request, recalled = await self._request(memory, query, manner, meta_data, max_tokens)
+        request, recall = await self._request(memory, query, manner, meta_data, max_tokens)
         text, usage = await listen(chat, replace(request, forget_epoch=epoch))
         page_id = await _remembered(memory, query, text, meta_data, epoch) if remember else None
-        return Response(text, usage, recalled, page_id)
+        return Response(text, usage, recall.tokens, page_id)
 
-    async def respond_streaming(
+    async def respond_in_parts(
         self,
         memory: Memory,
         query: str,
@@ -139,23 +139,32 @@ class Responding:
         meta_data: Mapping[str, Any] | None,
         max_tokens: int | None,
         remember: bool,
-    ) -> AsyncGenerator[str, None]:
-        """Yield the LLM's answer in pieces; see `MemoryEngine.respond_streaming`."""
+    ) -> AsyncGenerator[Recall | str | Response, None]:
+        """Yield the memories of the prompt, the answer in pieces, and the whole response.
+
+        See `MemoryEngine.respond_in_parts`.
+        """
         chat = self._llm()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         epoch = await self._epochs.forget_epoch()
-        request, _ = await self._request(memory, query, manner, meta_data, max_tokens)
+        request, recall = await self._request(memory, query, manner, meta_data, max_tokens)
+        yield recall
         listening = self._tasks.start(listen(chat, replace(request, forget_epoch=epoch), pieces.put_nowait))
         listening.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
             while (piece := await pieces.get()) is not None:
                 yield piece
-            text, _ = await _outcome(listening)
+            text, usage = await _outcome(listening)
         finally:
             listening.cancel()
             await asyncio.wait([listening])
-        if remember:
-            await _remembered(memory, query, text, meta_data, epoch)
+        page_id = await _remembered(memory, query, text, meta_data, epoch) if remember else None
+        yield Response(text, usage, recall.tokens, page_id)
+
+    @property
+    def has_llm(self) -> bool:
+        """Whether an LLM is configured."""
+        return self._chat is not None
 
     async def close(self) -> None:
         """Cancel the LLM calls that are in progress."""
@@ -169,8 +178,8 @@ class Responding:
 
     async def _request(
         self, memory: Memory, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
-    ) -> tuple[ChatRequest, int]:
-        """Return the request to the LLM, and the number of tokens that memories take up in it.
+    ) -> tuple[ChatRequest, Recall]:
+        """Return the request to the LLM, and the memories in it.
 
         Before the LLM is called, raise ArgumentError if the query could not be stored later.
         """
@@ -186,7 +195,7 @@ class Responding:
         # `retrieve` must reject a budget below the minimum, but only if the caller requested it.
         max_tokens = wanted if wanted < TOKENS_AT_LEAST else max(room, TOKENS_AT_LEAST)
         recall = await memory.retrieve(said, max_tokens=max_tokens, has_all_recent=True)
-        return response_request(said, recall, manner, notes=notes, now=now, zone=settings.zone), recall.tokens
+        return response_request(said, recall, manner, notes=notes, now=now, zone=settings.zone), recall
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:

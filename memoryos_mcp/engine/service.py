@@ -25,6 +25,7 @@ import anyio.to_thread
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.descriptors import fitting_users
 from memoryos_mcp.consolidation.loops import BackgroundTasks, to_the_end
+from memoryos_mcp.engine.imports import Imports
 from memoryos_mcp.engine.recovery import Recovery
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.providers import endpoint_of
@@ -187,6 +188,9 @@ class MemoryService:
         only_looks: Whether to open all memories read-only; see `MemoryEngine.begin`.
         stores: The stores of the memories, which are closed with the service. With None, the service makes them.
 
+    Attributes:
+        imports: The imports of uploaded files.
+
     Raises:
         ConfigError: The settings of the LLM are not valid.
     """
@@ -222,6 +226,7 @@ class MemoryService:
         self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
         self._ending = asyncio.Lock()
         self._recovery = self._make_recovery() if catches_up else None
+        self.imports = Imports(self.user)
         self._stores = stores
         self._stores_lock = threading.Lock()
         self._is_closed = False
@@ -342,6 +347,7 @@ class MemoryService:
         async with self._ending:
             if self._recovery is not None:
                 await self._recovery.close()
+            await self.imports.close()
             await self._tasks.wait()
             for user in list(self._users.values()):
                 self._begin_closing(user)

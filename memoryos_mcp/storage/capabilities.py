@@ -133,6 +133,19 @@ class Footprint:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageState:
+    """How a memory is stored.
+
+    Attributes:
+        engine: The name and version of the database engine.
+        footprint: The place and size of the memory; None if nothing is stored yet.
+    """
+
+    engine: str
+    footprint: Footprint | None
+
+
+@dataclass(frozen=True, slots=True)
 class RestorePlan:
     """The changes that a restore will make.
 

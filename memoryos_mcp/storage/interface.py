@@ -312,6 +312,10 @@ class Work(Protocol):
         """
         ...
 
+    async def usage_since(self, day: str) -> list[UsageEntry]:
+        """Return the LLM usage of each day from ``day`` on, with one entry for each purpose, the oldest day first."""
+        ...
+
     async def note_failure(self, work: str, failure: Failure) -> None:
         """Store the latest failure of one kind of background work, and replace the previous one."""
         ...

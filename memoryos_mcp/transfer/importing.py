@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from anyio import to_thread
 
+from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, Record, SegmentRecord
@@ -22,6 +23,7 @@ from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 from memoryos_mcp.transfer import export_format
 from memoryos_mcp.transfer.interface import Reader, Skipped
+from memoryos_mcp.transfer.reports import ImportReport, make_report
 from memoryos_mcp.transfer.spool import Spool
 from memoryos_mcp.transfer.tally import Tally
 
@@ -59,6 +61,26 @@ class Import:
         self._prepare = prepare
         self._show = show
         self._is_dry_run = is_dry_run
+        self._pages_waiting = 0
+
+    async def run(self, reader: Reader | None, settings: Settings, *, now: datetime) -> ImportReport:
+        """Import the file, and return the report.
+
+        Args:
+            reader: The importer for the format of the file. None means that this program exported it.
+            settings: The maximum length of a page, and the user's time zone.
+            now: The current time, with a zone.
+
+        Raises:
+            ImportFormatError: The file cannot be used. Nothing was stored.
+            StorageError: A transaction failed. The pages of previous transactions stay stored.
+        """
+        if reader is None:
+            await self.import_own()
+        else:
+            limit, zone = settings.max_page_chars, settings.zone
+            await self.import_foreign(reader, max_page_chars=limit, zone=zone, now=now)
+        return make_report(reader, self.tally, self._pages_waiting, is_dry_run=self._is_dry_run)
 
     async def import_own(self) -> None:
         """Import a file that this program exported.
@@ -78,6 +100,7 @@ class Import:
                 elif store is not None and not self._is_dry_run:
                     long_term = LongTerm(contents.sha256, step, other_names)
                     self.tally.new += await store.user_data.import_long_term(long_term)
+            await self._count_waiting(store)
 
     async def import_foreign(self, reader: Reader, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> None:
         """Import a file or folder of another system.
@@ -103,6 +126,7 @@ class Import:
                     for first in range(0, len(spool.facts), FACTS_PER_WRITE):
                         facts = spool.facts[first : first + FACTS_PER_WRITE]
                         self.tally.new += await store.user_data.import_facts(facts, f"import:{reader.NAME}")
+                await self._count_waiting(store)
         finally:
             spool.close()
 
@@ -129,6 +153,9 @@ class Import:
     async def _count_new(self, store: Store | None, names: list[tuple[str | None, str | None]]) -> None:
         known = 0 if store is None else await store.user_data.count_existing_pages(names)
         self.tally.new["page"] += len(names) - known
+
+    async def _count_waiting(self, store: Store | None) -> None:
+        self._pages_waiting = 0 if store is None else (await store.counts()).backlog
 
     def _steps(self, records: Iterator[Record], file: str) -> Iterator[PageBatch | list[LongTermRecord]]:
         """Yield the pages in batches, with their chains and segments. Then yield a list of all long-term records."""

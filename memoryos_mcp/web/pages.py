@@ -12,24 +12,27 @@ from starlette.types import Receive, Scope, Send
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
-from memoryos_mcp.web import now
+from memoryos_mcp.web import chat, exchange, now, status
 from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, session_of, set_cookie
 from memoryos_mcp.web.sessions import Session, Sessions
-from memoryos_mcp.web.visits import STATIC_FOLDER, Visit, post, shown
+from memoryos_mcp.web.visits import STATIC_FOLDER, OwnMachine, Visit, post, shown
 
-ADDRESSES = (*now.ADDRESSES,)
+ADDRESSES = (*now.ADDRESSES, *chat.ADDRESSES, *exchange.ADDRESSES, *status.ADDRESSES)
 
 # Returns the caller of an access token; None if the token is not valid.
 Check = Callable[[str], Awaitable[Caller | None]]
 
 
-def make_routes(service: MemoryService, sessions: Sessions, check: Check | None = None) -> list[BaseRoute]:
+def make_routes(
+    service: MemoryService, sessions: Sessions, check: Check | None = None, machine: OwnMachine | None = None
+) -> list[BaseRoute]:
     """Return the routes of all pages. They need `guard.PageGuard` in front of them.
 
     Args:
         service: The memories.
         sessions: Who is signed in.
         check: Checks an access token with which somebody wants to sign in. With None, nobody can sign in by a token.
+        machine: The machine of the only person who can open the pages; None if they are served to several persons.
     """
 
     async def enter(request: Request) -> Response:
@@ -70,7 +73,7 @@ def make_routes(service: MemoryService, sessions: Sessions, check: Check | None 
         Mount(STATIC.removesuffix("/"), _Files(directory=STATIC_FOLDER)),
         Route(ENTER, enter, methods=["GET"]),
         Route(SIGN_IN, sign_in, methods=["GET", "POST"]),
-        *(address.route(service) for address in (*ADDRESSES, leave)),
+        *(address.route(service, machine) for address in (*ADDRESSES, leave)),
         Route(f"{PREFIX}/{{rest:path}}", _missing),
     ]
 

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.imports import Imports
 from memoryos_mcp.engine.service import Memories, MemoryService
 from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError, StorageError
 from memoryos_mcp.model.ids import Kind, numbered_id, read_id
@@ -50,6 +51,17 @@ MENU = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class OwnMachine:
+    """The machine of the only person who can open the pages.
+
+    Attributes:
+        clients: Returns the name of each MCP client on the machine, and whether it uses this program.
+    """
+
+    clients: Callable[[], Sequence[tuple[str, str]]]
+
+
 @dataclass(slots=True)
 class Visit:
     """A request for a page of a signed-in person.
@@ -58,6 +70,8 @@ class Visit:
         memories: Access to memories with the person's rights.
         engine: The person's memory.
         form: The fields of a submitted form; empty if none was submitted.
+        imports: The imports of uploaded files.
+        machine: The machine of the person; None if the pages are served to several persons.
     """
 
     request: Request
@@ -65,6 +79,8 @@ class Visit:
     memories: Memories
     engine: MemoryEngine
     form: FormData
+    imports: Imports
+    machine: OwnMachine | None
 
     @property
     def may_write(self) -> bool:
@@ -103,9 +119,10 @@ Handler = Callable[[Visit], Awaitable[Response]]
 class _Endpoint:
     """The ASGI application of one address. The memory stays open until the response has been sent."""
 
-    def __init__(self, service: MemoryService, address: "Address") -> None:
+    def __init__(self, service: MemoryService, address: "Address", machine: OwnMachine | None) -> None:
         self._service = service
         self._address = address
+        self._machine = machine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -120,7 +137,7 @@ class _Endpoint:
                 memories.user(session.caller.user_id) as engine,
                 request.form(max_files=1, max_part_size=FORM_TEXT_BYTES) as form,
             ):
-                visit = Visit(request, session, memories, engine, form)
+                visit = Visit(request, session, memories, engine, form, self._service.imports, self._machine)
                 response = self._refused(visit) or await self._address.handler(visit)
                 await response(scope, receive, send)
         except MemoryOSError as error:
@@ -161,9 +178,9 @@ class Address:
     method: str
     writes: bool
 
-    def route(self, service: MemoryService) -> Route:
+    def route(self, service: MemoryService, machine: OwnMachine | None) -> Route:
         """Return the route of this address."""
-        return Route(f"{PREFIX}{self.path}", _Endpoint(service, self), methods=[self.method])
+        return Route(f"{PREFIX}{self.path}", _Endpoint(service, self, machine), methods=[self.method])
 
 
 def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:

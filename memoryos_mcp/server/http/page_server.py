@@ -1,7 +1,7 @@
 """Serves the pages of the configured user's memory on this machine, for the command ``ui``."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -19,12 +19,20 @@ from memoryos_mcp.server.http.shutdown import Closing
 from memoryos_mcp.web.guard import ENTER, PageGuard
 from memoryos_mcp.web.pages import make_routes
 from memoryos_mcp.web.sessions import Sessions
+from memoryos_mcp.web.visits import OwnMachine
 
 HOST = "127.0.0.1"
 GRACE_S = 1
 
 
-async def serve_pages(settings: Settings, port: int, *, only_reads: bool, opened: Callable[[str], None]) -> None:
+async def serve_pages(
+    settings: Settings,
+    port: int,
+    *,
+    only_reads: bool,
+    opened: Callable[[str], None],
+    clients: Callable[[], Sequence[tuple[str, str]]],
+) -> None:
     """Serve the pages on the loopback interface until a signal stops the server.
 
     Args:
@@ -32,6 +40,7 @@ async def serve_pages(settings: Settings, port: int, *, only_reads: bool, opened
         port: The port; 0 for any free one.
         only_reads: Whether the memory can only be looked at.
         opened: Called with a link that opens the pages once.
+        clients: Returns the MCP clients on this machine; see `OwnMachine`.
 
     Raises:
         ConfigError: The port cannot be used.
@@ -41,7 +50,7 @@ async def serve_pages(settings: Settings, port: int, *, only_reads: bool, opened
     with listen(HOST, port) as listening:
         async with MemoryService(settings, only_looks=only_reads) as service:
             app = Starlette(
-                routes=make_routes(service, sessions),
+                routes=make_routes(service, sessions, machine=OwnMachine(clients)),
                 middleware=[
                     Middleware(HostGuard, hosts=LOOPBACK, origins=()),
                     Middleware(PageGuard, sessions=sessions, anonymous=_nobody),

@@ -347,6 +347,9 @@ class SqlStore:
     async def usage(self, day: str | None) -> list[UsageEntry]:
         return await self._database.read(usage.of_day, day)
 
+    async def usage_since(self, day: str) -> list[UsageEntry]:
+        return await self._database.read(usage.since, day)
+
     async def note_failure(self, work: str, failure: Failure) -> None:
         sql = (
             "INSERT INTO failures (work, attempts, error, at_us) VALUES (?, ?, ?, ?) ON CONFLICT (work) DO UPDATE SET "

@@ -24,6 +24,15 @@ def add(connection: Connection, entry: UsageEntry) -> None:
     )
 
 
+def since(connection: Connection, day: str) -> list[UsageEntry]:
+    """Return the usage for each day and purpose from ``day`` on, the oldest day first."""
+    sql = (
+        "SELECT day, purpose, calls, failed_calls, prompt_tokens, completion_tokens FROM llm_usage WHERE day >= ? "
+        "ORDER BY day, purpose"
+    )
+    return [UsageEntry(*row) for row in connection.execute(sql, (day,))]
+
+
 def of_day(connection: Connection, day: str | None) -> list[UsageEntry]:
     """Return the usage for each purpose on one ``day``. With None, return the totals over all days."""
     sql = f"SELECT ?1, purpose, {_SUMS} FROM llm_usage WHERE ?1 IN ('', day) GROUP BY purpose ORDER BY purpose"  # noqa: S608 - constant

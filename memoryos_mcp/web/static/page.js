@@ -6,3 +6,84 @@ document.addEventListener("htmx:configRequest", (event) => {
   const key = document.querySelector("input[name=form_key]");
   if (key) event.detail.headers["X-Form-Key"] = key.value;
 });
+
+// The playground: shows an answer while the LLM writes it. All texts are set as text, never as HTML.
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.querySelector("form[data-stream]");
+  if (!form || !window.ReadableStream) return;
+  const log = document.getElementById("conversation");
+  const [send, stop] = [form.querySelector("button"), document.getElementById("stop")];
+
+  const element = (name, text, kind) => {
+    const made = document.createElement(name);
+    made.textContent = text;
+    if (kind) made.className = kind;
+    return made;
+  };
+  const link = (path, text) => {
+    const made = element("a", text);
+    made.setAttribute("href", path);
+    return made;
+  };
+  const showUsed = (part, used) => {
+    part("summary").textContent = used.summary;
+    for (const [title, items] of used.groups) {
+      const list = element("ul", "", "plain");
+      for (const item of items) {
+        const row = element("li", "");
+        for (const mark of item.marks) row.append(element("span", mark, "mark"), " ");
+        row.append(link(item.path, item.link), " ", element("span", item.text, "said"));
+        list.append(row);
+      }
+      part("groups").append(element("h3", title), list);
+    }
+  };
+  const show = (part, line) => {
+    if (line.used) showUsed(part, line.used);
+    if (line.piece) part("answer").textContent += line.piece;
+    if (line.end) {
+      part("end").append(element("small", line.end.text));
+      if (line.end.path) part("end").append(" ", link(line.end.path, "The page"));
+    }
+    if (line.problem) {
+      part("problem").textContent = line.problem;
+      part("problem").hidden = false;
+    }
+    return Boolean(line.end || line.problem);
+  };
+  const ask = async (part, body, signal) => {
+    const response = await fetch(form.dataset.stream, { method: "POST", body, signal });
+    if (!response.ok) throw new Error(response.status === 401 ? "Your session has ended. Load this page again." : "The server refused the message. Load this page again.");
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "", isWhole = false;
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      const lines = (rest + next.value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) isWhole = show(part, JSON.parse(line)) || isWhole;
+    }
+    if (!isWhole) throw new Error("The answer was cut off.");
+  };
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (send.disabled) return;
+    const body = new URLSearchParams(new FormData(form));
+    const shown = document.getElementById("exchange").content.firstElementChild.cloneNode(true);
+    const part = (name) => shown.querySelector(`[data-part=${name}]`);
+    part("question").textContent = form.elements.query.value;
+    log.append(shown);
+    const cancelling = new AbortController();
+    stop.onclick = () => cancelling.abort();
+    [send.disabled, stop.hidden, log.ariaBusy] = [true, false, "true"];
+    try {
+      await ask(part, body, cancelling.signal);
+      form.elements.query.value = "";
+    } catch (error) {
+      const problem = cancelling.signal.aborted ? "Stopped." : error instanceof TypeError ? "The server cannot be reached." : error.message;
+      show(part, { problem });
+    } finally {
+      [send.disabled, stop.hidden, log.ariaBusy] = [false, true, "false"];
+      form.elements.query.focus();
+    }
+  });
+});

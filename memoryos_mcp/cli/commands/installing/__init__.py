@@ -175,6 +175,15 @@ def list_clients(command: str, *, as_json: bool) -> None:
     print_report({"clients": clients, "known": list(CLIENTS)}, lines, as_json=as_json)
 
 
+def client_states() -> list[tuple[str, str]]:
+    """Return the title of each client on this machine, and whether its configuration file contains the server.
+
+    Raises:
+        ClientFileError: The clients cannot be looked for.
+    """
+    return [(each.client.title, _state(each)) for each in clients_here(Machine.this())]
+
+
 def clients_here(machine: Machine) -> list[Location]:
     """Return where the user's configuration file is, for each client that is installed on ``machine``."""
     return [

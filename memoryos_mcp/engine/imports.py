@@ -1,0 +1,198 @@
+"""Imports of uploaded files, which run in the background of one process.
+
+An import begins with a dry run, and stores something only after it was confirmed. Imports of the same user run one
+after another.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoryos_mcp.consolidation.loops import BackgroundTasks
+from memoryos_mcp.errors import ArgumentError, MemoryOSError
+
+if TYPE_CHECKING:  # a server imports the engine only after its first reply
+    from memoryos_mcp.engine.engine import MemoryEngine
+    from memoryos_mcp.transfer.reports import ImportReport
+
+logger = logging.getLogger(__name__)
+
+# An import that is not confirmed within this time is discarded.
+CONFIRM_S = 3600.0
+# Maximum number of one user's imports that have not ended. Each has a file on disk.
+OPEN_PER_USER = 3
+# Imports that have ended stay listed until the user has this many newer ones.
+ENDED_PER_USER = 5
+
+Opening = Callable[[str], "AbstractAsyncContextManager[MemoryEngine]"]
+
+
+class Stage(StrEnum):
+    """What an import is doing."""
+
+    WAITING = "waiting"
+    COUNTING = "counting"
+    COUNTED = "counted"
+    STORING = "storing"
+    DONE = "done"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
+@dataclass(slots=True, eq=False)
+class FileImport:
+    """The import of one file.
+
+    Attributes:
+        name: The name of the file, as its owner called it.
+        size_bytes: The size of the file.
+        stage: What the import is doing.
+        done_bytes: Number of bytes processed in the current step.
+        dry_run: What would be imported; None until it was counted.
+        report: What was imported; None until the import is done.
+        problem: Why the import failed; empty if it did not.
+        import_id: Identifies the import.
+    """
+
+    name: str
+    size_bytes: int
+    path: Path = field(repr=False)
+    format_name: str | None = None
+    stage: Stage = Stage.WAITING
+    step: str = ""
+    done_bytes: int = 0
+    dry_run: "ImportReport | None" = None
+    report: "ImportReport | None" = None
+    problem: str = ""
+    import_id: str = field(default_factory=lambda: secrets.token_hex(8))
+    _confirmed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    _task: "asyncio.Task[None] | None" = field(default=None, repr=False)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the import does something or waits for its turn."""
+        return self.stage in {Stage.WAITING, Stage.COUNTING, Stage.STORING}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.stage in {Stage.DONE, Stage.FAILED, Stage.DISCARDED}
+
+    def show(self, step: str, done_bytes: int) -> None:
+        """Take over the progress of the current step."""
+        self.step, self.done_bytes = step, done_bytes
+
+
+class Imports:
+    """The imports of all users of a process.
+
+    Args:
+        opening: Opens a user's memory.
+        confirm_s: Time in seconds within which an import must be confirmed.
+    """
+
+    def __init__(self, opening: Opening, confirm_s: float = CONFIRM_S) -> None:
+        self._opening = opening
+        self._confirm_s = confirm_s
+        self._of_user: dict[str, list[FileImport]] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._tasks = BackgroundTasks()
+
+    def of_user(self, user_id: str) -> list[FileImport]:
+        """Return a user's imports, the newest first."""
+        return self._of_user.get(user_id, [])[::-1]
+
+    def check_room(self, user_id: str) -> None:
+        """Raise `ArgumentError` if the user has too many imports that have not ended."""
+        if sum(not each.has_ended for each in self.of_user(user_id)) >= OPEN_PER_USER:
+            problem = "is one too many; wait for the other imports, or discard one of them"
+            raise ArgumentError(argument="file", problem=problem)
+
+    def begin(self, user_id: str, path: Path, name: str, format_name: str | None) -> FileImport:
+        """Begin to import a file: count what it contains, then wait for `confirm`. The file is removed at the end.
+
+        Args:
+            user_id: The user into whose memory the file is imported.
+            path: The file, which belongs to the import from now on.
+            name: The name of the file for messages.
+            format_name: The name of the format; None means that it is recognised.
+        """
+        begun = FileImport(name, path.stat().st_size, path, format_name)
+        known = self._of_user.setdefault(user_id, [])
+        known.append(begun)
+        for old in [each for each in known if each.has_ended][:-ENDED_PER_USER]:
+            known.remove(old)
+        begun._task = self._tasks.start(self._run(user_id, begun))
+        return begun
+
+    def confirm(self, user_id: str, import_id: str) -> FileImport:
+        """Store what was counted.
+
+        Raises:
+            ArgumentError: The import does not exist, or was not counted yet, or has ended.
+        """
+        found = self._found(user_id, import_id)
+        if found.stage is not Stage.COUNTED:
+            raise ArgumentError(argument="import", problem="cannot be confirmed now; look at its state")
+        found.stage = Stage.WAITING
+        found._confirmed.set()
+        return found
+
+    def discard(self, user_id: str, import_id: str) -> FileImport:
+        """Stop an import, or remove it from the list if it has ended. Pages that are already stored stay stored.
+
+        Raises:
+            ArgumentError: The import does not exist.
+        """
+        found = self._found(user_id, import_id)
+        if found.has_ended:
+            self._of_user[user_id].remove(found)
+        elif found._task is not None:
+            found._task.cancel()
+        return found
+
+    async def close(self) -> None:
+        """Stop all imports, and remove their files."""
+        await self._tasks.cancel()
+
+    def _found(self, user_id: str, import_id: str) -> FileImport:
+        for each in self.of_user(user_id):
+            if each.import_id == import_id:
+                return each
+        raise ArgumentError(argument="import", problem="does not exist; it may have been removed from the list")
+
+    async def _run(self, user_id: str, each: FileImport) -> None:
+        try:
+            each.dry_run = await self._import(user_id, each, Stage.COUNTING)
+            each.stage = Stage.COUNTED
+            async with asyncio.timeout(self._confirm_s):
+                await each._confirmed.wait()
+            each.report = await self._import(user_id, each, Stage.STORING)
+            each.stage = Stage.DONE
+        except (TimeoutError, asyncio.CancelledError):
+            each.stage = Stage.DISCARDED
+        except MemoryOSError as error:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                each.stage = Stage.DISCARDED
+            else:
+                each.stage, each.problem = Stage.FAILED, str(error).replace(str(each.path), each.name)
+        except Exception as error:
+            logger.exception("an import failed unexpectedly")
+            each.stage, each.problem = Stage.FAILED, f"unexpected {type(error).__name__}"
+        finally:
+            each.path.unlink(missing_ok=True)
+
+    async def _import(self, user_id: str, each: FileImport, stage: Stage) -> "ImportReport":
+        """Wait until no other import of the user runs, then import the file, or count what it contains."""
+        async with self._turns.setdefault(user_id, asyncio.Lock()), self._opening(user_id) as engine:
+            each.stage = stage
+            each.done_bytes = 0
+            return await engine.import_file(
+                each.path, each.format_name, is_dry_run=stage is Stage.COUNTING, show=each.show
+            )
