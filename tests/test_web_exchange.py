@@ -35,6 +35,10 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def files_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
 class Gate:
     """Holds up every import until it is opened."""
 
@@ -83,11 +87,11 @@ async def upload(pages: Pages, content: bytes, name: str = "memory.jsonl.gz") ->
     return await pages.submit("/exchange", files={"file": (name, content)})
 
 
-async def until(pages: Pages, text: str) -> Shown:
-    """Load the page again until it shows a text. The caller's time limit applies."""
+async def until(pages: Pages, text: str, times: int = 1) -> Shown:
+    """Load the page again until it shows a text so many times. The caller's time limit applies."""
     while True:
         shown = await pages.get("/exchange")
-        if text in shown.text:
+        if shown.text.count(text) >= times:
             return shown
         await asyncio.sleep(POLL_S)
 
@@ -107,7 +111,7 @@ async def test_an_export_is_counted_then_imported(tmp_path: Path, temporary: Pat
         shown = await until(pages, "Import it now")
         assert "Pages: 2 found, 2 new, 0 already in the memory" in shown.text
         assert "This was a dry run; nothing was changed." in shown.text
-        [file] = temporary.iterdir()
+        [file] = files_in(temporary)
         assert file.stat().st_mode & 0o777 == 0o600
         assert await count(pages) == 0
         await confirm(pages, shown)
@@ -115,7 +119,7 @@ async def test_an_export_is_counted_then_imported(tmp_path: Path, temporary: Pat
         assert "Pages: 2 found, 2 new, 0 already in the memory" in shown.text
         assert "dry run" not in shown.text
         assert await count(pages) == 2
-        assert not list(temporary.iterdir())
+        assert not files_in(temporary)
         shown = await pages.submit("/exchange/discard", shown.form("/exchange/discard").fields)
         assert "memory.jsonl.gz" not in shown.text
 
@@ -163,8 +167,7 @@ async def test_a_second_import_waits_its_turn(tmp_path: Path, monkeypatch: pytes
         shown = await upload(pages, content, "second.gz")
         assert "second.gz Waits until your other import has ended." in shown.text
         gate.opened.set()
-        while (await pages.get("/exchange")).text.count("Import it now") != 2:
-            await asyncio.sleep(POLL_S)
+        await until(pages, "Import it now", times=2)
 
 
 async def test_too_many_open_imports_are_refused(tmp_path: Path, temporary: Path) -> None:
@@ -174,7 +177,7 @@ async def test_too_many_open_imports_are_refused(tmp_path: Path, temporary: Path
             await upload(pages, content)
         refused = await upload(pages, content)
         assert (refused.status, "discard one of them" in refused.text) == (400, True)
-        assert len(list(temporary.iterdir())) == OPEN_PER_USER
+        assert len(files_in(temporary)) == OPEN_PER_USER
 
 
 async def test_only_the_newest_ended_imports_are_listed(tmp_path: Path) -> None:
@@ -197,7 +200,7 @@ async def test_an_unusable_file_fails_by_its_own_name(tmp_path: Path, temporary:
         await upload(pages, content[:-20], "cut.jsonl")
         shown = await until(pages, "cut.jsonl Failed")
         assert "cut.jsonl is cut off after line" in shown.text
-        assert not list(temporary.iterdir())
+        assert not files_in(temporary)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +251,7 @@ async def test_a_discarded_import_stores_nothing(tmp_path: Path, temporary: Path
         shown = await until(pages, "Import it now")
         await pages.submit("/exchange/discard", shown.form("/exchange/discard").fields)
         await until(pages, "Discarded.")
-        assert not list(temporary.iterdir())
+        assert not files_in(temporary)
         assert await count(pages) == 0
 
 
@@ -259,8 +262,8 @@ async def test_a_stop_during_an_import_removes_the_file(
     async with opened(tmp_path) as pages:
         await upload(pages, await export(pages))
         await until(pages, "Counting what it contains")
-        assert list(temporary.iterdir())
-    assert not list(temporary.iterdir())
+        assert files_in(temporary)
+    assert not files_in(temporary)
 
 
 async def test_an_unconfirmed_import_is_discarded_in_time(tmp_path: Path, temporary: Path) -> None:
@@ -268,7 +271,7 @@ async def test_an_unconfirmed_import_is_discarded_in_time(tmp_path: Path, tempor
         pages.service.imports = Imports(pages.service.user, confirm_s=0.0)
         await upload(pages, await export(pages))
         await until(pages, "Discarded.")
-        assert not list(temporary.iterdir())
+        assert not files_in(temporary)
 
 
 async def test_readers_export_but_do_not_import(tmp_path: Path, temporary: Path) -> None:
@@ -279,7 +282,7 @@ async def test_readers_export_but_do_not_import(tmp_path: Path, temporary: Path)
         shown = await pages.get("/exchange")
         assert [form.action for form in shown.forms] == [f"{PREFIX}/sign-out"]
         assert (await upload(pages, content)).status == 403
-        assert not list(temporary.iterdir())
+        assert not files_in(temporary)
 
 
 async def test_a_full_disk_is_reported_instead_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
