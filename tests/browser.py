@@ -147,7 +147,8 @@ class Tab:
 
     def paths(self) -> list[str]:
         """Return the addresses of all links to pages, each once."""
-        links = cast("list[str]", self.page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)"))
+        of_each = "[...document.querySelectorAll('a[href]')].map(a => new URL(a.getAttribute('href'), location).href)"
+        links = cast("list[str]", self.page.evaluate(of_each))
         start = f"{self._origin}{PREFIX}"
         return list(dict.fromkeys(link.split("#")[0].removeprefix(start) for link in links if link.startswith(start)))
 
