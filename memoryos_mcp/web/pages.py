@@ -1,10 +1,11 @@
 """All addresses of the pages, and the address for signing in."""
 
 from collections.abc import Awaitable, Callable
-from urllib.parse import unquote
+from http import HTTPStatus
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
@@ -13,7 +14,7 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.web import chat, exchange, now, status
-from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, session_of, set_cookie
+from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, is_page, protect, session_of, set_cookie
 from memoryos_mcp.web.sessions import Session, Sessions
 from memoryos_mcp.web.visits import STATIC_FOLDER, OwnMachine, Visit, post, shown
 
@@ -34,48 +35,69 @@ def make_routes(
         check: Checks an access token with which somebody wants to sign in. With None, nobody can sign in by a token.
         machine: The machine of the only person who can open the pages; None if they are served to several persons.
     """
+    door = _Door(sessions, check)
+    leave = post("/sign-out", door.sign_out, writes=False)
+    return [
+        Route(PREFIX, _to_first_page),
+        Mount(STATIC.removesuffix("/"), _Files(directory=STATIC_FOLDER)),
+        Route(ENTER, door.enter, methods=["GET"]),
+        Route(SIGN_IN, door.sign_in, methods=["GET", "POST"]),
+        *(address.route(service, machine) for address in (*ADDRESSES, leave)),
+        Route(f"{PREFIX}/{{rest:path}}", _missing),
+    ]
 
-    async def enter(request: Request) -> Response:
-        session = sessions.redeem(request.query_params.get("key", ""))
+
+class _Door:
+    """Begins and ends sessions."""
+
+    def __init__(self, sessions: Sessions, check: Check | None) -> None:
+        self._sessions = sessions
+        self._check = check
+
+    async def enter(self, request: Request) -> Response:
+        """Sign in by a one-time key."""
+        session = self._sessions.redeem(request.query_params.get("key", ""))
         if session is None:
             problem = "This link was used before, or belongs to a program that has ended. Run memoryos-mcp ui again."
-            return shown("problem.html", request, 403, session=None, title="This link has expired", problem=problem)
-        return _signed_in(request, session, f"{PREFIX}/")
+            return shown("problem.html", request, 403, title="This link has expired", problem=problem)
+        return self._signed_in(request, session, f"{PREFIX}/")
 
-    async def sign_in(request: Request) -> Response:
-        target = _inside(unquote(request.query_params.get("to", "")))
-        if check is None or request.method == "GET":
-            status = 200 if check is not None else 403
-            return shown("sign_in.html", request, status, session=None, can_sign_in=check is not None, problem=None)
+    async def sign_in(self, request: Request) -> Response:
+        """Show the page for signing in by an access token, or sign in."""
+        check = self._check
+        if check is None or request.method != "POST":
+            problem = "Your session had ended. Nothing was changed." if "ended" in request.query_params else None
+            return self._sign_in_page(request, 403 if check is None else 200, problem)
         form = await request.form(max_files=0)
         token = str(form.get("token", "")).strip()
         try:
             caller = await check(token)
         except MemoryOSError:
-            problem = "Tokens cannot be checked at the moment. Try again later."
-            return shown("sign_in.html", request, 503, session=None, can_sign_in=True, problem=problem)
+            return self._sign_in_page(request, 503, "Tokens cannot be checked at the moment. Try again later.")
         if caller is None:
-            problem = "This token is not valid. It may have expired, or was revoked."
-            return shown("sign_in.html", request, 403, session=None, can_sign_in=True, problem=problem)
+            return self._sign_in_page(request, 403, "This token is not valid. It may have expired, or was revoked.")
 
         async def is_valid() -> bool:
             return await check(token) == caller
 
-        return _signed_in(request, sessions.begin(caller, is_valid), target)
+        target = _inside(request.query_params.get("to", ""))
+        return self._signed_in(request, self._sessions.begin(caller, is_valid), target)
 
-    async def sign_out(visit: Visit) -> Response:
-        sessions.end(visit.session)
-        return shown("problem.html", visit.request, session=None, title="Signed out", problem="Your session has ended.")
+    async def sign_out(self, visit: Visit) -> Response:
+        """End the session."""
+        self._sessions.end(visit.session)
+        return shown("problem.html", visit.request, title="Signed out", problem="Your session has ended.")
 
-    leave = post("/sign-out", sign_out, writes=False)
-    return [
-        Route(PREFIX, _to_first_page),
-        Mount(STATIC.removesuffix("/"), _Files(directory=STATIC_FOLDER)),
-        Route(ENTER, enter, methods=["GET"]),
-        Route(SIGN_IN, sign_in, methods=["GET", "POST"]),
-        *(address.route(service, machine) for address in (*ADDRESSES, leave)),
-        Route(f"{PREFIX}/{{rest:path}}", _missing),
-    ]
+    def _sign_in_page(self, request: Request, status: int, problem: str | None) -> Response:
+        return shown("sign_in.html", request, status, can_sign_in=self._check is not None, problem=problem)
+
+    def _signed_in(self, request: Request, session: Session, target: str) -> Response:
+        earlier = session_of(request.scope)
+        if earlier is not None:
+            self._sessions.end(earlier)
+        response = RedirectResponse(target, status_code=303)
+        set_cookie(response.headers, request, session)
+        return response
 
 
 class _Files(StaticFiles):
@@ -101,12 +123,36 @@ async def _missing(request: Request) -> Response:
     return shown("problem.html", request, 404, session=session_of(request.scope), title="Not found", problem=problem)
 
 
-def _signed_in(request: Request, session: Session, target: str) -> Response:
-    response = RedirectResponse(target, status_code=303)
-    set_cookie(response.headers, request, session)
+def _inside(target: str) -> str:
+    """Return an address of our pages, or that of the first page if ``target`` is another address."""
+    path = target.split("?")[0]
+    is_ours = path.startswith(f"{PREFIX}/") and not any(each in path for each in ("//", "\\", "/."))
+    return target if is_ours else f"{PREFIX}/"
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """Answer a request that no route accepts, such as one with a wrong method or an invalid form."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - for this type only
+    if not is_page(request.url.path):
+        return PlainTextResponse(error.detail, error.status_code, headers=error.headers)
+    title = HTTPStatus(error.status_code).phrase.capitalize()
+    response = shown(
+        "problem.html", request, error.status_code, session=session_of(request.scope), title=title, problem=error.detail
+    )
+    response.headers.update(error.headers or {})
     return response
 
 
-def _inside(target: str) -> str:
-    """Return an address of our pages, or that of the first page if ``target`` is another address."""
-    return target if target.startswith(f"{PREFIX}/") and "\\" not in target and "//" not in target else f"{PREFIX}/"
+async def _failed(request: Request, _: Exception) -> Response:
+    """Answer a request in which something unexpected happened. No middleware sees this response."""
+    if not is_page(request.url.path):
+        return PlainTextResponse("Internal Server Error", 500)
+    problem = "Something unexpected happened. The log of the server says more."
+    title = "That did not work"
+    response = shown("problem.html", request, 500, session=session_of(request.scope), title=title, problem=problem)
+    protect(response.headers)
+    return response
+
+
+# For the application that has the routes: it answers errors of all its routes, also of others.
+ERROR_HANDLERS = {HTTPException: _refused, Exception: _failed}

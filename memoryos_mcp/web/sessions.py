@@ -9,8 +9,8 @@ from memoryos_mcp.model.callers import Caller
 
 # A session ends after this time without a request, and after this time in any case.
 IDLE_S, LONGEST_S = 2 * 3600.0, 12 * 3600.0
-# If there are more sessions, the one that was used least recently ends.
-SESSIONS_AT_MOST = 1_000
+# If there are more sessions, or more of one caller, the one that was used least recently ends.
+SESSIONS_AT_MOST, SESSIONS_OF_ONE = 1_000, 100
 KEY_BYTES = 32
 
 
@@ -20,7 +20,7 @@ class Session:
 
     Attributes:
         key: The value of the cookie.
-        is_valid: Returns whether the token with which the person signed in is still valid.
+        is_valid: Returns whether the person may still look at the memory, such as by a token that is still valid.
         form_key: A secret that every form contains, so that pages of others cannot submit forms.
         began_s: When the session began, by the monotonic clock.
         used_s: When it was last used.
@@ -56,6 +56,9 @@ class Sessions:
     def begin(self, caller: Caller, is_valid: Callable[[], Awaitable[bool]] = always) -> Session:
         """Return a new session."""
         now = self._clock()
+        own = [each for each in self._sessions.values() if each.caller == caller]
+        if len(own) >= SESSIONS_OF_ONE:
+            self.end(own[0])
         session = Session(caller, is_valid, began_s=now, used_s=now)
         self._sessions[session.key] = session
         if len(self._sessions) > SESSIONS_AT_MOST:

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -103,7 +104,9 @@ class Visit:
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page made from a template in ``templates/``."""
-        notes, self.session.notes = self.session.notes, []
+        notes: list[str] = []
+        if not self.is_part:
+            notes, self.session.notes = self.session.notes, []
         return shown(template, self.request, status, visit=self, notes=notes, **values)
 
     def go(self, path: str, note: str = "") -> Response:
@@ -135,7 +138,7 @@ class _Endpoint:
         try:
             async with (
                 memories.user(session.caller.user_id) as engine,
-                request.form(max_files=1, max_part_size=FORM_TEXT_BYTES) as form,
+                self._form(request) as form,
             ):
                 visit = Visit(request, session, memories, engine, form, self._service.imports, self._machine)
                 response = self._refused(visit) or await self._address.handler(visit)
@@ -143,11 +146,17 @@ class _Endpoint:
         except MemoryOSError as error:
             await _problem(request, session, error)(scope, receive, send)
 
+    def _form(self, request: Request) -> AbstractAsyncContextManager[FormData]:
+        # Only the size of submitted forms is limited.
+        if self._address.method == "GET":
+            return nullcontext(FormData())
+        return request.form(max_files=1, max_part_size=FORM_TEXT_BYTES)
+
     def _refused(self, visit: Visit) -> Response | None:
         if self._address.method == "GET":
             return None
         given = visit.given("form_key") or visit.request.headers.get("x-form-key", "")
-        if not secrets.compare_digest(given.encode(), visit.session.form_key.encode()):
+        if not secrets.compare_digest(given.encode(errors="replace"), visit.session.form_key.encode()):
             problem = "This form is out of date, because you signed in again meanwhile. Nothing was changed."
             return visit.page("problem.html", 403, title="Please try again", problem=problem)
         if self._address.writes and not visit.may_write:
@@ -185,7 +194,8 @@ class Address:
 
 def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:
     """Return a page for a request. If only a part is requested, the template leaves out the frame of the page."""
-    text = _templates().get_template(template).render(request=request, **({"visit": None, "notes": []} | values))
+    context = {"visit": None, "session": None, "notes": []} | values
+    text = _templates().get_template(template).render(request=request, **context)
     return HTMLResponse(text, status)
 
 

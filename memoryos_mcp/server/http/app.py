@@ -1,7 +1,7 @@
 """The ASGI application with all routes of the server, and the guards in front of them.
 
-A request passes `HostGuard`, `PageGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in this order,
-then reaches its route.
+A request passes `PageHeaders`, `HostGuard`, `PageGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in
+this order, then reaches its route.
 """
 
 import time
@@ -35,8 +35,8 @@ from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import PostGuard, SessionGuard, UnreadReplies
 from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
 from memoryos_mcp.storage.capabilities import Rates
-from memoryos_mcp.web.guard import PageGuard, session_of
-from memoryos_mcp.web.pages import make_routes
+from memoryos_mcp.web.guard import PageGuard, PageHeaders, is_page, session_of
+from memoryos_mcp.web.pages import ERROR_HANDLERS, make_routes
 from memoryos_mcp.web.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def make_app(
         routes=routes,
         middleware=[
             Middleware(RequestIds),
+            Middleware(PageHeaders),
             Middleware(HostGuard, hosts=settings.hosts, origins=settings.allowed_origins),
             Middleware(PageGuard, sessions=signed_in, anonymous=without_token),
             Middleware(
@@ -138,6 +139,7 @@ def make_app(
                 rates=rates,
             ),
         ],
+        exception_handlers=ERROR_HANDLERS,
         lifespan=lambda _: sessions.run(),
     )
 
@@ -198,7 +200,7 @@ def _key(scope: Scope) -> str:
     """Return a key for the caller of a request. The issuer's tokens for one program have the same id for all users."""
     session = session_of(scope)
     if session is None and "user" not in scope:
-        return ""
+        return "signing in" if is_page(scope["path"]) else ""
     caller = caller_of(scope) if session is None else session.caller
     return f"{caller.token_id} {caller.user_id}"
 

@@ -4,6 +4,7 @@ Each check is a separate ASGI middleware. `HostGuard` checks the host and the or
 the body, and `RateGuard` the caller's request rate.
 """
 
+import json
 import math
 import re
 from collections import Counter
@@ -13,12 +14,15 @@ from contextlib import contextmanager
 import anyio
 from mcp_types import INVALID_REQUEST
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoryos_mcp.config.http import LOOPBACK
 from memoryos_mcp.server.http.rates import OwnRates, SharedRates
 from memoryos_mcp.storage.capabilities import Rates
+from memoryos_mcp.web.guard import STATIC, is_page
+from memoryos_mcp.web.visits import shown
 
 # Time limit for receiving a whole body. On a slow line, a page takes a few seconds.
 BODY_TIMEOUT_S = 20.0
@@ -36,8 +40,22 @@ _ORIGIN = re.compile(r"https?://(.+)", re.IGNORECASE)
 _OF_ANOTHER_PAGE = frozenset({"cross-site", "same-site"})
 
 
-def refusal(status: int, problem: str, **headers: str) -> JSONResponse:
-    """Return a response that refuses a request. Its body is a JSON-RPC error, because clients show no other body.
+class Refusal(JSONResponse):
+    """A response that refuses a request: a JSON-RPC error, because clients show no other body. Readers get a page."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        if not is_page(scope["path"]):
+            await super().__call__(scope, receive, send)
+            return
+        problem = json.loads(bytes(self.body))["error"]["message"]
+        page = shown("problem.html", Request(scope), self.status_code, title="That did not work", problem=problem)
+        page.headers.update({k: v for k, v in self.headers.items() if not k.startswith("content-")})
+        await page(scope, receive, send)
+
+
+def refusal(status: int, problem: str, **headers: str) -> Refusal:
+    """Return a response that refuses a request.
 
     Args:
         status: The HTTP status.
@@ -45,7 +63,7 @@ def refusal(status: int, problem: str, **headers: str) -> JSONResponse:
         headers: Additional headers. Underscores in their names become hyphens.
     """
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": problem}}
-    return JSONResponse(body, status_code=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    return Refusal(body, status_code=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
 class HostGuard:
@@ -58,7 +76,8 @@ class HostGuard:
         app: The guarded application.
         hosts: The server's names in lower case, without ports.
         origins: Origins of the web pages that may call the server, as ``scheme://host[:port]``. If the server is called
-            at a loopback host, pages from the same host and port may call it too.
+            at a loopback host, pages from the same host and port may call it too. Its own pages may always be called
+            from the same host and port.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
@@ -78,7 +97,7 @@ class HostGuard:
                 421, "the Host header is not a name of this server; if it should be, add it to allowed_hosts"
             )
             await answer(scope, receive, send)
-        elif not all(self._is_known(origin, hosts[0]) for origin in origins) or (
+        elif not all(self._is_known(origin, hosts[0], scope["path"]) for origin in origins) or (
             not origins and headers.get("sec-fetch-site") in _OF_ANOTHER_PAGE
         ):
             answer = refusal(
@@ -89,11 +108,12 @@ class HostGuard:
         else:
             await self._app(scope, receive, send)
 
-    def _is_known(self, origin: str, host: str) -> bool:
+    def _is_known(self, origin: str, host: str, path: str) -> bool:
         if origin.lower() in self._origins:
             return True
         found = _ORIGIN.fullmatch(origin)
-        return found is not None and found[1].lower() == host.lower() and _host_name(host) in LOOPBACK
+        is_same = found is not None and found[1].lower() == host.lower()
+        return is_same and (is_page(path) or _host_name(host) in LOOPBACK)
 
 
 def _host_name(authority: str) -> str | None:
@@ -196,8 +216,8 @@ class RateGuard:
     """Limits each caller's request rate and the number of concurrent requests. Excess requests are refused (429).
 
     The limit per caller is ``max_at_once / SHARE_OF_ONE`` concurrent requests, but at least `ALWAYS_AT_ONCE`. A request
-    counts as running until the client has read the answer, because unread answers stay in memory. Streams (GET) do not
-    count as requests. Each caller may have `STREAMS_PER_CALLER` streams open.
+    counts as running until the client has read the answer, because unread answers stay in memory. Streams (GET) and
+    static files do not count as requests, but pages do. Each caller may have `STREAMS_PER_CALLER` streams open.
 
     Args:
         app: The guarded application.
@@ -231,7 +251,7 @@ class RateGuard:
         """Pass the request on to the guarded application, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif scope["method"] == "GET":
+        elif scope["method"] == "GET" and (not is_page(scope["path"]) or scope["path"].startswith(STATIC)):
             await self._listen(scope, receive, send)
         else:
             await self._work(scope, receive, send)

@@ -16,8 +16,8 @@ from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.http.guard import HostGuard
 from memoryos_mcp.server.http.serving import listen, serve_until_signal
 from memoryos_mcp.server.http.shutdown import Closing
-from memoryos_mcp.web.guard import ENTER, PageGuard
-from memoryos_mcp.web.pages import make_routes
+from memoryos_mcp.web.guard import ENTER, PageGuard, PageHeaders
+from memoryos_mcp.web.pages import ERROR_HANDLERS, make_routes
 from memoryos_mcp.web.sessions import Sessions
 from memoryos_mcp.web.visits import OwnMachine
 
@@ -49,13 +49,7 @@ async def serve_pages(
     sessions = Sessions(time.monotonic)
     with listen(HOST, port) as listening:
         async with MemoryService(settings, only_looks=only_reads) as service:
-            app = Starlette(
-                routes=make_routes(service, sessions, machine=OwnMachine(clients)),
-                middleware=[
-                    Middleware(HostGuard, hosts=LOOPBACK, origins=()),
-                    Middleware(PageGuard, sessions=sessions, anonymous=_nobody),
-                ],
-            )
+            app = make_page_app(service, sessions, OwnMachine(clients))
             key = sessions.one_time_key(Caller(settings.user_id, frozenset(scopes)))
             link = f"http://{HOST}:{listening.getsockname()[1]}{ENTER}?key={key}"
             async with anyio.create_task_group() as group:
@@ -64,6 +58,19 @@ async def serve_pages(
                     group.start_soon(_load_to_look, service, settings.user_id)
                 await serve_until_signal(app, listening, Closing(), GRACE_S)
                 group.cancel_scope.cancel()
+
+
+def make_page_app(service: MemoryService, sessions: Sessions, machine: OwnMachine | None = None) -> Starlette:
+    """Return the ASGI application of the pages alone. It answers requests for this machine only."""
+    return Starlette(
+        routes=make_routes(service, sessions, machine=machine),
+        middleware=[
+            Middleware(PageHeaders),
+            Middleware(HostGuard, hosts=LOOPBACK, origins=()),
+            Middleware(PageGuard, sessions=sessions, anonymous=_nobody),
+        ],
+        exception_handlers=ERROR_HANDLERS,
+    )
 
 
 async def _load_to_look(service: MemoryService, user_id: str) -> None:
