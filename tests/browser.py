@@ -12,7 +12,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 from memoryos_mcp.web.guard import PREFIX
 from tests.programs import AXE, program
@@ -128,7 +128,7 @@ class Tab:
         page.add_init_script(_WATCH)
         page.on("console", lambda message: self._note(message.type in {"error", "warning"}, "console", message.text))
         page.on("pageerror", lambda error: self._note(True, "error", str(error)))
-        page.on("dialog", lambda dialog: (self._note(True, "dialog", dialog.message), dialog.dismiss()))
+        page.on("dialog", self._dismiss)
         page.on("request", lambda request: self._note(not self._is_ours(request.url), "request", request.url))
 
     def open(self, path: str) -> int:
@@ -147,7 +147,8 @@ class Tab:
 
     def paths(self) -> list[str]:
         """Return the addresses of all links to pages, each once."""
-        links = cast("list[str]", self.page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)"))
+        of_each = "[...document.querySelectorAll('a[href]')].map(a => new URL(a.getAttribute('href'), location).href)"
+        links = cast("list[str]", self.page.evaluate(of_each))
         start = f"{self._origin}{PREFIX}"
         return list(dict.fromkeys(link.split("#")[0].removeprefix(start) for link in links if link.startswith(start)))
 
@@ -169,6 +170,10 @@ class Tab:
             if each["impact"] in {"serious", "critical"}
             for node in each["nodes"]
         ]
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self._note(True, "dialog", dialog.message)
+        dialog.dismiss()
 
     def _is_ours(self, address: str) -> bool:
         return address.startswith((f"{self._origin}/", "data:"))

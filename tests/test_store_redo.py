@@ -720,6 +720,13 @@ async def test_usage_adds_up_by_day_and_purpose(tmp_path: Path) -> None:
             UsageEntry("", "learn", 1, 0, 7, 3),
             UsageEntry("", "organise", 3, 1, 1100, 11),
         ]
+        assert await store.usage_since("2026-05-08") == [
+            UsageEntry("2026-05-08", "learn", 1, 0, 7, 3),
+            UsageEntry("2026-05-08", "organise", 2, 1, 100, 10),
+            UsageEntry("2026-05-09", "organise", 1, 0, 1000, 1),
+        ]
+        assert await store.usage_since("2026-05-09") == [UsageEntry("2026-05-09", "organise", 1, 0, 1000, 1)]
+        assert await store.usage_since("2026-05-10") == []
 
 
 # The file of the first version

@@ -79,7 +79,7 @@ async def test_failures_are_shown_as_text(tmp_path: Path) -> None:
             await engine._store.note_failure("embedding", Failure(0, "the model was busy", at))
         shown = await pages.get("/status")
         assert "3 times in a row: <img src=x onerror=alert(1)>" in shown.text
-        assert "Works again since" in shown.text
+        assert "Works again. Failed at 2026-05-08" in shown.text
         assert "<img" not in shown.html
 
 

@@ -190,6 +190,9 @@ class MemoryService:
     Attributes:
         imports: The imports of uploaded files.
 
+    Attributes:
+        imports: The imports of uploaded files.
+
     Raises:
         ConfigError: The settings of the LLM are not valid.
     """

@@ -108,7 +108,8 @@ async def _work(visit: Visit) -> list[Work]:
         at = f"{failure.at.astimezone(visit.memories.settings.zone):%Y-%m-%d %H:%M}"
         attempts = failure.attempts
         times = "" if attempts < 2 else f", {attempts} times in a row"
-        state = f"Failed at {at}{times}: {failure.error}" if attempts else f"Works again since {at}: {failure.error}"
+        failed = f"Failed at {at}{times}: {failure.error}"
+        state = failed if attempts else f"Works again. {failed}"
         found.append(Work(name, state, is_failing=attempts > 0))
     return found
 

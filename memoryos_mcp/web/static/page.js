@@ -45,11 +45,6 @@ document.addEventListener("DOMContentLoaded", () => {
       part("end").append(element("small", line.end.text));
       if (line.end.path) part("end").append(" ", link(line.end.path, "The page"));
     }
-    if (line.problem) {
-      part("problem").textContent = line.problem;
-      part("problem").hidden = false;
-    }
-    return Boolean(line.end || line.problem);
   };
   const ask = async (part, body, signal) => {
     const response = await fetch(form.dataset.stream, { method: "POST", body, signal });
@@ -59,7 +54,11 @@ document.addEventListener("DOMContentLoaded", () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       const lines = (rest + next.value).split("\n");
       rest = lines.pop();
-      for (const line of lines) isWhole = show(part, JSON.parse(line)) || isWhole;
+      for (const line of lines.map((each) => JSON.parse(each))) {
+        if (line.problem) throw new Error(line.problem);
+        show(part, line);
+        isWhole ||= Boolean(line.end);
+      }
     }
     if (!isWhole) throw new Error("The answer was cut off.");
   };
@@ -70,20 +69,23 @@ document.addEventListener("DOMContentLoaded", () => {
     const body = new URLSearchParams(new FormData(form));
     const shown = document.getElementById("exchange").content.firstElementChild.cloneNode(true);
     const part = (name) => shown.querySelector(`[data-part=${name}]`);
-    part("question").textContent = form.elements.query.value;
+    const query = form.elements.query;
+    part("question").textContent = query.value;
+    query.value = "";
     log.append(shown);
     const cancelling = new AbortController();
     stop.onclick = () => cancelling.abort();
     [send.disabled, stop.hidden, log.ariaBusy] = [true, false, "true"];
     try {
       await ask(part, body, cancelling.signal);
-      form.elements.query.value = "";
     } catch (error) {
       const problem = cancelling.signal.aborted ? "Stopped." : error instanceof TypeError ? "The server cannot be reached." : error.message;
-      show(part, { problem });
+      part("problem").textContent = problem;
+      part("problem").hidden = false;
+      query.value ||= body.get("query");
     } finally {
       [send.disabled, stop.hidden, log.ariaBusy] = [false, true, "false"];
-      form.elements.query.focus();
+      query.focus();
     }
   });
 });

@@ -1,0 +1,196 @@
+"""Each view in a real browser: nothing fails, nothing hostile runs, and a phone and a keyboard are enough."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+from playwright.sync_api import Browser
+
+from memoryos_mcp.web.guard import PREFIX
+from memoryos_mcp.web.visits import MENU, memory_path
+from tests import hostile
+from tests.browser import PHONE, Opener, PageServer, Tab, open_browser, open_tabs
+
+pytestmark = pytest.mark.campaign
+
+VIEWS = [path for path, _ in MENU]
+EVE = "<svg onload=window.ran=1>{{ 7 * 7777 }}"
+NO_MODEL = {"MEMORYOS_EMBEDDING_MODEL_NAME": "none"}
+# Characters that turn the direction of text are kept, but not shown.
+TURNING = {0x202E: "\ufffd", 0x2066: "\ufffd"}
+# One page of each kind is enough, because they differ only in the text.
+CRAWLED_AT_MOST = 250
+# Elements that only an injection could bring.
+FOREIGN_ELEMENTS = (
+    "main script, main style, iframe, object, embed, base, main meta, main link, main img, video, marquee, math, "
+    "foreignObject, animate, svg script, main [onerror], main [onload], main [onfocus], main [style]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hostile:
+    """A memory that is shown, in which everything is an attack."""
+
+    open: Opener
+    pages: list[str]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def hostile_memory(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
+    folder = tmp_path_factory.mktemp("hostile") / "data"
+    # In another thread, because the browser's driver has an event loop in this one.
+    pages = _in_thread(folder)
+    with ExitStack() as stack:
+        server = stack.enter_context(PageServer(folder, "--user-id", EVE, env=NO_MODEL))
+        yield Hostile(stack.enter_context(open_tabs(browser, server)), pages)
+
+
+def _in_thread(folder: Path) -> list[str]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(lambda: asyncio.run(hostile.seed(folder, EVE))).result(120)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+def test_a_view_opens_cleanly_and_axe_finds_nothing(hostile_memory: Hostile, view: str, is_dark: bool) -> None:
+    tab = hostile_memory.open(is_dark=is_dark)
+    assert tab.open(view) == 200
+    assert tab.axe() == []
+    tab.check(view)
+    back = cast(str, tab.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert (sum(map(int, back.removeprefix("rgb(").removesuffix(")").split(","))) < 200) == is_dark
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_fits_a_phone(hostile_memory: Hostile, view: str) -> None:
+    tab = hostile_memory.open(PHONE)
+    assert tab.open(view) == 200
+    assert tab.width_too_much() == 0
+    assert tab.axe() == []
+    tab.check(view)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_reached_by_keyboard_alone(hostile_memory: Hostile, view: str) -> None:
+    tab = hostile_memory.open()
+    tab.open("/")
+    tab.page.keyboard.press("Tab")
+    assert _focused(tab) == "Skip to the content"
+    assert tab.page.locator("a.skip").bounding_box()["x"] >= 0, "the link is not seen"  # type: ignore[index]
+    name = dict(MENU)[view]
+    for _ in range(len(MENU) + 2):
+        tab.page.keyboard.press("Tab")
+        if _focused(tab) == name:
+            break
+    assert _focused(tab) == name
+    width = tab.page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
+    assert width != "0px", "the focus is not seen"
+    with tab.page.expect_navigation():
+        tab.page.keyboard.press("Enter")
+    assert tab.page.url.endswith(f"{PREFIX}{view}")
+    assert tab.page.locator("nav a[aria-current=page]").inner_text() == name
+    tab.page.locator("a.skip").focus()  # a view may begin in its field for searching
+    tab.page.keyboard.press("Enter")
+    assert tab.page.evaluate("document.activeElement.id") == "main"
+    for _ in range(len(MENU) + 60):  # from the content, all that can be used follows, and nothing holds the focus
+        tab.page.keyboard.press("Tab")
+        if tab.page.evaluate("document.activeElement === document.body"):
+            break
+    tab.check(view)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_can_be_read_without_scripts(hostile_memory: Hostile, view: str) -> None:
+    tab = hostile_memory.open(has_scripts=False)
+    assert tab.open(view) == 200
+    assert tab.page.locator("h1").count() == 1
+    assert len(tab.page.locator("main").inner_text()) > 20
+    assert tab.problems == []
+
+
+def test_attacks_are_shown_as_text_and_run_nothing(hostile_memory: Hostile) -> None:
+    tab = hostile_memory.open()
+    for attack, page_id in zip(hostile.ATTACKS, hostile_memory.pages, strict=True):
+        path = memory_path(page_id).removeprefix(PREFIX)
+        assert tab.open(path) == 200
+        assert attack.translate(TURNING) in (tab.page.locator("main").text_content() or ""), (
+            f"not shown as text: {attack}"
+        )
+        _assert_nothing_ran(tab, path)
+
+
+def test_no_page_that_links_lead_to_runs_an_attack(hostile_memory: Hostile) -> None:
+    tab = hostile_memory.open()
+    waiting, seen = [*VIEWS, "/search?q=script", "/timeline?text=script"], set[str]()
+    while waiting and len(seen) < CRAWLED_AT_MOST:
+        path = waiting.pop(0)
+        kind = path.split("?")[0].rstrip("0123456789")
+        if path in seen or "/export" in path or sum(each.startswith(kind) for each in seen) > 70:
+            continue
+        seen.add(path)
+        assert tab.open(path) == 200, path
+        tab.page.wait_for_load_state("networkidle")
+        _assert_nothing_ran(tab, path)
+        waiting += [each for each in tab.paths() if each not in seen]
+    kinds = {path.split("/")[1] for path in seen}
+    assert {"pages", "topics", "facts", "traits"} <= kinds, kinds
+
+
+@pytest.mark.parametrize("kind", ["pages", "topics", "facts", "traits", "chains"])
+def test_the_page_of_one_memory_is_clean_for_axe_and_phones(hostile_memory: Hostile, kind: str) -> None:
+    tab = hostile_memory.open(PHONE)
+    for view in ("/topics", "/profile", "/timeline", memory_path(hostile_memory.pages[0]).removeprefix(PREFIX)):
+        tab.open(view)
+        if found := [path for path in tab.paths() if path.startswith(f"/{kind}/")]:
+            break
+    assert found, f"no view links to {kind}"
+    assert tab.open(found[0]) == 200
+    assert tab.axe() == []
+    assert tab.width_too_much() == 0
+    tab.check(found[0])
+
+
+def test_two_people_in_one_browser_see_only_their_own(browser: Browser, tmp_path: Path) -> None:
+    with (
+        PageServer(tmp_path / "data", "--user-id", "ada", env=NO_MODEL) as first,
+        PageServer(tmp_path / "data", "--user-id", "eve", env=NO_MODEL) as second,
+    ):
+        context = browser.new_context()
+        try:
+            tabs = [Tab(context.new_page(), server) for server in (first, second)]
+            for tab, server in zip(tabs, (first, second), strict=True):
+                tab.page.goto(server.link)
+            for tab, name in zip(tabs, ("ada", "eve"), strict=True):
+                assert tab.open("/") == 200
+                assert tab.page.locator(".who span").inner_text() == name
+                tab.check(name)
+            used = context.new_page().goto(first.link)
+            assert used is not None
+            assert used.status == 403
+        finally:
+            context.close()
+
+
+def _focused(tab: Tab) -> str:
+    return cast(str, tab.page.evaluate("document.activeElement.innerText")).strip()
+
+
+def _assert_nothing_ran(tab: Tab, path: str) -> None:
+    assert not tab.page.evaluate("window.ran"), path
+    assert tab.page.locator(FOREIGN_ELEMENTS).count() == 0, path
+    text = tab.page.locator("main").text_content() or ""
+    assert "54439" not in text, f"{path}: a template was filled in"
+    assert tab.page.title().endswith("Memory"), path
+    tab.check(path)
