@@ -133,7 +133,7 @@ def test_attacks_are_shown_as_text_and_run_nothing(hostile_memory: Hostile) -> N
 
 def test_no_page_that_links_lead_to_runs_an_attack(hostile_memory: Hostile) -> None:
     tab = hostile_memory.open()
-    waiting, seen = [*VIEWS, "/search?q=script", "/timeline?text=script"], set[str]()
+    waiting, seen = [*VIEWS, "/search?q=script", "/timeline?words=script"], set[str]()
     while waiting and len(seen) < CRAWLED_AT_MOST:
         path = waiting.pop(0)
         kind = path.split("?")[0].rstrip("0123456789")
