@@ -163,6 +163,8 @@ async def test_a_trait_is_corrected_and_restored(data: Path) -> None:
         restored = await pages.submit(TRAIT, undo)
         form = await fields(pages, TRAIT)
         wrong = await pages.submit(TRAIT, form, change="wrong", confirmed="yes")
+        past = await pages.get("/profile", state="superseded")
+    assert f"/ui{TRAIT}" in past.links
     assert f"Low - Bread {HOSTILE}" in preview.text
     assert (late.status, "was changed meanwhile" in late.text, "“Late.”" in late.text) == (409, True, True)
     assert done.headings[0] == ("h1", f"{DIMENSION}: High")

@@ -37,6 +37,10 @@ class UserData(Protocol):
         """
         ...
 
+    async def past_traits(self) -> list[str]:
+        """Return the dimensions of the traits that are no longer in the profile, but have a history, sorted."""
+        ...
+
     async def text_bytes(self) -> dict[Tier, int]:
         """Return the total size of the page texts in each tier, in bytes of UTF-8."""
         ...

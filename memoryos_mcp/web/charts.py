@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 # Periods ------------------------------------------------------------------------------------------------------------
 
 PERIODS_WIDTH, PERIOD_HEIGHT = 360, 26
-_LABELS_WIDTH, _AXIS_HEIGHT = 52, 22
+_LABELS_WIDTH, _AXIS_HEIGHT = 60, 22
 _TICKS_AT_MOST = 5
 _SMALLEST_BAR = 3.0
 _DAYS_WITHOUT_MONTHS = 90

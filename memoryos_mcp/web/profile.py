@@ -48,6 +48,7 @@ async def profile(visit: Visit) -> Response:
         "fact_list.html" if visit.is_part else "profile.html",
         facts=[view for view in views if isinstance(view, FactView)],
         traits=await visit.engine.traits() if has_traits else None,
+        past_traits=await visit.engine.past_traits() if not cursor and state == State.SUPERSEDED else [],
         state=state,
         about=about,
         is_first=not cursor,

@@ -65,6 +65,9 @@ class SqlUserData:
         now_us, owner = to_us(self._clock()), self._options.assistant_id
         return await self._database.read(listing.list_memories, request, place, limit, owner=owner, now_us=now_us)
 
+    async def past_traits(self) -> list[str]:
+        return await self._database.read(longterm.past_dimensions)
+
     async def text_bytes(self) -> dict[Tier, int]:
         sql = "SELECT tier, sum(octet_length(user_input) + octet_length(agent_response)) FROM pages GROUP BY tier"
         return dict.fromkeys(Tier, 0) | {Tier(tier): size for tier, size in await self._database.rows(sql)}
