@@ -221,6 +221,15 @@ async def test_who_may_only_read_gets_no_forms(data: Path) -> None:
     assert refused.status == 403
 
 
+def test_periods_of_all_times_have_a_chart() -> None:
+    first, last, now = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC), START
+    for begin, end in ((first, last), (last, None), (first, None), (last, last), (now, None)):
+        chart = period_chart([Period("k1", "a", begin, end)], now)
+        assert 0 <= chart.now_x <= PERIODS_WIDTH
+        assert chart.bars[0].x + chart.bars[0].width <= PERIODS_WIDTH
+    assert period_chart([], now).bars == []
+
+
 def test_periods_lie_inside_their_chart() -> None:
     for days in (0, 0.1, 5, 80, 400, 4_000, 40_000, 700_000):
         begin = datetime(100, 1, 31, 12, tzinfo=UTC)

@@ -70,8 +70,8 @@ class PeriodChart:
 
 
 def period_chart(periods: Sequence[Period], now: datetime) -> PeriodChart:
-    """Return a chart of periods, in their order. Periods without an end last at least until ``now``."""
-    first = min((period.begin for period in periods), default=now)
+    """Return a chart of periods, in their order. Periods without an end last until the end of the axis."""
+    first = min([now, *(period.begin for period in periods)])
     last = max([now, *(period.begin for period in periods), *(period.end for period in periods if period.end)])
     length = max(last - first, timedelta(days=1))
 

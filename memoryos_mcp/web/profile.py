@@ -53,8 +53,6 @@ async def profile(visit: Visit) -> Response:
         about=about,
         is_first=not cursor,
         older=older,
-        states=State,
-        abouts=About,
     )
 
 
@@ -80,7 +78,7 @@ class Draft:
 async def fact(visit: Visit) -> Response:
     """Show a fact."""
     view = await _fact(visit)
-    return _missing(visit, "fact") if view is None else await _fact_page(visit, view, Draft(text=view.fact.text))
+    return _missing(visit, "fact") if view is None else await _fact_page(visit, view, Draft())
 
 
 async def trait(visit: Visit) -> Response:
