@@ -230,10 +230,12 @@ async def test_a_wrong_trait_is_learned_again_only_from_new_pages(tmp_path: Path
         assert await commit(store, lease, Lessons((trait(Level.LOW, "Eats all.", 1, 2),), ()))
         assert await store.traits() == []
         assert (await look_at_trait(store)).trait is None
+        assert await store.user_data.past_traits() == [DIET]
         await store.add_pages([Turn("I eat everything now.", "", START)])
         await file(store, lease, topic(3, segment=1))
         assert await commit(store, lease, Lessons((trait(Level.LOW, "Eats all.", 3),), ()), [3])
         assert [known.dimension for known in await store.traits()] == [DIET]
+        assert await store.user_data.past_traits() == []
 
 
 @pytest.mark.parametrize(

@@ -414,6 +414,7 @@ def test_a_server_shows_lists_and_corrects_memories(data: Path) -> None:
             return any("Paris" in known["beginning"] for known in facts)
 
         wait_until(has_learned, "the fact is learned")
+        server.wait_until_settled()  # the page has a topic and a chain
         lives = next(known["id"] for known in facts if "Paris" in known["beginning"])
         (shown,) = server.call("get_memory", ids=lives)["memories"]
         (page,) = server.call("get_memory", ids=shown["evidence"])["memories"]

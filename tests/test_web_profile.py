@@ -163,6 +163,8 @@ async def test_a_trait_is_corrected_and_restored(data: Path) -> None:
         restored = await pages.submit(TRAIT, undo)
         form = await fields(pages, TRAIT)
         wrong = await pages.submit(TRAIT, form, change="wrong", confirmed="yes")
+        past = await pages.get("/profile", state="superseded")
+    assert f"/ui{TRAIT}" in past.links
     assert f"Low - Bread {HOSTILE}" in preview.text
     assert (late.status, "was changed meanwhile" in late.text, "“Late.”" in late.text) == (409, True, True)
     assert done.headings[0] == ("h1", f"{DIMENSION}: High")
@@ -217,6 +219,15 @@ async def test_who_may_only_read_gets_no_forms(data: Path) -> None:
         refused = await pages.submit(BERGEN, change="wrong", confirmed="yes")
     assert not [form for page in shown for form in page.forms if "shown" in form.fields]
     assert refused.status == 403
+
+
+def test_periods_of_all_times_have_a_chart() -> None:
+    first, last, now = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC), START
+    for begin, end in ((first, last), (last, None), (first, None), (last, last), (now, None)):
+        chart = period_chart([Period("k1", "a", begin, end)], now)
+        assert 0 <= chart.now_x <= PERIODS_WIDTH
+        assert chart.bars[0].x + chart.bars[0].width <= PERIODS_WIDTH
+    assert period_chart([], now).bars == []
 
 
 def test_periods_lie_inside_their_chart() -> None:

@@ -110,6 +110,13 @@ async def test_bad_input_is_answered_by_a_page(pages: Pages) -> None:
         assert f"{name}: " in page.text
 
 
+async def test_a_person_who_may_only_read_sees_the_same(held: Memory, pages: Pages) -> None:
+    await held.add([Said("The kiln is hot.")])
+    async with open_pages(held.service, only_reads=True) as others:
+        path = "/timeline?words=kiln"
+        assert (await others.get(path)).elements[-20:] == (await pages.get(path)).elements[-20:]
+
+
 async def test_an_empty_memory_and_long_filters_are_shown(held: Memory, pages: Pages) -> None:
     assert "Nothing is remembered yet" in (await pages.get("/timeline")).text
     await held.add([Said("漢字 " * 30, at=START - timedelta(days=number)) for number in range(300)])

@@ -88,6 +88,13 @@ async def test_bad_input_is_answered_by_a_page(shown: Shown) -> None:
         assert f"{name}: is not valid" in page.text
 
 
+async def test_a_person_who_may_only_read_sees_the_same(shown: Shown) -> None:
+    async with open_pages(shown.held.service, only_reads=True) as others:
+        page = await others.get(f"/topics/{shown.topic}")
+    assert page.headings == (await shown.pages.get(f"/topics/{shown.topic}")).headings
+    assert [form.action for form in page.forms] == ["/ui/sign-out"]
+
+
 async def test_a_memory_without_topics_says_so(tmp_path: Path) -> None:
     async with asyncio.timeout(LIMIT_S), memory(tmp_path, None) as held, open_pages(held.service) as pages:
         assert "There are no topics yet" in (await pages.get("/topics")).text

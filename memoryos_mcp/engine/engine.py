@@ -403,6 +403,10 @@ class MemoryEngine:
         """Return the user's traits, sorted by amount of evidence, largest first. Traits of writing style come last."""
         return most_telling_first(await self._store.traits())
 
+    async def past_traits(self) -> list[str]:
+        """Return the dimensions of the traits that are no longer in the profile, but have a history, sorted."""
+        return await self._store.user_data.past_traits()
+
     async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[MemoryView]:
         """Return the memories with the given ids, each with its evidence and history.
 

@@ -156,7 +156,7 @@ async def listed(store: UserData, request: ListRequest, cursor: str, limit: int)
 async def page_counts(store: UserData, request: ListRequest, first: date, last: date, zone: tzinfo | None) -> list[int]:
     """Return the number of pages that match ``request`` on each day from ``first`` to ``last`` in the time zone."""
     days = (last - first).days + 1
-    if not 1 <= days <= DAYS_AT_MOST:
+    if not 1 <= days <= DAYS_AT_MOST or last == date.max:
         problem = f"must be on or after 'first', at most {DAYS_AT_MOST - 1:,} days later"
         raise ArgumentError(argument="last", problem=problem)
     starts = [_moment("first", (first + timedelta(days=number)).isoformat(), zone) for number in range(days + 1)]

@@ -54,6 +54,10 @@ class UserData(Protocol):
         """Return the times of a segment's pages, and up to ``chains`` of its chains."""
         ...
 
+    async def past_traits(self) -> list[str]:
+        """Return the dimensions of the traits that are no longer in the profile, but have a history, sorted."""
+        ...
+
     async def text_bytes(self) -> dict[Tier, int]:
         """Return the total size of the page texts in each tier, in bytes of UTF-8."""
         ...

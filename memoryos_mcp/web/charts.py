@@ -289,7 +289,7 @@ def signed_bars(rows: Sequence[Sequence[float]], width: float) -> list[list[Sign
 # Periods ------------------------------------------------------------------------------------------------------------
 
 PERIODS_WIDTH, PERIOD_HEIGHT = 360, 26
-_LABELS_WIDTH, _AXIS_HEIGHT = 52, 22
+_LABELS_WIDTH, _AXIS_HEIGHT = 60, 22
 _TICKS_AT_MOST = 5
 _SMALLEST_BAR = 3.0
 _DAYS_WITHOUT_MONTHS = 90
@@ -352,8 +352,8 @@ class PeriodChart:
 
 
 def period_chart(periods: Sequence[Period], now: datetime) -> PeriodChart:
-    """Return a chart of periods, in their order. Periods without an end last at least until ``now``."""
-    first = min((period.begin for period in periods), default=now)
+    """Return a chart of periods, in their order. Periods without an end last until the end of the axis."""
+    first = min([now, *(period.begin for period in periods)])
     last = max([now, *(period.begin for period in periods), *(period.end for period in periods if period.end)])
     length = max(last - first, timedelta(days=1))
 

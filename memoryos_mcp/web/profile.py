@@ -48,12 +48,11 @@ async def profile(visit: Visit) -> Response:
         "fact_list.html" if visit.is_part else "profile.html",
         facts=[view for view in views if isinstance(view, FactView)],
         traits=await visit.engine.traits() if has_traits else None,
+        past_traits=await visit.engine.past_traits() if not cursor and state == State.SUPERSEDED else [],
         state=state,
         about=about,
         is_first=not cursor,
         older=older,
-        states=State,
-        abouts=About,
     )
 
 
@@ -79,7 +78,7 @@ class Draft:
 async def fact(visit: Visit) -> Response:
     """Show a fact."""
     view = await _fact(visit)
-    return _missing(visit, "fact") if view is None else await _fact_page(visit, view, Draft(text=view.fact.text))
+    return _missing(visit, "fact") if view is None else await _fact_page(visit, view, Draft())
 
 
 async def trait(visit: Visit) -> Response:

@@ -394,7 +394,10 @@ def _second() -> list[str]:
     return [_LATEST_WRITES, *_WINDOW_CODES, _RATES, "DROP INDEX facts_words", *_WORDS]
 
 
-MIGRATIONS: tuple[list[str], ...] = (_first(), _second())
+# Lists by time, and counts of pages per day.
+_BY_TIME = ["CREATE INDEX pages_time ON pages (user_no, occurred_us, seq)"]
+
+MIGRATIONS: tuple[list[str], ...] = (_first(), _second(), _BY_TIME)
 CURRENT_VERSION = len(MIGRATIONS)
 
 

@@ -49,6 +49,12 @@ def read_traits(connection: Connection, dimension: str | None = None) -> list[Tr
     ]
 
 
+def past_dimensions(connection: Connection) -> list[str]:
+    """Return the dimensions of traits that exist only in the history, sorted."""
+    sql = "SELECT DISTINCT dimension FROM trait_history WHERE dimension NOT IN (SELECT dimension FROM traits)"
+    return sorted(row[0] for row in all_rows(connection, sql))
+
+
 def find_dimension(connection: Connection, name: str, *, with_history: bool = False) -> str | None:
     """Return the dimension of the stored trait that is called ``name``, or None if there is no such trait.
 

@@ -79,6 +79,9 @@ class SqlUserData:
     async def segment_pages(self, segment: int, chains: int) -> SegmentPages:
         return await self._database.read(inspection.segment_pages, segment, chains)
 
+    async def past_traits(self) -> list[str]:
+        return await self._database.read(longterm.past_dimensions)
+
     async def text_bytes(self) -> dict[Tier, int]:
         sql = "SELECT tier, sum(octet_length(user_input) + octet_length(agent_response)) FROM pages GROUP BY tier"
         return dict.fromkeys(Tier, 0) | {Tier(tier): size for tier, size in await self._database.rows(sql)}
