@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -143,7 +144,8 @@ def _bare_query_ms(folder: Path) -> float:
 
 async def _add_facts(folder: Path, pages: int) -> None:
     threads = StoreThreads(2)
-    store = await SqliteStore.open(folder, USER_ID, OPTIONS, threads=threads, clock=utc_now)
+    options = replace(OPTIONS, knowledge_capacity=FACTS)
+    store = await SqliteStore.open(folder, USER_ID, options, threads=threads, clock=utc_now)
     lease = await store.take_lease(60)
     assert lease is not None  # noqa: S101 - the store is new
     facts = tuple(

@@ -22,8 +22,8 @@ EVE = "<svg onload=window.ran=1>{{ 7 * 7777 }}"
 NO_MODEL = {"MEMORYOS_EMBEDDING_MODEL_NAME": "none"}
 # Characters that turn the direction of text are kept, but not shown.
 TURNING = {0x202E: "\ufffd", 0x2066: "\ufffd"}
-# One page of each kind is enough, because they differ only in the text.
-CRAWLED_AT_MOST = 250
+# Pages of one kind differ only in their texts; those of all pages of dialogue are looked at by another test.
+CRAWLED_AT_MOST, OF_A_KIND = 150, 24
 # Elements that only an injection could bring.
 FOREIGN_ELEMENTS = (
     "main script, main style, iframe, object, embed, base, main meta, main link, main img, video, marquee, math, "
@@ -137,11 +137,12 @@ def test_no_page_that_links_lead_to_runs_an_attack(hostile_memory: Hostile) -> N
     while waiting and len(seen) < CRAWLED_AT_MOST:
         path = waiting.pop(0)
         kind = path.split("?")[0].rstrip("0123456789")
-        if path in seen or "/export" in path or sum(each.startswith(kind) for each in seen) > 70:
+        if path in seen or "/export" in path or sum(each.startswith(kind) for each in seen) >= OF_A_KIND:
             continue
         seen.add(path)
         assert tab.open(path) == 200, path
-        tab.page.wait_for_load_state("networkidle")
+        if path in VIEWS:  # parts that are loaded later count too
+            tab.page.wait_for_load_state("networkidle")
         _assert_nothing_ran(tab, path)
         waiting += [each for each in tab.paths() if each not in seen]
     kinds = {path.split("/")[1] for path in seen}
