@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from tests.fakes import Clock
 from tests.memories import NO_MODEL, UNFILED, USER
 from tests.web_client import Pages, Shown, open_pages
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 LIMIT_S = 30
 POLL_S = 0.01
 HOSTILE = "<script>alert('x')</script>.jsonl"
@@ -31,7 +34,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder with the uploaded files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(tempfile, "mkstemp", partial(tempfile.mkstemp, dir=folder))
     return folder
 
 
