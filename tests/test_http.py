@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
 from memoryos_mcp.model.callers import Scope, token_id_of
-from memoryos_mcp.server.http.serving import _listen
+from memoryos_mcp.server.http.serving import listen
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.tokens import token_file
 from tests.commands import run_here
@@ -77,7 +77,7 @@ async def test_every_transport_and_era_supports_all_operations(http_server: Http
 
 def test_nagles_algorithm_is_off_for_connections() -> None:
     with (
-        _listen("127.0.0.1", 0) as listening,
+        listen("127.0.0.1", 0) as listening,
         socket.create_connection(listening.getsockname()),
         listening.accept()[0] as accepted,
     ):
