@@ -148,7 +148,7 @@ def test_the_proxy_has_the_servers_limits_and_no_buffering() -> None:
     assert directives["proxy_buffering"] == "off"
     assert directives["proxy_read_timeout"] == "1h"
     headers = re.findall(r"proxy_set_header ([\w-]+) (\S+);", text_of("deploy/nginx.conf"))
-    assert {("Host", "$host"), ("X-Request-Id", "$request_id")} <= set(headers)
+    assert {("Host", "$http_host"), ("X-Request-Id", "$request_id")} <= set(headers)
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx here")
