@@ -1,15 +1,18 @@
 """Each view in a real browser: nothing fails, nothing hostile runs, and a phone and a keyboard are enough."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import pytest
 from playwright.sync_api import Browser
 
+from memoryos_mcp.config import Settings
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.web.guard import PREFIX
 from memoryos_mcp.web.visits import MENU, memory_path
 from tests import hostile
@@ -17,6 +20,7 @@ from tests.browser import PHONE, Opener, PageServer, Tab, open_browser, open_tab
 
 pytestmark = pytest.mark.campaign
 
+T = TypeVar("T")
 VIEWS = [path for path, _ in MENU]
 EVE = "<svg onload=window.ran=1>{{ 7 * 7777 }}"
 NO_MODEL = {"MEMORYOS_EMBEDDING_MODEL_NAME": "none"}
@@ -49,17 +53,15 @@ def browser() -> Iterator[Browser]:
 def hostile_memory(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
     folder = tmp_path_factory.mktemp("hostile") / "data"
     # In another thread, because the browser's driver has an event loop in this one.
-    pages = _in_thread(folder)
+    pages = _in_thread(lambda: hostile.seed(folder, EVE))
     with ExitStack() as stack:
         server = stack.enter_context(PageServer(folder, "--user-id", EVE, env=NO_MODEL))
         yield Hostile(stack.enter_context(open_tabs(browser, server)), pages)
 
 
-def _in_thread(folder: Path) -> list[str]:
-    from concurrent.futures import ThreadPoolExecutor
-
+def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     with ThreadPoolExecutor(1) as threads:
-        return threads.submit(lambda: asyncio.run(hostile.seed(folder, EVE))).result(120)
+        return threads.submit(lambda: asyncio.run(work())).result(120)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -182,6 +184,49 @@ def test_two_people_in_one_browser_see_only_their_own(browser: Browser, tmp_path
             assert used.status == 403
         finally:
             context.close()
+
+
+def test_a_fact_is_corrected_and_a_day_forgotten(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    _in_thread(lambda: _spoke_twice(folder))
+    with (
+        PageServer(folder, "--user-id", "ada", env=NO_MODEL) as server,
+        open_tabs(browser, server) as open_tab,
+    ):
+        tab = open_tab()
+        page = tab.page
+        tab.open("/profile")
+        page.get_by_role("link", name="I live in Paris.").click()
+        assert "I live in Paris." in page.get_by_role("region", name="Where it was said").inner_text()
+        page.get_by_label("Correct text").fill("I live in Lyon.")
+        page.get_by_role("button", name="Correct", exact=True).click()
+        page.get_by_role("heading", name="What would change").wait_for()
+        page.get_by_role("button", name="Correct", exact=True).click()
+        page.get_by_role("heading", name="I live in Lyon.").wait_for()
+        tab.open("/profile")
+        assert page.get_by_role("link", name="I live in Paris.").count() == 0
+
+        tab.open("/forget")
+        for label in ("From day", "Until day, included"):
+            page.get_by_label(label).fill("2026-02-01")
+        page.get_by_role("button", name="Show what would be forgotten").first.click()
+        assert "Biscuit" in page.get_by_role("region", name="Selected").inner_text()
+        page.get_by_role("button", name="Forget this permanently").click()
+        page.get_by_role("heading", name="Receipt").wait_for()
+        tab.open("/timeline")
+        text = page.locator("main").inner_text()
+        assert "Paris" in text
+        assert "Biscuit" not in text
+        tab.check("correcting and forgetting")
+
+
+async def _spoke_twice(folder: Path) -> None:
+    settings = Settings(data_storage_path=folder, timezone="UTC", embedding_model_name="none")
+    async with MemoryService(settings) as service, service.user("ada") as engine:
+        await engine.add("I live in Paris.", "Noted.", timestamp="2026-01-05T10:00:00")
+        await engine.add("My dog is called Biscuit.", "Noted.", timestamp="2026-02-01T10:00:00")
+        while len((await engine.profile()).user_facts) < 2:  # noqa: ASYNC110 - another task's work
+            await asyncio.sleep(0.05)
 
 
 def _focused(tab: Tab) -> str:
