@@ -199,17 +199,17 @@ def test_a_fact_is_corrected_and_a_day_forgotten(browser: Browser, tmp_path: Pat
         page.get_by_role("link", name="I live in Paris.").click()
         assert "I live in Paris." in page.get_by_role("region", name="Where it was said").inner_text()
         page.get_by_label("Correct text").fill("I live in Lyon.")
-        page.get_by_role("button", name="Correct", exact=True).click()
+        page.get_by_role("button", name="Change the text").click()
         page.get_by_role("heading", name="What would change").wait_for()
-        page.get_by_role("button", name="Correct", exact=True).click()
+        page.get_by_role("button", name="Change it").click()
         page.get_by_role("heading", name="I live in Lyon.").wait_for()
         tab.open("/profile")
         assert page.get_by_role("link", name="I live in Paris.").count() == 0
 
-        tab.open("/forget")
-        for label in ("From day", "Until day, included"):
-            page.get_by_label(label).fill("2026-02-01")
+        tab.open("/timeline?day=2026-02-01")
+        page.get_by_role("link", name="Forget this day").click()
         page.get_by_role("button", name="Show what would be forgotten").first.click()
+        assert "only 2026-02-01" in page.locator("main").inner_text()
         assert "Biscuit" in page.get_by_role("region", name="Selected").inner_text()
         page.get_by_role("button", name="Forget this permanently").click()
         page.get_by_role("heading", name="Receipt").wait_for()

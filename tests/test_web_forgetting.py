@@ -48,7 +48,7 @@ async def test_a_fact_of_the_dry_run_goes_with_its_page(data: Path) -> None:
     assert plan.headings[0] == ("h1", "What would be forgotten")
     assert "1 page and 1 fact" in plan.text
     assert "Selected 2026-05-05 page" in plan.text
-    assert "Derived texts that go with it 2026-05-05 fact k1 I live in Oslo." in plan.text
+    assert "Facts and traits that go with it 2026-05-05 fact k1 I live in Oslo." in plan.text
     assert (before, after) == (ids, ids[1:])
     assert receipt.notes == ["Forgotten."]
     assert "Forgotten 1 page and 1 fact" in receipt.text
@@ -59,6 +59,7 @@ async def test_a_fact_of_the_dry_run_goes_with_its_page(data: Path) -> None:
 async def test_a_day_is_selected_to_its_end(data: Path) -> None:
     day = f"{START - timedelta(days=2):%Y-%m-%d}"
     async with opened(data) as (held, pages, ids):
+        alone = await pages.submit("/forget", {"way": "pages", "from": day})
         plan = await pages.submit("/forget", {"way": "pages", "from": day, "until": day})
         await pages.submit("/forget/confirm", handle(plan))
         after = await left(held)
@@ -67,6 +68,8 @@ async def test_a_day_is_selected_to_its_end(data: Path) -> None:
     assert not [own for tag, own in plan.elements if tag == "script" and "src" not in own]
     assert after == [ids[0], ids[2]]
     assert "2 pages" in rest.text
+    assert f"1 page, only {day}" in " ".join(plan.text.split())
+    assert f"1 page, only {day}" in " ".join(alone.text.split())
 
 
 async def test_a_question_selects_what_was_said_about_it(data: Path) -> None:

@@ -79,7 +79,7 @@ async def _forms(visit: Visit, problem: str = "", status: int = 200) -> Response
     receipts = (await visit.engine.forget_receipts())[::-1]
     begin = number(visit.asked("receipts", "0"), "receipts")
     more = begin + RECEIPTS_AT_ONCE
-    given = {name: visit.given(name) for name in ("ids", "query", "from", "until")}
+    given = {name: visit.given(name) or visit.asked(name) for name in ("ids", "query", "from", "until")}
     return visit.page(
         "forget.html",
         status,
@@ -101,6 +101,7 @@ def _dry_run(visit: Visit, dry_run: DryRun, problem: str = "", status: int = 200
         nouns=_NOUNS,
         problem=problem,
         everything=EVERYTHING,
+        period=_period(visit),
     )
 
 
@@ -110,7 +111,7 @@ def _selection(visit: Visit) -> Selection:
         return Selection(everything=True)
     if way == "ids":
         return Selection(ids=[each for line in visit.given("ids").splitlines() for each in _ids(line)])
-    begin, end = _day(visit, "from"), _day(visit, "until")
+    begin, end = _days(visit)
     if begin is not None and end is not None and end < begin:
         raise ArgumentError(argument="before", problem="is earlier than the first day")
     now = visit.memories.now()
@@ -123,6 +124,22 @@ def _selection(visit: Visit) -> Selection:
         after=None if begin is None else begin.isoformat(),
         before=before,
     )
+
+
+def _days(visit: Visit) -> tuple[date | None, date | None]:
+    """Return the first and the last day. A first day alone means this day, so that not more than meant is selected."""
+    begin, end = _day(visit, "from"), _day(visit, "until")
+    return begin, begin if end is None else end
+
+
+def _period(visit: Visit) -> str:
+    """Return the selected days in words; empty if no day was selected."""
+    if visit.given("way") != "pages":
+        return ""
+    begin, end = _days(visit)
+    if begin == end:
+        return f"only {begin}" if begin else ""
+    return f"from {begin or 'the beginning'} until {end}, both included"
 
 
 def _ids(line: str) -> list[str]:

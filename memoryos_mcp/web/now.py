@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from starlette.responses import Response
 
-from memoryos_mcp.model.knowledge import Fact, Kind, is_head
+from memoryos_mcp.model.knowledge import LEARNED_BY_USER, Fact, Kind, is_head
 from memoryos_mcp.web.visits import Visit, get
 
 NEWEST_FACTS = 10
@@ -17,7 +17,7 @@ async def now(visit: Visit) -> Response:
     """Show the head of the profile, wishes, the newest facts, the last week, and the state of the background work."""
     engine = visit.engine
     profile, stats, failures, newest = await asyncio.gather(
-        engine.profile(), engine.stats(), engine.failures(), engine.listed(limit=5)
+        engine.profile(), engine.stats(), engine.failures(), engine.listed(limit=5, is_by_time=True)
     )
     since = visit.memories.now() - LATELY
     facts = [*profile.user_facts, *profile.assistant_facts]
@@ -38,7 +38,8 @@ async def now(visit: Visit) -> Response:
 
 
 def _said_at(fact: Fact) -> float:
-    return (fact.last_said[0] if fact.last_said is not None else fact.valid_from).timestamp()
+    said = fact.valid_from if fact.last_said is None else fact.last_said[0]
+    return max(said, fact.valid_from).timestamp() if fact.learned_by == LEARNED_BY_USER else said.timestamp()
 
 
 ADDRESSES = (get("/", now),)

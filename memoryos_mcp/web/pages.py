@@ -69,8 +69,11 @@ class _Door:
         """Sign in by a one-time key."""
         session = self._sessions.redeem(request.query_params.get("key", ""))
         if session is None:
-            problem = "This link was used before, or belongs to a program that has ended. Run memoryos-mcp ui again."
-            return shown("problem.html", request, 403, title="This link has expired", problem=problem)
+            problem = (
+                "A link works only once, and only while its program runs. Run memoryos-mcp ui again."
+            )
+            earlier = session_of(request.scope)
+            return shown("problem.html", request, 403, session=earlier, title="This link has expired", problem=problem)
         return self._signed_in(request, session, f"{PREFIX}/")
 
     async def sign_in(self, request: Request) -> Response:

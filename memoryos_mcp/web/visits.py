@@ -109,7 +109,7 @@ class Visit:
         notes: list[str] = []
         if not self.is_part:
             notes, self.session.notes = self.session.notes, []
-        return shown(template, self.request, status, visit=self, notes=notes, **values)
+        return shown(template, self.request, status, visit=self, session=self.session, notes=notes, **values)
 
     def go(self, path: str, note: str = "") -> Response:
         """Send the browser to another page, where ``note`` is shown once. ``path`` is relative to the prefix."""

@@ -7,6 +7,9 @@ from contextlib import suppress
 import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.http import LOOPBACK
@@ -16,7 +19,7 @@ from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.http.guard import HostGuard
 from memoryos_mcp.server.http.serving import listen, serve_until_signal
 from memoryos_mcp.server.http.shutdown import Closing
-from memoryos_mcp.web.guard import ENTER, PageGuard, PageHeaders
+from memoryos_mcp.web.guard import ENTER, PREFIX, PageGuard, PageHeaders
 from memoryos_mcp.web.pages import ERROR_HANDLERS, make_routes
 from memoryos_mcp.web.sessions import Sessions
 from memoryos_mcp.web.visits import OwnMachine
@@ -63,7 +66,7 @@ async def serve_pages(
 def make_page_app(service: MemoryService, sessions: Sessions, machine: OwnMachine | None = None) -> Starlette:
     """Return the ASGI application of the pages alone. It answers requests for this machine only."""
     return Starlette(
-        routes=make_routes(service, sessions, machine=machine),
+        routes=[Route("/", _to_pages), *make_routes(service, sessions, machine=machine)],
         middleware=[
             Middleware(PageHeaders),
             Middleware(HostGuard, hosts=LOOPBACK, origins=()),
@@ -79,6 +82,10 @@ async def _load_to_look(service: MemoryService, user_id: str) -> None:
         if await service.has_memory(user_id):
             async with service.user(user_id) as engine:
                 await engine.load_to_look()
+
+
+async def _to_pages(_: Request) -> Response:
+    return RedirectResponse(f"{PREFIX}/", status_code=303)
 
 
 async def _nobody() -> Caller | None:
