@@ -68,8 +68,8 @@ async def test_a_day_is_selected_to_its_end(data: Path) -> None:
     assert not [own for tag, own in plan.elements if tag == "script" and "src" not in own]
     assert after == [ids[0], ids[2]]
     assert "2 pages" in rest.text
-    assert f"1 page, only {day}" in " ".join(plan.text.split())
-    assert f"1 page, only {day}" in " ".join(alone.text.split())
+    assert f"only {day}" in plan.text
+    assert (f"only {day}" in alone.text, "The boat is red." in alone.text) == (True, True)
 
 
 async def test_a_question_selects_what_was_said_about_it(data: Path) -> None:
