@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import PageServer, Tab, open_browser, open_tabs
+from tests.llama import MODEL, running_llama
 
 pytestmark = pytest.mark.campaign
 
@@ -113,6 +114,38 @@ def test_an_answer_appears_while_it_is_written(tmp_path: Path) -> None:
         page.wait_for_selector("text=Stopped.")
         assert not page.locator("#stop").is_visible()
         tab.check("errors and a stop")
+
+
+@pytest.mark.skipif(not MODEL, reason="MEMORYOS_GGUF names no model")
+def test_a_real_model_answers_beside_what_it_was_given(tmp_path: Path) -> None:
+    with running_llama(repeat_penalty=1.3) as address:
+        env = {
+            "MEMORYOS_EMBEDDING_MODEL_NAME": "none",
+            "MEMORYOS_OPENAI_BASE_URL": address,
+            "MEMORYOS_LLM_MODEL": "smollm2",
+            "MEMORYOS_LLM_TIMEOUT_S": "600",
+            "MEMORYOS_LLM_MAX_PROMPT_TOKENS": "1500",
+            "MEMORYOS_CONSOLIDATION_IDLE_S": "100000",
+        }
+        with (
+            open_browser() as browser,
+            PageServer(tmp_path, env=env) as server,
+            open_tabs(browser, server) as open_tab,
+        ):
+            tab = open_tab()
+            page = tab.page
+            tab.open("/chat")
+            for said in ("My dog is called Biscuit.", "What is my dog called?"):
+                page.fill("#query", said)
+                page.check("[name=remember]")
+                page.click("#chat button")
+                article = page.locator("article").last
+                article.get_by_text("The page").wait_for(timeout=300_000)
+            assert article.locator("[data-part=answer]").inner_text().strip()
+            assert "Biscuit" in article.inner_text()
+            tab.open("/timeline")
+            assert page.locator("main").inner_text().count("Biscuit") >= 1
+            tab.check("a chat")
 
 
 def test_the_progress_of_an_import_shows_by_itself(tmp_path: Path) -> None:
