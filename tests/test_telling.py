@@ -262,7 +262,7 @@ def test_a_wish_for_a_name_is_stored_as_a_wish() -> None:
 
 def test_nothing_is_learned_from_fetched_text() -> None:
     fetched = page(1, "Ada keeps ants", Source.DOCUMENT)
-    with pytest.raises(ReplyFormatError, match="none of the pages shown that was said"):
+    with pytest.raises(ReplyFormatError, match="none of the pages that the user or the assistant said"):
         facts_of({"pages": [1]}, pages=[fetched, page(2, "Ants?")])
     assert facts_of({"pages": [1, 2]}, pages=[fetched, page(2, "Ants?")])[0].evidence == (2,)
 

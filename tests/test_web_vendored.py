@@ -9,7 +9,7 @@ from memoryos_mcp.web.visits import STATIC_FOLDER
 LIST = STATIC_FOLDER / "vendored.json"
 OWN = {"style.css", "page.js", "icon.svg", LIST.name}
 KEYS = {"file", "name", "version", "licence", "licence_file", "source", "sha256"}
-ENTRIES = json.loads(LIST.read_text())
+ENTRIES = json.loads(LIST.read_text(encoding="utf-8"))
 
 
 def test_files_of_others_are_listed_with_version_licence_and_hash() -> None:
@@ -19,7 +19,7 @@ def test_files_of_others_are_listed_with_version_licence_and_hash() -> None:
         assert hashlib.sha256(content).hexdigest() == entry["sha256"], entry["file"]
         assert entry["version"] in entry["source"]
         assert entry["version"].encode() in content
-        assert "Permission to use, copy, modify" in (STATIC_FOLDER / entry["licence_file"]).read_text()
+        assert "Permission to use, copy, modify" in (STATIC_FOLDER / entry["licence_file"]).read_text(encoding="utf-8")
 
 
 def test_there_are_no_other_files_of_others() -> None:
@@ -30,6 +30,6 @@ def test_there_are_no_other_files_of_others() -> None:
 
 def test_our_own_static_files_name_no_address_of_others() -> None:
     for name in OWN - {LIST.name}:
-        text = (STATIC_FOLDER / name).read_text().replace("http://www.w3.org/2000/svg", "")
+        text = (STATIC_FOLDER / name).read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?:|//[a-z0-9-]+\.[a-z]|@import|url\(", text), name
         assert max(map(len, text.splitlines())) < 400, "a file of ours is not minified"
