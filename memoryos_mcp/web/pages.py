@@ -69,9 +69,7 @@ class _Door:
         """Sign in by a one-time key."""
         session = self._sessions.redeem(request.query_params.get("key", ""))
         if session is None:
-            problem = (
-                "A link works only once, and only while its program runs. Run memoryos-mcp ui again."
-            )
+            problem = "A link works only once, and only while its program runs. Run memoryos-mcp ui again."
             earlier = session_of(request.scope)
             return shown("problem.html", request, 403, session=earlier, title="This link has expired", problem=problem)
         return self._signed_in(request, session, f"{PREFIX}/")
