@@ -15,6 +15,8 @@ from tests.test_store_redo import fact, file, filled, learn, topic
 from tests.test_web_search import HOSTILE, assert_harmless
 from tests.web_client import open_pages
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 CHAINED = 45
 
 

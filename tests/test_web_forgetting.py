@@ -5,12 +5,16 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from memoryos_mcp.consolidation.forgetting import CONFIRM_WITHIN
 from memoryos_mcp.storage.sqlite.paths import kept_name
 from memoryos_mcp.text.user_ids import user_folder
 from tests.fakes import START, Clock
 from tests.memories import UNFILED, USER, Memory, Said, memory
 from tests.web_client import Pages, Shown, open_pages
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}"
 DAYS = ("I live in Oslo.", f"The boat is red. {HOSTILE}", "I bake bread on Sundays.")
@@ -132,6 +136,7 @@ async def test_a_selection_that_is_not_valid_says_why(data: Path) -> None:
         assert await left(held) == ids
 
 
+@pytest.mark.sqlite_only
 async def test_copies_of_restores_are_named_and_deleted(data: Path) -> None:
     async with opened(data) as (held, pages, ids):
         (user_folder(data, USER) / kept_name(START)).write_bytes(b"old")

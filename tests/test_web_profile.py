@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.model.ids import trait_id
 from memoryos_mcp.model.profile import Level
@@ -15,6 +17,8 @@ from memoryos_mcp.web.visits import memory_path
 from tests.fakes import START
 from tests.memories import UNFILED, Memory, Said, memory
 from tests.web_client import Pages, Shown, open_pages
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'{{7*7}}</textarea><script>alert(2)</script>"
 DIMENSION = f"Work/Life, {HOSTILE}"

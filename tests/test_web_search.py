@@ -16,6 +16,8 @@ from memoryos_mcp.web.search import SIGNALS
 from tests.memories import POLL_S, Said, memory
 from tests.web_client import Shown, open_pages
 
+pytestmark = pytest.mark.both_stores(in_campaign=True)
+
 LIMIT_S = 30
 HOSTILE = (
     "<script>alert(1)</script>",

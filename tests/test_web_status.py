@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import SecretStr
 
 from memoryos_mcp.config import Settings
@@ -20,6 +21,8 @@ from memoryos_mcp.web.visits import OwnMachine
 from tests.fakes import Clock
 from tests.memories import NO_MODEL, USER
 from tests.web_client import Pages, open_pages
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 LIMIT_S = 30
 KEY = "sk-unguessable-1234567890"
@@ -42,13 +45,14 @@ def sign_in_as(pages: Pages, *scopes: Scope) -> None:
         session.caller = Caller(USER, frozenset(scopes))
 
 
-async def test_store_search_work_and_versions_are_shown(tmp_path: Path) -> None:
+async def test_store_search_work_and_versions_are_shown(tmp_path: Path, store_engine: str) -> None:
     async with opened(tmp_path) as pages:
         async with pages.service.user(USER) as engine:
             await engine.add("I live in Oslo.", "I see.")
         shown = await pages.get("/status")
         assert shown.status == 200
-        for text in ("SQLite", "MB", "1: 1 in short-term memory", "By keywords only", "Never failed.", "Python"):
+        store = {"sqlite": "SQLite", "postgres": "PostgreSQL"}[store_engine]
+        for text in (store, "1: 1 in short-term memory", "By keywords only", "Never failed.", "Python"):
             assert text in shown.text
         assert "No call in the last 30 days." in shown.text
 

@@ -6,11 +6,14 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from tests.fakes import START
 from tests.memories import UNFILED, Memory, Said, memory
 from tests.web_client import Pages, open_pages
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 HOSTILE = "<script>alert(1)</script> {{ 7*7 }} \" onclick='x' javascript:alert(2)"
 LIMIT_S = 30

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from tests.fakes import START
 from tests.memories import Memory, Said, memory
 from tests.web_client import Pages, open_pages
+
+pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 LIMIT_S = 30
 HOSTILE = "<img src=x onerror=alert(1)> pottery kiln {{ config }}"
