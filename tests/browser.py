@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
+from benchmarks.pictures import BROWSERS
 from memoryos_mcp.web.guard import PREFIX
 from tests.programs import AXE, program
 from tests.servers import serve_environment
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 START_LIMIT_S = 60.0
 EXIT_LIMIT_S = 30.0
 PHONE = {"width": 390, "height": 800}

@@ -71,7 +71,7 @@ async def test_an_unknown_id_is_explained(data: Path, path: str) -> None:
         await held.add([Said("The kiln was hot.")])
         page = await pages.get(path)
     assert page.status == 404
-    assert "It may have been forgotten." in page.text or "There is no page with this address." in page.text
+    assert "It may have been forgotten." in page.text or "This address does not exist." in page.text
 
 
 async def test_a_forgotten_page_and_anothers_page_are_unknown(data: Path) -> None:

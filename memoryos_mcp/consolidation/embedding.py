@@ -75,7 +75,7 @@ class Embedding:
         return Remaining.SOME if await self._embed_segment(lease, left.segments) else Remaining.NONE
 
     async def _embed_segment(self, lease: Lease, segments: Sequence[Segment]) -> bool:
-        """Embed the first segment that has embedded pages. Return False if there is no such segment.
+        """Embed the first segment that has embedded pages. Return whether one was found.
 
         The segment's vector is the mean of the vectors of its newest pages.
         """

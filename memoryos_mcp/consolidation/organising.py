@@ -209,8 +209,8 @@ class Organising:
         """Return the analyst's answer to each batch, or the exception that the analyst raised for it.
 
         With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If the
-        analyst cannot be reached, the other batches are not sent. Then the results for the other batches are the
-        answers from earlier attempts, or the exception of the first batch if there is no earlier answer.
+        analyst cannot be reached, the other batches are not sent. The result for such a batch is the answer of an
+        earlier attempt, or else the exception of the first batch.
         """
         ask = partial(self._ask, lease)
         if not probes_first or not batches:

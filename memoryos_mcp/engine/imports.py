@@ -182,8 +182,8 @@ class Imports:
                 each.stage = Stage.DISCARDED
             else:
                 each.stage, each.problem = Stage.FAILED, str(error).replace(str(each.path), each.name)
-        except Exception as error:
-            logger.exception("an import failed unexpectedly")
+        except Exception as error:  # noqa: BLE001 - nobody awaits this task, so the page must say that it ended
+            logger.error("an import failed: unexpected %s", type(error).__name__)  # noqa: TRY400 - it may quote the file
             each.stage, each.problem = Stage.FAILED, f"unexpected {type(error).__name__}"
         finally:
             each.path.unlink(missing_ok=True)

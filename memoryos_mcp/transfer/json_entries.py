@@ -178,7 +178,7 @@ class _Window:
         of the problem.
 
         Raises:
-            ImportFormatError: There is no value at this position, or the file ends inside the value.
+            ImportFormatError: A value is missing at this position, or the file ends inside the value.
         """
         first = self.peek()
         if not first or first in b",:]}":

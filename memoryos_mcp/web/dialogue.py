@@ -78,7 +78,7 @@ async def _topic(visit: Visit, view: PageView) -> SegmentView | None:
 
 
 def _gone(visit: Visit, what: str) -> Response:
-    problem = f"There is no {what} with this id. It may have been forgotten."
+    problem = f"This {what} does not exist. It may have been forgotten."
     return visit.page("problem.html", 404, title="Not found", problem=problem)
 
 

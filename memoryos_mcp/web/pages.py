@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
 
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import MemoryOSError
@@ -115,15 +115,11 @@ class _Door:
 class _Files(StaticFiles):
     """The static files. Their addresses contain digests, so browsers may keep them."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def kept(message: dict[str, object]) -> None:
-            if message["type"] == "http.response.start":
-                headers = message["headers"]
-                assert isinstance(headers, list)  # noqa: S101 - of ASGI
-                headers.append((b"cache-control", b"public, max-age=31536000, immutable"))
-            await send(message)
-
-        await super().__call__(scope, receive, kept)  # type: ignore[arg-type]
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """Return a response that browsers may keep."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["cache-control"] = "public, max-age=31536000, immutable"
+        return response
 
 
 async def _to_first_page(_: Request) -> Response:
@@ -131,7 +127,7 @@ async def _to_first_page(_: Request) -> Response:
 
 
 async def _missing(request: Request) -> Response:
-    problem = "There is no page with this address."
+    problem = "This address does not exist."
     return shown("problem.html", request, 404, session=session_of(request.scope), title="Not found", problem=problem)
 
 

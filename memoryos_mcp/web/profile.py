@@ -176,7 +176,7 @@ async def _find(visit: Visit, memory_id: str) -> MemoryView | None:
 
 
 def _missing(visit: Visit, noun: str) -> Response:
-    problem = f"There is no {noun} with this address. It may have been forgotten."
+    problem = f"This {noun} does not exist. It may have been forgotten."
     if written := visit.given("text") or visit.given("reason"):
         problem += f" You wrote: “{written}”"
     return visit.page("problem.html", 404, title="Not found", problem=problem)

@@ -66,7 +66,7 @@ class Sessions:
         return session
 
     async def find(self, key: str) -> Session | None:
-        """Return the session of a cookie; None if there is none, it has ended, or its token is no longer valid."""
+        """Return the session of a cookie; None if it is unknown or has ended, or if its token was revoked."""
         session = self._sessions.get(key)
         if session is None:
             return None

@@ -56,7 +56,7 @@ def past_dimensions(connection: Connection) -> list[str]:
 
 
 def find_dimension(connection: Connection, name: str, *, with_history: bool = False) -> str | None:
-    """Return the dimension of the stored trait that is called ``name``, or None if there is no such trait.
+    """Return the dimension of the trait ``name`` as it is stored; None if the memory does not contain it.
 
     Case and extra spaces are ignored. If ``with_history`` is true, previous traits are searched too.
     """

@@ -124,7 +124,7 @@ def _watched_us(connection: Connection, waits_since_us: int) -> int:
     """Return how long servers have run since the wait that began at ``waits_since_us``, in microseconds.
 
     During a wait, old pages are not forgotten, because the clock may be wrong. The result is read from a stored note
-    about the wait. The result is 0 if there is no note, or if the note is about another wait.
+    about the wait; without a note about this wait, it is 0.
     """
     note: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (note or "").partition(" ")

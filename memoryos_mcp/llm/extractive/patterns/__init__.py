@@ -4,7 +4,7 @@ A row consists of a slot and a regular expression for the beginning of a stateme
 one value at a time, such as "lives" (the place where the user lives). The slot is None for statements that may be valid
 at the same time. In a row with a slot, the group ``value`` of the regular expression matches the value of the property.
 A slot may contain the name of another group in braces, which is replaced with the text that this group matches. The
-group ``ends`` matches the words for something that is no longer the case, such as "smoking" in "I quit smoking".
+group ``ends`` matches what has ended, such as "smoking" in "I quit smoking".
 """
 
 import re
