@@ -1,11 +1,12 @@
 """Serves MCP over HTTP. At shutdown, running calls are answered and memories are closed before the process ends."""
 
+import asyncio
 import logging
 import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -36,6 +37,8 @@ logger = logging.getLogger(__name__)
 # connection.
 KEEP_ALIVE_S = 75
 BACKLOG = 2048
+# Time for the request on a connection that was accepted right before the server stopped listening.
+ARRIVAL_S = 0.2
 # This logger quotes invalid messages, which may contain dialogue. The client gets the error anyway.
 _TALKATIVE = "mcp.server.sse"
 # Loggers that write a line for some requests. Their lines are limited, because callers could otherwise fill the log.
@@ -92,7 +95,7 @@ async def serve_until_signal(app: Starlette, listening: socket.socket, closing: 
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=grace_s,
     )
-    server = _Server(config)
+    server = _Server(config, listening)
     async with anyio.create_task_group() as group:
         group.start_soon(_stop_on_signal, server, closing)
         await server.serve([listening])
@@ -126,9 +129,42 @@ def _jwts(settings: Settings) -> JwtVerifier | None:
 class _Server(uvicorn.Server):
     """A uvicorn server without uvicorn's signal handlers, which would end the process before memories are closed."""
 
+    def __init__(self, config: uvicorn.Config, listening: socket.socket) -> None:
+        super().__init__(config)
+        self._listening = listening
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def stop_listening(self) -> None:
+        """Refuse new connections, and answer the requests on those that the system has already accepted.
+
+        A proxy passes over a server that refuses the connection, because nothing was sent. It cannot repeat a request
+        on a connection that was accepted and then reset. So the waiting connections are taken right before the socket
+        is closed, and get time to send their requests.
+        """
+        if not self.started:
+            return
+        waiting = []
+        try:
+            while True:
+                waiting.append(self._listening.accept()[0])
+        except OSError:  # no connection is waiting
+            # This call takes a microsecond. Closing by asyncio takes longer, and connections could arrive meanwhile.
+            with suppress(OSError):
+                self._listening.shutdown(socket.SHUT_RDWR)
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        for accepted in waiting:
+            accepted.setblocking(False)
+            with suppress(OSError):  # the client has hung up
+                await loop.connect_accepted_socket(self._protocol, accepted)
+        await asyncio.sleep(ARRIVAL_S)
+
+    def _protocol(self) -> asyncio.Protocol:
+        return PatientProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -149,7 +185,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _stop_on_signal(server: uvicorn.Server, closing: Closing) -> None:
+async def _stop_on_signal(server: _Server, closing: Closing) -> None:
     """Stop the server at a signal.
 
     After the first signal, the server stops when running calls are answered or the grace time is over. A second signal
@@ -158,16 +194,19 @@ async def _stop_on_signal(server: uvicorn.Server, closing: Closing) -> None:
     numbers = [signal.SIGINT, signal.SIGTERM] if sys.platform != "win32" else [signal.SIGINT]
     with anyio.open_signal_receiver(*numbers) as signals:
         async with anyio.create_task_group() as group:
+            is_stopping = False
             async for number in signals:
                 logger.info("%s: closing", signal.Signals(number).name)
-                if closing.has_begun:
+                if is_stopping:
                     server.handle_exit(number, None)
                 else:
+                    is_stopping = True
                     group.start_soon(_stop, server, closing, number)
 
 
-async def _stop(server: uvicorn.Server, closing: Closing, number: int) -> None:
+async def _stop(server: _Server, closing: Closing, number: int) -> None:
     began, grace_s = anyio.current_time(), server.config.timeout_graceful_shutdown or 0
+    await server.stop_listening()
     await closing.drain(grace_s)
     server.config.timeout_graceful_shutdown = max(1, round(grace_s - (anyio.current_time() - began)))
     server.handle_exit(number, None)
