@@ -29,7 +29,7 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.views import FactView, State, TraitView
 from memoryos_mcp.storage.sql.store import SqlStore
-from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease
+from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease, PageQuery
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.test_store import lease_of, opened
 from tests.test_store_redo import STAND_IN, fact, facts, file, filled, learn, topic
@@ -89,6 +89,7 @@ async def test_a_corrected_fact_becomes_history(tmp_path: Path) -> None:
         wrong, right = await look_at_fact(store, 1), await look_at_fact(store, 2)
         assert await facts(store) == [LONDON]
         assert await store.facts(FactQuery(About.USER, is_past=True, limit=9)) == []
+        assert [page.corrected for page in await store.pages(PageQuery())] == [(PARIS,), ()]
     assert (wrong.state, wrong.fact.is_corrected, wrong.fact.valid_until) == (State.SUPERSEDED, True, START)
     assert wrong.superseded_by is not None
     assert wrong.superseded_by.fact == 2

@@ -412,6 +412,11 @@ def learned(server: PipeServer) -> str:
     return next(str(each["id"]) for each in found if "Paris" in each["beginning"])
 
 
+def pages_of_fact(server: PipeServer, fact_id: str) -> set[str]:
+    (shown,) = server.call("get_memory", ids=[fact_id])["memories"]
+    return set(shown["evidence"])
+
+
 def test_a_correction_of_a_wrong_id_can_be_undone(data: Path) -> None:
     busy = {"consolidation_idle_s": 0.1, "short_term_capacity": 1, **NO_MODEL}
     with PipeServer(data, {**busy, "mid_term_heat_threshold": 0.5}) as server:
@@ -428,7 +433,19 @@ def test_a_correction_of_a_wrong_id_can_be_undone(data: Path) -> None:
         assert "Paris" in done["before"]
         assert done["before"] in text
         assert done["after"] in text
+        # Whatever hands the page to an assistant says that it was corrected.
+        found = server.result(server.send_call("retrieve_memory", {"query": "Where do I live?", "max_results": 50}))
+        recalled = found["structuredContent"]
+        pages = [*recalled["short_term_memory"], *recalled["retrieved_pages"]]
+        assert {page["page_id"] for page in pages if page["corrected"] == [done["before"]]} == pages_of_fact(
+            server, lives
+        )
+        assert f'the user corrected this later: "{done["before"]}"' in found["content"][0]["text"]
         back = server.call("correct_memory", id=lives, restore=True)
+        assert (
+            "corrected this later"
+            not in server.result(server.send_call("retrieve_memory", {"query": "live"}))["content"][0]["text"]
+        )
         assert (back["status"], back["holds_now"], back["after"]) == ("restored", lives, done["before"])
         after = server.call("get_user_profile")
         for part in ("traits", "user_knowledge", "user_profile"):

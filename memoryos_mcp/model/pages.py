@@ -3,7 +3,7 @@
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.text.injection import gives_orders, without_orders
+from memoryos_mcp.text.prose import shorten
+from memoryos_mcp.text.quoting import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +26,7 @@ FUTURE_TOLERANCE = timedelta(days=1)
 EARLIEST_YEAR = 1900
 BYTES_PER_TOKEN = 4
 BEGINNING_CHARS = 200
+CORRECTED_CHARS = 120
 DAMAGED_TEXT = "[This page is damaged on disk, so its text is withheld. Run `memoryos-mcp doctor` for advice.]"
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -108,19 +111,25 @@ class Said(Protocol):
         """Whether the text contains instructions to an assistant that reads it."""
         ...
 
+    @property
+    def corrected(self) -> Sequence[str]:
+        """Texts of facts that the page states and that the user has corrected since."""
+        ...
+
 
 def page_marks(said: Said, *, is_excerpt: bool) -> list[str]:
     """Return the marks to show before a page's text, such as "excerpt".
 
-    There is a mark for an excerpt, for text that does not come from a conversation, and for text with instructions to
-    an assistant.
+    There is a mark for an excerpt, for text that does not come from a conversation, for text with instructions to an
+    assistant, and for each statement that the user has corrected since.
     """
     marks = {
         "excerpt": is_excerpt,
         f"from {said.source}, not said by the user": said.source != Source.CONVERSATION,
         ORDERS: said.gives_orders,
     }
-    return [mark for mark, is_shown in marks.items() if is_shown]
+    wrong = [f'the user corrected this later: "{one_line(shorten(text, CORRECTED_CHARS))}"' for text in said.corrected]
+    return [*(mark for mark, is_shown in marks.items() if is_shown), *wrong]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +151,7 @@ class Page(Turn):
             page has not been consolidated yet.
         read_by: Name of the analyst that searched the page for facts; None if no analyst has done so yet.
         learned_by: Name of the analyst that searched the page for traits; None if no analyst has done so yet.
+        corrected: Texts of facts that the page states and that the user has corrected since.
     """
 
     seq: int
@@ -156,6 +166,7 @@ class Page(Turn):
     organised_by: str | None = None
     read_by: str | None = None
     learned_by: str | None = None
+    corrected: tuple[str, ...] = ()
 
     @property
     def teaches(self) -> bool:

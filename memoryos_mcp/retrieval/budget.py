@@ -100,14 +100,6 @@ def quote(
     return Quote(user_side, agent_side, is_excerpt=True, tokens=tokens)
 
 
-def shortened(text: str, max_chars: int) -> str:
-    """Return ``text``. If it is longer than ``max_chars``, cut it after a word and append an ellipsis."""
-    if len(text) <= max_chars:
-        return text
-    end = text.rfind(" ", max_chars // 2, max_chars)
-    return text[: end if end > 0 else max_chars - 1] + ELLIPSIS
-
-
 @dataclass(frozen=True, slots=True)
 class _Passage:
     start: int

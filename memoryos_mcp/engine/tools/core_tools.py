@@ -42,8 +42,8 @@ from memoryos_mcp.model.knowledge import About, foremost_first, is_head
 from memoryos_mcp.model.knowledge import Kind as FactKind
 from memoryos_mcp.model.pages import estimate_tokens
 from memoryos_mcp.model.profile import profile_text
-from memoryos_mcp.retrieval.budget import shortened
 from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
+from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.text.quoting import topic_text
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
     return RetrievedPage(
         **shown_turn(page, recalled.quote, is_excerpt=recalled.quote.is_excerpt),
         page_id=page.page_id,
-        meta_info=shortened(page.chain_summary or "", CHAIN_SUMMARY_CHARS),
+        meta_info=shorten(page.chain_summary or "", CHAIN_SUMMARY_CHARS),
         meta_data=shown_notes(recalled.notes),
         tier=page.tier.value,
         segment_id=_segment_id(recalled.segment.segment) if recalled.segment else None,

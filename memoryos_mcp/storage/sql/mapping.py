@@ -23,13 +23,15 @@ _UNSUMMED = tuple(name for name in TURN_FIELDS if name not in {*checksums.SUMMED
 _FROM_COLUMN: Mapping[str, Callable[[Any], Any]] = {"gives_orders": bool}
 PAGE_COLUMNS = (
     "seq, session, tier, chain, (SELECT summary FROM chains WHERE chains.chain = pages.chain), segment, organised_by, "  # noqa: S608
-    f"read_by, learned_by, checksum, {checksums.COLUMNS}, {', '.join(_UNSUMMED)}"
+    "read_by, learned_by, (SELECT json_group_array(text) FROM fact_evidence JOIN facts USING (fact) "
+    "WHERE fact_evidence.seq = pages.seq AND ended_by IS NOT NULL), "
+    f"checksum, {checksums.COLUMNS}, {', '.join(_UNSUMMED)}"
 )
 
 
 def to_page(row: Sequence[Any]) -> Page:
     """Convert a row of `PAGE_COLUMNS` to a page; the text of a damaged page is `DAMAGED_TEXT`."""
-    seq, session, tier, chain, summary, segment, organised_by, read_by, learned_by, stored, *turn = row
+    seq, session, tier, chain, summary, segment, organised_by, read_by, learned_by, corrected, stored, *turn = row
     said, unsummed = turn[: -len(_UNSUMMED)], turn[-len(_UNSUMMED) :]
     page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response = said
     is_whole = stored == checksums.checksum(*said)
@@ -53,6 +55,7 @@ def to_page(row: Sequence[Any]) -> Page:
         organised_by=organised_by,
         read_by=read_by,
         learned_by=learned_by,
+        corrected=tuple(json.loads(corrected)),
         **{name: _FROM_COLUMN.get(name, _as_is)(value) for name, value in zip(_UNSUMMED, unsummed, strict=True)},
     )
 
