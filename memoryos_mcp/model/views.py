@@ -202,6 +202,7 @@ class ListEntry:
             `Place.after`.
         gives_orders: Whether the memory is a page that contains instructions to an assistant.
         source: Origin of a page's text; None for other kinds.
+        corrected: For a page, the texts of facts that it states and that the user has corrected since.
     """
 
     id: str
@@ -213,6 +214,7 @@ class ListEntry:
     after: int | str | tuple[int, int]
     gives_orders: bool = False
     source: Source | None = None
+    corrected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

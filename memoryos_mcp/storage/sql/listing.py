@@ -148,9 +148,17 @@ class _Query:
 
 def _page(row: tuple[Any, ...]) -> ListEntry:
     page = to_page(row)
-    at, tier = page.occurred_at, page.tier
     return ListEntry(
-        page.page_id, Kind.PAGE, page.beginning, at, tier, page.segment, page.seq, page.gives_orders, page.source
+        id=page.page_id,
+        kind=Kind.PAGE,
+        beginning=page.beginning,
+        at=page.occurred_at,
+        state=page.tier,
+        segment=page.segment,
+        after=page.seq,
+        gives_orders=page.gives_orders,
+        source=page.source,
+        corrected=page.corrected,
     )
 
 
