@@ -57,7 +57,7 @@ class PageServer:
     """A process of the command ``ui`` with its own data folder. As a context manager, it always ends the process.
 
     Attributes:
-        link: The link that opens the pages once.
+        link: The link to the web pages. It works only once.
     """
 
     def __init__(self, folder: Path, *flags: str, env: dict[str, str] | None = None) -> None:

@@ -38,8 +38,8 @@ class Counts:
         assistant_facts: Number of current facts about the assistant, without archived ones.
         superseded_facts: Number of facts that are no longer valid.
         oldest_backlog_at: When the oldest page of the backlog was added; None if the backlog is empty.
-        retention_waits_until: The earliest time at which old pages can be forgotten, if forgetting is delayed because
-            the clock may be wrong; None otherwise.
+        retention_waits_until: The earliest time at which old pages can be forgotten; None if forgetting is not delayed.
+            Forgetting is delayed while the system clock may be wrong.
     """
 
     pages: int

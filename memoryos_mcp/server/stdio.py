@@ -80,7 +80,8 @@ class _WarmUp:
             async with self._service.user(self._user_id):
                 pass
         except MemoryOSError as error:
-            logger.error("the memory could not be opened: %s", error)  # noqa: TRY400 - a traceback would not help the user
+            # A traceback would not help the user.
+            logger.error("the memory could not be opened; the next call tries again: %s", error)  # noqa: TRY400
 
 
 async def _stop_on_signal(service: MemoryService, tracing: "Tracing | None") -> None:

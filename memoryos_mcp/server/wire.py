@@ -55,7 +55,11 @@ class _PendingRequests:
     def wait_for_replies(self, timeout_s: float) -> None:
         with self._changed:
             if not self._changed.wait_for(lambda: not self._ids, timeout_s):
-                logger.warning("the input ended, and %d requests were not answered in time", len(self._ids))
+                logger.warning(
+                    "stdin ended before %d requests were answered; they are cancelled. "
+                    "Close stdin after the last answer",
+                    len(self._ids),
+                )
 
 
 class Replies:
@@ -110,7 +114,7 @@ class Requests(io.TextIOWrapper):
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed has no default for text
         """Return the next line that is a valid message, or "" at the end of input.
 
-        Invalid lines before it are skipped. Each of them is answered with an error, unless it is blank.
+        An invalid line is not returned. It is answered with an error, or ignored if it is blank.
         """
         while line := super().readline(size):
             line = repair(line)

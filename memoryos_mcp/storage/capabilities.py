@@ -59,8 +59,9 @@ class Tokens(Protocol):
     def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
         """Copy tokens to ``target``, and return their number, including tokens that ``target`` already has.
 
-        A copy is as valid as the original, and the originals are not changed. A token that is already in ``target`` is
-        not copied again. If the original has been revoked, the token in ``target`` is revoked too.
+        A copy has the same secret, scopes and expiry date as its original. The originals are not changed. A token that
+        is already in ``target`` is not copied again. If an original has been revoked, the token in ``target`` is
+        revoked too. After the call, revoking an original does not revoke its copy.
 
         Args:
             target: The tokens in another folder or database.
@@ -75,7 +76,7 @@ class Grant:
 
     Attributes:
         requests: Number of granted requests; may be 0.
-        wait_s: Seconds until the requested number of requests will be available; 0 if it was granted.
+        wait_s: Seconds until as many requests can be granted as the server asked for; 0 if all of them were granted.
     """
 
     requests: int
@@ -111,8 +112,8 @@ class MemorySummary:
         place: Where the memory is stored, such as the path of a file.
         pages: Number of dialogue pages.
         last_added_at: When the newest page was stored; None if there are no pages.
-        retention_waits_until: The earliest time at which old pages can be forgotten, if forgetting is delayed because
-            the clock may be wrong; None otherwise.
+        retention_waits_until: The earliest time at which old pages can be forgotten; None if forgetting is not delayed.
+            Forgetting is delayed while the system clock may be wrong.
         damaged: The ids of the pages that are damaged on disk.
     """
 

@@ -69,8 +69,8 @@ class Pages(Protocol):
 
         Args:
             turns: The turns of the dialogue, in order.
-            forget_epoch: The forget epoch at the time when the memories quoted in the turns were read; None if the
-                turns quote no memories.
+            forget_epoch: The value of the counter of forget operations when the quoted memories were read; None if
+                the turns quote no memories.
 
         Returns:
             One receipt for each turn. If a page with the turn's idempotency key already exists, no page is added, and
@@ -160,13 +160,13 @@ class Index(Protocol):
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
         """Return the vectors of the pages with a ``seq`` greater than ``after_seq``, the oldest page first.
 
-        The result has at most ``limit`` vectors, unless the first page alone has more. It has all vectors of a page, or
-        none. It is empty if no page after ``after_seq`` has vectors.
+        The result has at most ``limit`` vectors, unless the first page alone has more. The vectors of a page
+        are never split: the result has all of them or none. It is empty if no page after ``after_seq`` has vectors.
         """
         ...
 
     async def can_search_vectors(self, above: int) -> bool:
-        """Return whether `nearest_windows` can be used, and the memory has more than ``above`` page vectors.
+        """Return True if `nearest_windows` can be used and the memory has more than ``above`` page vectors.
 
         A file-based store always returns False: its vectors are searched in RAM.
         """
@@ -190,7 +190,7 @@ class Index(Protocol):
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         """Return the encoded token vectors of as many pages as fit in ``max_bytes``, in the order of ``seqs``.
 
-        Pages without token vectors are left out. The result contains all token vectors of a page, or none.
+        Pages without token vectors are left out. The vectors of a page are never split: the result has all or none.
         """
         ...
 
@@ -203,9 +203,9 @@ class Knowledge(Protocol):
         ...
 
     async def due_segments(self) -> list[int]:
-        """Return the numbers of the segments that are due: their pages must be read again for the profile.
+        """Return the segment number of each segment whose pages must be read again for the profile, regardless of heat.
 
-        A segment can be due regardless of its heat.
+        For example, the pages must be read again if a forget operation has deleted facts that were learned from them.
         """
         ...
 
@@ -514,8 +514,9 @@ class Stores(Protocol):
     def users_with_work(self, model: str | None) -> list[str]:
         """Return the ids of users who have pages that are not yet organised or embedded. This call blocks.
 
-        Users whose pages another process is working on may be left out. Users whose work another server began and did
-        not finish come first. The order is otherwise random, so that several servers begin with different users.
+        Users whose pages another process is working on may be left out. Another server may have begun to work for a
+        user, and not finished. The list begins with such users. The order is otherwise random, so that several servers
+        begin with different users.
 
         Args:
             model: The settings of the embedding model as JSON, or None if no model is configured.
@@ -523,12 +524,11 @@ class Stores(Protocol):
         ...
 
     async def wait_for_work(self, timeout_s: float) -> bool:
-        """Wait until other servers may have left unfinished work, but at most ``timeout_s`` seconds.
+        """Wait until another server of a shared store may have ended, but at most ``timeout_s`` seconds.
 
         Returns:
-            True if another server of a shared store has ended, or may have ended, since the last call. After that,
-            `users_with_work` also returns the users whose work that server left unfinished, at the latest when the
-            server's leases expire.
+            True if another server may have ended since the last call. The ended server may have left unfinished work.
+            `users_with_work` returns the users concerned, at the latest after the leases of that server have expired.
         """
         ...
 

@@ -42,11 +42,12 @@ class UserData(Protocol):
         ...
 
     async def page_counts(self, request: ListRequest, starts: Sequence[datetime]) -> list[int]:
-        """Return how many pages that match ``request`` took place from each of the times until the next one.
+        """Return the number of pages that match ``request`` in each period.
 
         Args:
             request: The filters of a list of pages.
-            starts: Times in ascending order, at least two. The result has one number less.
+            starts: The times at which the periods begin, in ascending order; at least two. Each period lasts until the
+                next time. The last time only ends the last period, so the result has one number less.
         """
         ...
 

@@ -208,7 +208,7 @@ class ChromaIndex:
         return await self.search(query, k)  # `settle` has replaced the collection
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> None:
-        """Return None, because the caller gets the vectors faster from the store."""
+        """Return None: this index computes no cosines. Computing them from the vectors in the store is faster."""
 
     async def size(self) -> int:
         """Return the number of windows in the index."""

@@ -296,9 +296,9 @@ def _counted(counts: Counter[str], key: str) -> Iterator[None]:
 def _until_read(send: Send) -> Send:
     """Return a function like ``send``. At the end of an answer, it waits until the client has read most of the answer.
 
-    While much data is unsent, the web server accepts one more message immediately. Only the next message has to wait.
-    Therefore, the function sends the last message of an answer as two messages: one with the body, and an empty one
-    that waits.
+    The web server does not wait after a large message. It waits before the next message, until most data is sent.
+    Therefore, the function splits the last message of an answer into two: one with the body, and an empty one. The
+    empty message waits until the client has read most of the body.
     """
 
     async def send_in_two(message: Message) -> None:

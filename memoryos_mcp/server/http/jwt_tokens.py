@@ -175,7 +175,7 @@ class _IssuerKeys:
         return key
 
     def _cached(self, key_id: str | None, age_s: float) -> jwt.PyJWK | None:
-        """Return the cached key with this id, or None if there is none or the cache is ``age_s`` seconds old."""
+        """Return the cached key with this id; None if there is none, or the keys are at least ``age_s`` seconds old."""
         if self._fetched_at is None or self._monotonic() - self._fetched_at >= age_s:
             return None
         if key_id is None:
@@ -263,7 +263,7 @@ async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the scopes in a token's claims that this server knows. If it knows none of them, return only ``read``."""
+    """Return the scopes in a token's claims. Unknown scopes are left out. If none are left, return only ``read``."""
     named: set[str] = set()
     for value in (claims.get("scope"), claims.get("scp")):
         if isinstance(value, str):

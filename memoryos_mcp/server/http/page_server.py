@@ -1,4 +1,4 @@
-"""Serves the pages of the configured user's memory on this machine, for the command ``ui``."""
+"""Serves web pages that show the configured user's memory, for the command ``ui``. Only this machine can open them."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -36,13 +36,13 @@ async def serve_pages(
     opened: Callable[[str], None],
     clients: Callable[[], Sequence[tuple[str, str]]],
 ) -> None:
-    """Serve the pages on the loopback interface until a signal stops the server.
+    """Serve the web pages on the loopback interface until a signal stops the server.
 
     Args:
         settings: The settings; ``user_id`` is the user whose memory is shown.
         port: The port; 0 for any free one.
-        only_reads: Whether the memory can only be looked at.
-        opened: Called with a link that opens the pages once.
+        only_reads: Whether the memory is opened read-only.
+        opened: Called when the server starts, with a link to the web pages. The link works only once.
         clients: Returns the MCP clients on this machine; see `OwnMachine`.
 
     Raises:
@@ -64,7 +64,7 @@ async def serve_pages(
 
 
 def make_page_app(service: MemoryService, sessions: Sessions, machine: OwnMachine | None = None) -> Starlette:
-    """Return the ASGI application of the pages alone. It answers requests for this machine only."""
+    """Return an ASGI application that serves only the web pages, not MCP. It answers requests for this machine only."""
     return Starlette(
         routes=[Route("/", _to_pages), *make_routes(service, sessions, machine=machine)],
         middleware=[
@@ -77,7 +77,7 @@ def make_page_app(service: MemoryService, sessions: Sessions, machine: OwnMachin
 
 
 async def _load_to_look(service: MemoryService, user_id: str) -> None:
-    """Load the embedding model, which a memory that is only looked at does not do by itself."""
+    """Load the embedding model for a memory that was opened read-only. Such a memory does not load it by itself."""
     with suppress(ModelError):  # search uses keywords only
         if await service.has_memory(user_id):
             async with service.user(user_id) as engine:

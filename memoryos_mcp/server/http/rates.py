@@ -69,9 +69,8 @@ class _Share:
 class SharedRates:
     """The request rates of callers over all servers of a database.
 
-    A server asks the database for permission to admit several requests of a caller at once. The database grants all
-    servers together no more requests than the caller's limit. A caller that has reached its limit is refused without
-    asking the database.
+    A server asks the database for permission to admit several requests of a caller at once. The caller's limit
+    applies to all servers together. A caller that has reached its limit is refused without asking the database.
 
     Args:
         rates: The counts in the database.

@@ -111,7 +111,7 @@ def _warn_of_tokens(settings: Settings, tokens: Tokens) -> None:
                 "all callers are refused, because no token exists yet; create one with `memoryos-mcp token add USER`"
             )
     except StorageError as error:
-        logger.warning("tokens cannot be checked: %s", error)
+        logger.warning("tokens cannot be checked; until this is solved, requests may get status 503: %s", error)
 
 
 def _jwts(settings: Settings) -> JwtVerifier | None:
@@ -138,11 +138,11 @@ class _Server(uvicorn.Server):
         yield
 
     async def stop_listening(self) -> None:
-        """Refuse new connections, and answer the requests on those that the system has already accepted.
+        """Refuse new connections, and answer the requests on connections that the system has already accepted.
 
-        A proxy passes over a server that refuses the connection, because nothing was sent. It cannot repeat a request
-        on a connection that was accepted and then reset. So the waiting connections are taken right before the socket
-        is closed, and get time to send their requests.
+        If this server refuses a connection, a proxy sends the request to another server. If a connection is accepted
+        and then reset, the proxy cannot repeat the request. So this method takes over the waiting connections right
+        before it closes the socket, and gives the clients time to send their requests.
         """
         if not self.started:
             return

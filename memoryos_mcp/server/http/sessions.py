@@ -94,7 +94,7 @@ class SessionGuard:
     async def _go_on(
         self, key: str, name: str, message: JSONRPCMessage | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass a request that belongs to a session on to the guarded application.
+        """Pass on a request of a session to the guarded application.
 
         If the session does not exist (status 404), or if the request deletes it, the session is no longer counted.
 
@@ -189,12 +189,12 @@ class SessionGuard:
             logger.info("a session was ended, because its caller opened more than max_sessions_per_token sessions")
 
     async def _end(self, name: str, scope: Scope) -> None:
-        """End a session by sending the application the DELETE request with which a client ends a session."""
+        """End a session. For this, send a DELETE request to the application, as a client would."""
         headers = [(SESSION_HEADER.encode(), name.encode())]
         await self._request({**scope, "method": "DELETE", "headers": headers}, b"")
 
     async def _cancel(self, request_id: RequestId, scope: Scope) -> None:
-        """Cancel a call by sending the application the MCP notification with which a client cancels a call."""
+        """Cancel a call. For this, send an MCP notification to the application, as a client would."""
         cancelling = {"jsonrpc": "2.0", "method": _CANCELLED, "params": {"requestId": request_id}}
         headers = [each for each in scope["headers"] if each[0] != b"content-length"]
         await self._request({**scope, "headers": headers}, json.dumps(cancelling).encode())
@@ -225,7 +225,7 @@ class PostGuard:
     without sessions does not support these requests.
 
     Args:
-        app: The guarded application, which answers each request by itself.
+        app: The guarded application. It has no sessions, and treats each request independently.
     """
 
     def __init__(self, app: ASGIApp) -> None:

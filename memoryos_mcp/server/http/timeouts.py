@@ -1,7 +1,8 @@
 """Limits the time that a client may take to send request headers and to read an answer. uvicorn has no such limits.
 
-A request may be answered before its whole body has arrived. uvicorn then waits without a limit for the remaining body,
-because the keep-alive limit ends with the first byte that arrives. The remaining body therefore has a time limit too.
+A request may be answered before its whole body has arrived. uvicorn then starts its keep-alive timer, but stops the
+timer when more of the body arrives. Without another limit, uvicorn would wait forever for the rest. The remaining body
+therefore has a time limit too.
 """
 
 import asyncio
@@ -29,10 +30,10 @@ class PatientProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Process the data that has arrived, then start, continue or stop the time limit.
+        """Process the data that has arrived, then start or stop the timer of the time limit.
 
-        While the client still has to send data (see `_is_incomplete`), the time limit is running: it is started or
-        continues. Otherwise, it is stopped.
+        If the client still has to send data (see `_is_incomplete`), the timer is started. A timer that is already
+        running continues. If no such data is missing, the timer is stopped.
         """
         super().data_received(data)
         if self._is_incomplete():

@@ -78,7 +78,11 @@ class PostgresRows:
 
     @property
     def get(self) -> Any:
-        """All rows. A list or row with only one item is simplified to this item. None if there are no rows."""
+        """All rows in a list, or None if there are no rows.
+
+        If the rows have only one column, the list contains the values of this column. If there is only one row, the
+        result is the one item of the list.
+        """
         rows = self.fetchall()
         if not rows:
             return None

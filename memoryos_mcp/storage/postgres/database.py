@@ -79,11 +79,14 @@ class Deployment:
         return self.only_reads_because
 
     def retried(self, run: Callable[[Raw], T], *, is_in_doubt: Callable[[], bool] = lambda: False) -> T:
-        """Call ``run`` with a connection. If the connection is lost, repeat the call once with another connection.
+        """Call ``run`` with a connection, and return its result.
+
+        If the connection is lost, repeat the call once with another connection.
 
         Args:
             run: A function that can be repeated. It only reads, or does not store a change a second time.
-            is_in_doubt: Called if the second call fails too. Returns whether a change may have been stored.
+            is_in_doubt: Called if the second call fails too. Returns whether a change may have been stored. If so, the
+                error message says that the outcome is unknown.
         """
         borrowed = _Borrowed(self)
         try:
@@ -148,7 +151,7 @@ class PostgresDatabase:
     ) -> T:
         """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
 
-        The transaction ends in the background, so that the caller does not wait for this round trip.
+        The transaction ends in the background. The caller does not wait until the database has confirmed the end.
         """
         reading = _Reading(self._deployment, self._user_no)
 
@@ -296,7 +299,7 @@ class _Borrowed:
 
 
 class _Reading(_Borrowed):
-    """One reading transaction of a user, all of whose reads see the same state."""
+    """A read-only transaction of one user. All queries of the transaction see the same state of the database."""
 
     def __init__(self, deployment: Deployment, user_no: str) -> None:
         super().__init__(deployment)
@@ -304,7 +307,10 @@ class _Reading(_Borrowed):
         self._pipeline: AbstractContextManager[Any] = nullcontext()
 
     def read(self, query: Callable[[PostgresConnection], T]) -> T:
-        """Begin the transaction and call ``query``. If the connection is lost, repeat this once with another one."""
+        """Begin the transaction, call ``query``, and return its result.
+
+        If the connection is lost, begin a new transaction on another connection, and call ``query`` once more.
+        """
 
         def begun(raw: Raw) -> T:
             self._pipeline = raw.pipeline()
@@ -329,8 +335,9 @@ class _Write(Generic[T]):
     """A change of a user's rows in one transaction. It can be repeated if its connection is lost.
 
     The change locks the user's row in the table ``counters``, so that writers take turns. This row contains the ids of
-    the user's latest changes. If the connection is lost during the commit, they show whether the change was committed.
-    Transaction numbers cannot show this, because the database reuses the numbers of lost transactions after a crash.
+    the user's latest changes. If the connection is lost during the commit, these ids are read to find out whether the
+    change was committed. Transaction numbers cannot show this, because the database reuses the numbers of lost
+    transactions after a crash.
 
     Attributes:
         is_in_doubt: Whether the change may have been committed.
@@ -364,7 +371,10 @@ class _Write(Generic[T]):
 
     def _is_stored(self, latest: str) -> bool:
         if self._id not in latest and self._previous_id not in latest:
-            msg = f"the database {self._deployment.where} received too many other changes meanwhile"
+            msg = (
+                f"the database {self._deployment.where} cannot show whether the change was stored, because it has "
+                "received many other changes since"
+            )
             raise StorageError(msg)
         return self._id in latest
 

@@ -64,11 +64,12 @@ class Watch:
         return self._number if self._number in self._servers else None
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until another server has ended or was lost since the last call, but at most ``timeout_s`` seconds.
+        """Wait until another server has ended or was lost, but at most ``timeout_s`` seconds.
 
-        Return True if another server has ended or was lost, or if this method has not returned True for `LOOK_EVERY_S`
-        seconds. If the database cannot be reached, return False after ``timeout_s``. The first call that reaches the
-        database again returns True, because servers may have ended meanwhile.
+        Return True if another server has ended or was lost since the last call. Also return True if the last True was
+        `LOOK_EVERY_S` seconds ago, because programs that are not watched may have left work too. If the database cannot
+        be reached, return False after ``timeout_s``. The first call that reaches the database again returns True,
+        because servers may have ended meanwhile.
         """
         give_up_at = time.monotonic() + timeout_s
         with self._lock:

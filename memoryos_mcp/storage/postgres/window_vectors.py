@@ -131,7 +131,7 @@ class WindowVectors:
         )
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> None:
-        """Return None, because the caller gets the vectors from the store."""
+        """Return None: this index computes no cosines. The caller computes them from the vectors in the store."""
 
     async def size(self) -> int:
         """Return the number of windows in the index."""

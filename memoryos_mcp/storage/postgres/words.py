@@ -212,11 +212,14 @@ class PostingWords:
         self._connection.native(sql, pages, tokens)
 
     def _forms(self, word: str) -> list[list[str]]:
-        """Return the tokens of each form in which the index may contain a word. A form without tokens is left out."""
+        """Return the forms of a word for which the index is searched, such as its stem; see `index_forms`.
+
+        Each form is a list of tokens. A form without tokens is left out.
+        """
         return [tokens for form in index_forms(word) if (tokens := self._tokenize(form))]
 
     def _phrases(self, words: Sequence[str]) -> list[NDArray[np.void]]:
-        """Return the postings of each form of each word, in the order of the words."""
+        """Return one array of postings for each form of each word, in the order of the words; see `_forms`."""
         forms = [(word, form) for word in words for form in ([[word]] if is_prefix(word) else self._forms(word))]
         single = {form[0] for word, form in forms if len(form) == 1 and not is_prefix(word)}
         postings = self._expected.postings() if self._expected else {}
@@ -275,10 +278,11 @@ class PostingWords:
 
 
 def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_response: str) -> tuple[str, str, int]:
-    """Return the postings of a new page: the tokens, their positions in the page, and the number of all positions.
+    """Return the postings of a new page: a text of tokens, a text of positions, and the number of all positions.
 
-    The tokens are one text, separated by spaces. The second text contains the positions of each token in hexadecimal.
-    Texts are sent faster than arrays, and tokens contain no white space.
+    The first text contains each different token once, separated by spaces. The second text contains the positions of
+    each of these tokens, in the same order. The positions of one token are joined hexadecimal numbers of 8 digits. The
+    tokens are separated by spaces here too. Texts are sent faster than arrays, and tokens contain no white space.
     """
     places: dict[str, str] = {}
     size = 0
@@ -296,7 +300,10 @@ def _encoded_places(start: int, count: int) -> tuple[str, ...]:
 
 
 def _encoded(start: int, count: int) -> tuple[str, ...]:
-    """Return the encoded places from ``start`` on, at least ``count``. Short lists are cached, in powers of two."""
+    """Return at least ``count`` successive positions from ``start`` on, as hexadecimal texts.
+
+    Their number is a power of two, so that few different lists are made and the cache finds most of them.
+    """
     return _encoded_places(start, 1 << max(count - 1, 63).bit_length())
 
 

@@ -76,7 +76,7 @@ class Correcting:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _correct_fact(self, fact: int, text: str | None) -> Corrected:
-        """End a fact that is wrong, and return the result.
+        """Mark a fact as wrong and no longer valid, and return the result.
 
         If ``text`` is not None, a fact with this text replaces the wrong fact.
 
@@ -87,7 +87,7 @@ class Correcting:
         about, owner, slot, wrong, successor, is_valid, _ = self._fact(fact)
         if not is_valid:
             instead = (
-                f"; correct {_fact_id(successor)}, which replaced it" if successor else ", so it cannot be corrected"
+                f"; correct {_fact_id(successor)}, which replaced it" if successor else "; pass the id of a valid fact"
             )
             raise ArgumentError(argument="id", problem=f"{_fact_id(fact)} is no longer valid{instead}")
         if text is not None and folded(text) == folded(wrong):
@@ -175,10 +175,10 @@ class Correcting:
         return text if is_current else None
 
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw the fact ``successor``, because the user has undone the correction in which it replaced ``fact``.
+        """Withdraw the fact ``successor``. It replaced ``fact`` in a correction that the user has undone.
 
         ``successor`` remains valid if it was known before the correction, or if it also replaces another wrong fact.
-        Otherwise, ``successor`` ends now if a page is evidence for it, and is deleted if no page is.
+        Otherwise, ``successor`` is deleted if no page is evidence for it. With evidence, its validity ends now.
 
         ``slot`` is the property that ``fact`` states, and ``corrected_us`` is the time of the correction.
         """

@@ -53,7 +53,10 @@ def unembedded(connection: Connection, space: int) -> int:
 
 
 def pending(connection: Connection, space: int) -> Pending:
-    """Return the amount of pending background work. Only indexes and the times of two pages are read."""
+    """Return the amount of pending background work.
+
+    To be fast, the queries read only indexes, the oldest page in the backlog and the newest page.
+    """
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
     newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
     newest_seq, newest_us = (0, None) if newest is None else newest

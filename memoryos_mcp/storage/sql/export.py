@@ -93,8 +93,8 @@ def _numbered(connection: Connection, select: str, sql: str) -> dict[int, int]:
 
     Args:
         connection: The connection to the memory.
-        select: The SQL that selects the column with the stored number, such as "SELECT chain".
-        sql: The query.
+        select: The start of a statement, which selects the column with the stored number, such as "SELECT chain".
+        sql: The whole query. Its result has this column.
     """
     rows = connection.execute(f"{select} FROM ({sql}) AS ordered")
     return {row[0]: place for place, row in enumerate(rows, start=1)}

@@ -109,7 +109,7 @@ def samples(connection: Connection, plan: ForgetPlan) -> list[Sample]:
 
 
 def derived(connection: Connection, facts: set[int], traits: set[str], segments: set[int]) -> list[Sample]:
-    """Return excerpts of up to `SAMPLES` facts, as many reasons of traits, and as many summaries of segments."""
+    """Return excerpts of facts, of reasons of traits, and of summaries of segments; up to `SAMPLES` of each kind."""
     return [
         *_excerpts(connection, _FACT, sorted(facts)[:SAMPLES]),
         *_excerpts(connection, _TRAIT, sorted(traits)[:SAMPLES]),

@@ -53,11 +53,11 @@ class _Gone:
     """What a plan forgets.
 
     Attributes:
-        pages: Number of pages.
-        facts: Numbers of facts.
+        pages: How many pages are deleted.
+        facts: The fact number of each fact that is deleted.
         traits: Dimensions of traits that are deleted.
         changed_traits: Dimensions of other traits, which lose their reason and history.
-        segments: Numbers of segments that are deleted or lose their summary.
+        segments: The segment number of each segment that is deleted or loses its summary.
     """
 
     pages: int
@@ -314,7 +314,7 @@ def _clear_summaries(connection: Connection, chains: Sequence[int], segments: Se
 
 
 def _lost_words(connection: Connection, said: set[str]) -> frozenset[str]:
-    """Return the words of deleted pages that no remaining page contains, but that a derived text still contains.
+    """Return those words in ``said`` that a derived text still contains, although no remaining page contains them.
 
     ``said`` contains the words of the deleted pages. Derived texts are facts, reasons of traits, and summaries.
     """

@@ -38,9 +38,11 @@ def list_memories(
 
 
 def count_pages(connection: Connection, request: ListRequest, starts_us: Sequence[int]) -> list[int]:
-    """Return how many pages took place from each of the times until the next one; see `UserData.page_counts`.
+    """Return the number of pages in each period; see `UserData.page_counts`.
 
-    One pass over an index is enough. The periods of the same length that follow each other need one branch of CASE.
+    A period lasts from one of the times ``starts_us`` until the next one. One pass over an index counts all periods. A
+    CASE expression in the SQL maps the time of a page to its period. Successive periods of equal length share a branch
+    of this expression.
     """
     bounds = list(pairwise(starts_us))
     branches: list[tuple[int, int, int, int]] = []  # the end, start, first number, and length of its periods

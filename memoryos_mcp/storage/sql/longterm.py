@@ -27,7 +27,7 @@ WOULD_BE_VALID = (
 
 
 def read_traits(connection: Connection, dimension: str | None = None) -> list[Trait]:
-    """Return the user's traits, sorted by dimension; only that of ``dimension``, unless it is None."""
+    """Return the user's traits, sorted by dimension. If ``dimension`` is not None, return only the trait with it."""
     where = "" if dimension is None else "WHERE dimension = ? "
     rows = connection.execute(
         "SELECT dimension, level, reason, updated_us, learned_by, (SELECT json_group_array(page_id) FROM "  # noqa: S608
@@ -178,8 +178,9 @@ def set_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Set the learned traits, and add their previous values to the history.
 
     A trait is skipped if it must not be learned from its evidence; see `is_refused_trait`. A trait whose level the
-    user chose keeps this level, and only gets more evidence. If the fallback computed ``learning`` because the LLM
-    failed (``is_degraded``), the level of a trait that another analyst learned is kept too.
+    user chose keeps this level, and only gets more evidence. If the LLM fails, an analyst without
+    an LLM computes ``learning`` (``is_degraded``). In this case, a trait that a different analyst learned keeps its
+    level too.
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -343,9 +344,10 @@ def _add_fact(
 
 
 def _end_before_newer(connection: Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """End the validity of a fact at the beginning of the next newer fact about the same property (slot), if any.
+    """End the validity of a fact when the next newer fact about the same property (slot) becomes valid.
 
-    A newer fact exists only if the pages were not read in order. ``said`` is the result of `_last_said` for ``fact``.
+    Without a newer fact, nothing is changed. A newer fact exists only if the pages were not read in order. ``said`` is
+    the result of `_last_said` for ``fact``.
     """
     sql = (
         f"SELECT * FROM (SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
@@ -410,8 +412,8 @@ def drop_replaced_facts(connection: Connection, learning: Learning, owner: Calla
 
     - Other analysts have not yet read all pages that are evidence for it.
     - The user marked it as wrong.
-    - It is a wish, or is about a property that has one value at a time (slot), and ``learning`` contains no fact from
-      its pages. The new analyst may have overlooked it.
+    - The new analyst may have overlooked the fact, because ``learning`` contains no fact from the pages that are
+      evidence for it. This case applies only to wishes, and to facts about a property with one value at a time (slot).
 
     If a fact is deleted, or ``learning`` contains it, the facts that it superseded become valid again. Facts that the
     user marked as wrong stay invalid. ``owner`` is the function `StoreOptions.owner`.
@@ -446,8 +448,8 @@ def drop_replaced_facts(connection: Connection, learning: Learning, owner: Calla
 def drop_facts(connection: Connection, facts: Sequence[int]) -> None:
     """Delete facts. The facts that they superseded become valid again, except facts that the user marked as wrong.
 
-    If another fact has superseded a deleted fact, this other fact takes its place. For example, fact B superseded fact
-    A, and fact C superseded B. If only B is deleted, A stays superseded.
+    For example, fact B superseded fact A, and A becomes valid again when B is deleted. But if fact C has superseded B,
+    A stays superseded, now by C.
     """
     deleted = json.dumps(list(facts))
     for fact in facts:

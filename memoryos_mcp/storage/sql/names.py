@@ -1,4 +1,4 @@
-"""Counts how many pages contain each name by which the user and the assistant address each other."""
+"""Counts, for each name, the pages on which the user or the assistant addresses the other by this name."""
 
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.text.addressees import addressed

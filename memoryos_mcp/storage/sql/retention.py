@@ -121,10 +121,10 @@ def _store_check(connection: Connection, checked_us: int, waits_since_us: int | 
 
 
 def _watched_us(connection: Connection, waits_since_us: int) -> int:
-    """Return how long servers have run since the wait that began at ``waits_since_us``, in microseconds.
+    """Return for how many microseconds servers have run during the wait that began at ``waits_since_us``.
 
-    During a wait, old pages are not forgotten, because the clock may be wrong. The result is read from a stored note
-    about the wait; without a note about this wait, it is 0.
+    During a wait, old pages are not forgotten, because the clock may be wrong. The running time is stored in a note. If
+    the store has no note about this wait, the result is 0.
     """
     note: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (note or "").partition(" ")

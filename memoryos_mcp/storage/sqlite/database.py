@@ -49,8 +49,8 @@ class SqliteDatabase:
     def only_reads_because(self) -> str | None:
         """The reason why the memory cannot be written at present, or None; see `Store.only_reads_because`.
 
-        There is a reason if the file could be opened only for reading. After a failed write, there is a reason until a
-        write succeeds or the cause of the failure has disappeared.
+        If the file could be opened only for reading, the result is the reason for that. After a failed write, it is the
+        reason for the failure, until a write succeeds or the cause of the failure has disappeared.
         """
         if self._file.only_readable is not None:
             return self._file.only_readable.reason
