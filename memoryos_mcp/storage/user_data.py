@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def learned_from(self, page_id: str) -> Learned:
-        """Return the facts and traits that a page supports; nothing if the page does not exist."""
+        """Return the facts and traits that a page supports. If the page does not exist, there are none."""
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
@@ -42,20 +42,26 @@ class UserData(Protocol):
         ...
 
     async def page_counts(self, request: ListRequest, starts: Sequence[datetime]) -> list[int]:
-        """Return how many pages that match ``request`` took place from each of the times until the next one.
+        """Return the number of pages in each of several consecutive periods.
+
+        A page belongs to the period in which its dialogue took place.
 
         Args:
-            request: The filters of a list of pages.
-            starts: Times in ascending order, at least two. The result has one number less.
+            request: Filters. Only pages that match are counted.
+            starts: The start of each period, in ascending order, and the end of the last period. A period includes its
+                start, but not its end.
         """
         ...
 
     async def segment_pages(self, segment: int, chains: int) -> SegmentPages:
-        """Return the times of a segment's pages, and up to ``chains`` of its chains."""
+        """Return the times of a segment's pages, and the chains with the newest pages, at most ``chains``."""
         ...
 
     async def past_traits(self) -> list[str]:
-        """Return the dimensions of the traits that are no longer in the profile, but have a history, sorted."""
+        """Return the names (dimensions) of past traits, sorted.
+
+        A past trait is no longer in the profile, but its history is stored.
+        """
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
@@ -109,6 +115,10 @@ class UserData(Protocol):
 
     async def import_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
         """Add facts from a file of another program, without evidence. Facts that already exist are not added again.
+
+        Args:
+            facts: The facts.
+            learner: The origin of the facts, such as ``import:mem0``. It is stored as `Fact.learned_by`.
 
         Returns:
             Two counts. The count with the key ``fact`` is the number of added facts. The count with the key `ARCHIVED`

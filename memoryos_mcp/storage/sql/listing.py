@@ -38,9 +38,9 @@ def list_memories(
 
 
 def count_pages(connection: Connection, request: ListRequest, starts_us: Sequence[int]) -> list[int]:
-    """Return how many pages took place from each of the times until the next one; see `UserData.page_counts`.
+    """Return the number of pages in each of several consecutive periods; see `UserData.page_counts`.
 
-    One pass over an index is enough. The periods of the same length that follow each other need one branch of CASE.
+    The query reads an index once. Consecutive periods of the same length share one branch of ``CASE``.
     """
     bounds = list(pairwise(starts_us))
     branches: list[tuple[int, int, int, int]] = []  # the end, start, first number, and length of its periods
