@@ -282,7 +282,7 @@ def a_folder(file: Path) -> None:
         (newer, "Upgrade"),
         (another_users, "--user-id"),
         (Path.unlink, "does not exist"),
-        (a_folder, "a folder; choose a file in it"),
+        (a_folder, "is a folder; choose a file that contains a memory"),
     ],
 )
 def test_an_unusable_backup_is_refused_without_changes(damage: object, word: str, memory: Path, copy: Path) -> None:

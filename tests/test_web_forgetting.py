@@ -146,7 +146,7 @@ async def test_copies_of_restores_are_named_and_deleted(data: Path) -> None:
         deleted = await pages.submit("/forget/copies")
         assert await held.engine.kept_copies() == []
     assert len(copies) == 1
-    assert f"Not forgotten: what is in the backup copies that restores have kept ({copies[0]})" in plan.text
+    assert f"Not forgotten: what is in the backup copies made by restores ({copies[0]})" in plan.text
     assert copies[0] in receipt.text
     assert deleted.notes == ["The backup copies are deleted."]
 

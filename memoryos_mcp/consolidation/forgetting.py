@@ -78,8 +78,8 @@ class DryRun:
             before ``expires_at``.
         counts: The number of selected memories of each kind.
         samples: The beginnings of some selected memories.
-        derived: The beginnings of some texts that would go with the selected pages: facts that only these pages state,
-            reasons of traits, and summaries of segments. Empty if everything is selected.
+        derived: The beginnings of some texts that would be deleted with the selected pages: facts that only these pages
+            state, reasons of traits, and summaries of segments. Empty if everything is selected.
         kept_copies: File names of the backup copies made by restores. They contain earlier states of the memory.
         is_all: Whether everything is selected. In this case, the backup copies are deleted too.
     """

@@ -404,7 +404,10 @@ class MemoryEngine:
         return most_telling_first(await self._store.traits())
 
     async def past_traits(self) -> list[str]:
-        """Return the dimensions of the traits that are no longer in the profile, but have a history, sorted."""
+        """Return the names (dimensions) of past traits, sorted.
+
+        A past trait is no longer in the profile, but its history is stored.
+        """
         return await self._store.user_data.past_traits()
 
     async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[MemoryView]:

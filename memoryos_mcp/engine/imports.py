@@ -132,7 +132,7 @@ class Imports:
         return begun
 
     def confirm(self, user_id: str, import_id: str) -> FileImport:
-        """Store what was counted.
+        """Store the counted content of a file, because the user has confirmed the import.
 
         Raises:
             ArgumentError: The import does not exist, or was not counted yet, or has ended.

@@ -19,8 +19,7 @@ class StoreThreads:
     """A pool of ``count`` threads. A caller waits until its work has ended, even if the caller is cancelled.
 
     A caller therefore never releases a connection or a lock while its work still uses it. `ThreadPoolExecutor` is not
-    used, because each of its calls takes two and a half times as long as a call of this pool. A call of
-    `ThreadPoolExecutor` takes a tenth of the time of a short transaction.
+    used, because it is slower: it adds 10% to the time of a short transaction, and this pool adds 4%.
     """
 
     def __init__(self, count: int) -> None:

@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def learned_from(self, page_id: str) -> Learned:
-        """Return the facts and traits that a page supports; nothing if the page does not exist."""
+        """Return the facts and traits that a page supports. If the page does not exist, there are none."""
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
@@ -52,11 +52,14 @@ class UserData(Protocol):
         ...
 
     async def segment_pages(self, segment: int, chains: int) -> SegmentPages:
-        """Return the times of a segment's pages, and up to ``chains`` of its chains."""
+        """Return the times of a segment's pages, and the chains with the newest pages, at most ``chains``."""
         ...
 
     async def past_traits(self) -> list[str]:
-        """Return the dimensions of the traits that are no longer in the profile, but have a history, sorted."""
+        """Return the names (dimensions) of past traits, sorted.
+
+        A past trait is no longer in the profile, but its history is stored.
+        """
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
@@ -110,6 +113,10 @@ class UserData(Protocol):
 
     async def import_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
         """Add facts from a file of another program, without evidence. Facts that already exist are not added again.
+
+        Args:
+            facts: The facts.
+            learner: The origin of the facts, such as ``import:mem0``. It is stored as `Fact.learned_by`.
 
         Returns:
             Two counts. The count with the key ``fact`` is the number of added facts. The count with the key `ARCHIVED`

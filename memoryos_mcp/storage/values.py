@@ -196,9 +196,9 @@ class FactQuery:
         slots: Only facts about these properties (see `Fact.slot`); None means all facts.
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
-        without: The name of an analyst and the ``seq`` of a page; None means no such filter. Only facts that would be
-            valid if the analyst had read neither this page nor the later ones. This includes facts that the analyst
-            superseded while reading these pages.
+        without: The name of an analyst and the ``seq`` of a page; None means no such filter. Facts that the analyst
+            learned only from this page or later pages are treated as if they did not exist. Facts that they superseded
+            are then valid again.
         limit: Maximum number of facts about the user, and also of facts about the assistant. If more facts match, the
             newest of them are returned, still oldest first. None means no limit.
     """

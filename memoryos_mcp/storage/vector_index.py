@@ -27,8 +27,7 @@ class VectorIndex(Protocol):
 
         Args:
             pages: The ``seq`` of each page.
-            vectors: All windows that these pages have now. If there are none for a page, only the page's previous
-                windows are removed.
+            vectors: All new windows of these pages. A page without new windows has no windows afterwards.
         """
         ...
 
@@ -73,7 +72,7 @@ class VectorIndex(Protocol):
     async def set_mark(self, mark: str) -> None:
         """Store a short text that identifies the last change of the store that the index contains.
 
-        The text must be stored after all earlier changes of the index.
+        Implementations must first store all changes of the index that were made before this call, and then the text.
         """
         ...
 

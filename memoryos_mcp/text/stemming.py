@@ -94,8 +94,9 @@ def folded(text: str) -> str:
 def _arabic(word: str) -> str:
     """Return the stem of an Arabic word.
 
-    The article, the prefix for "and", pronouns, and the endings for number and gender are removed. A feminine ending
-    that remains is written as t, as before a suffix: ``شقة`` and ``شقتي``.
+    The article, the prefix for "and", pronouns, and the endings for number and gender are removed. In a short word, the
+    feminine ending ``ة`` is not removed, but replaced by ``ت``. So ``شقة`` (flat) and ``شقتي`` (my flat) have the same
+    stem.
     """
     found = _ARABIC_AND.sub("", _ARABIC_ARTICLE.sub("", folded(word)))
     for ending in (_ARABIC_PRONOUN, _ARABIC_NUMBER, _ARABIC_FEMININE):

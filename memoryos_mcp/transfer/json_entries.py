@@ -122,7 +122,7 @@ def outline(stream: Bytes) -> Outline:
 
 
 def parse(text: bytes) -> tuple[Any, str | None]:
-    """Parse short JSON. Return the value and None or, if the JSON is not valid, None and a problem description."""
+    """Parse short JSON. Return ``(value, None)``, or ``(None, problem)`` if the JSON is not valid."""
     try:
         return json.loads(text.decode("utf-8")), None
     except (ValueError, RecursionError):
@@ -172,10 +172,9 @@ class _Window:
         self._take(closer)
 
     def cut(self, max_bytes: int) -> tuple[bytes | None, str | None]:
-        """Consume the value that begins at the current position. Return a pair: the value's bytes and None.
+        """Consume the value that begins at the current position, and return ``(bytes, None)``.
 
-        A value that is too large or too deeply nested is consumed too. In this case, the pair is None and a description
-        of the problem.
+        A value that is too large or too deeply nested is also consumed. The result is then ``(None, problem)``.
 
         Raises:
             ImportFormatError: A value is missing at this position, or the file ends inside the value.

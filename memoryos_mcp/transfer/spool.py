@@ -110,7 +110,7 @@ class Spool:
     def _fact(self, fact: ImportedFact) -> AddFact:
         text = " ".join(storable(fact.text).split())
         if not text or len(text) > FACT_MAX_CHARS:
-            raise ArgumentError(argument="fact", problem=f"is empty or longer than {FACT_MAX_CHARS:,} characters")
+            raise ArgumentError(argument="fact", problem=f"must have 1 to {FACT_MAX_CHARS:,} characters")
         at = parse_timestamp(fact.at, zone=self._zone, now=self._now)
         # Facts are redacted like turns.
         prepared = self._prepared(Turn(user_input=text, agent_response="", occurred_at=at))

@@ -164,8 +164,6 @@ def _check(name: str, info: zipfile.ZipInfo) -> None:
 
 def _refuse(name: str, error: Exception) -> NoReturn:
     reason = error.strerror if isinstance(error, OSError) else None
-    problem = (
-        reason or "the archive is damaged, cut off or protected by a password; unpack it and import the file itself"
-    )
-    message = f"{name} cannot be read: {problem}."
+    problem = reason or "the archive is damaged, cut off or protected by a password"
+    message = f"{name} cannot be read: {problem}. Check the file; if it is in an archive, unpack the archive first."
     raise ImportFormatError(message) from error

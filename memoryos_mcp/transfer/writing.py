@@ -1,4 +1,4 @@
-"""Errors of the place to which a memory is exported."""
+"""Translates errors that occur while an export is written."""
 
 import os
 from collections.abc import Iterator

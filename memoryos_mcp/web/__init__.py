@@ -1,6 +1,6 @@
-"""The pages on which people look at their memory in a browser.
+"""The web pages on which people view and change their memory in a browser.
 
-`pages` has the list of all addresses, and each of the modules below it has the pages of one view. They use
-`engine.engine.MemoryEngine` and contain no logic of their own. A page is a template in ``templates/``; it can be read
-without scripts. `sessions` knows who is signed in, and `guard` protects the pages.
+`pages` lists the addresses of all web pages. Each view, such as the timeline, has its own module. A view only calls
+`engine.engine.MemoryEngine` and fills in a template from ``templates/``. Each web page can be read without scripts.
+`sessions` contains the sessions of signed-in people, and `guard` protects the web pages.
 """

@@ -20,7 +20,7 @@ _LINE = 16
 
 
 def level(value: float, most: float) -> int:
-    """Return the colour for a value: 0 for 0, and `HOTTEST` for ``most`` and above."""
+    """Return the colour for a value as a number: 0 for the value 0, and `HOTTEST` for values from ``most``."""
     if value <= 0 or most <= 0:
         return 0
     return max(1, min(HOTTEST, int(HOTTEST * value / most)))
@@ -31,7 +31,7 @@ def level(value: float, most: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day in the calendar. ``x`` and ``y`` are the place of its square."""
+    """A day in the calendar. ``x`` and ``y`` are the upper left corner of the day's square."""
 
     day: date
     pages: int
@@ -45,8 +45,8 @@ class Block:
     """Some weeks of the calendar.
 
     Attributes:
-        months: The name of each month, and where it begins.
-        weeks: The days of each week, from Monday; fewer at both ends of the period.
+        months: The x position and the name of each month.
+        weeks: The days of each week, from Monday. The first and last week of the period may be incomplete.
     """
 
     width: int
@@ -165,12 +165,12 @@ class HeatChart:
     """The chart of a topic's heat.
 
     Attributes:
-        past: Points of the line until now, as SVG writes them.
-        future: Points of the line from now on.
-        limit_y: The height of the threshold.
-        now_x: The place of the present.
-        days: Places and days below the chart.
-        heats: Places and values beside the chart.
+        past: The line until now, as the ``points`` of an SVG polyline.
+        future: The line from now on, in the same form.
+        limit_y: The y position of the threshold.
+        now_x: The x position of the current time.
+        days: The labels below the chart: x position and day.
+        heats: The labels beside the chart: y position and heat.
     """
 
     width: int
@@ -232,7 +232,7 @@ def _round_values(most: float) -> list[float]:
 
 
 def _thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points of a line that can be seen: for each pixel, the first, highest, lowest and last one."""
+    """Return the visible points of a line: the first, highest, lowest and last point in each column of pixels."""
     seen: list[tuple[float, float]] = []
     for _, group in groupby(places, key=lambda place: int(place[0])):
         column = list(group)
@@ -244,7 +244,7 @@ def _thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def at_intervals(points: Sequence[HeatPoint], count: int) -> list[HeatPoint]:
-    """Return ``count`` points or fewer of a line, at equal intervals: of each interval the last point."""
+    """Return the last point in each of ``count`` equal intervals of time. Intervals without points are left out."""
     first, span = points[0].at, points[-1].at - points[0].at
     if not span:
         return [points[-1]]
@@ -302,8 +302,8 @@ class Period:
     """A period to be drawn.
 
     Attributes:
-        label: A short name, which stands beside the bar.
-        text: What held in the period.
+        label: A short name, shown beside the bar.
+        text: A description, shown as the tooltip of the bar, such as the text of a fact.
         end: The end of the period; None if it has not ended.
     """
 
@@ -330,7 +330,7 @@ class PeriodBar:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on the axis of time."""
+    """A mark on the time axis."""
 
     x: float
     label: str
@@ -338,10 +338,10 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class PeriodChart:
-    """Periods as bars under each other, above an axis of time.
+    """A chart of periods: one horizontal bar for each period, and a time axis at the bottom.
 
     Attributes:
-        now_x: The place of the current time.
+        now_x: The x position of the current time.
     """
 
     width: int
@@ -371,7 +371,10 @@ def period_chart(periods: Sequence[Period], now: datetime) -> PeriodChart:
 
 
 def _ticks(first: datetime, last: datetime) -> Iterator[tuple[datetime, str]]:
-    """Yield the beginnings of some years, months or days between two times, with their names."""
+    """Yield the time and the label of each mark on a time axis, about five at most.
+
+    If the axis is shorter than 90 days, days are marked, otherwise months or years.
+    """
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     days = (last - midnight).days
     if days < _DAYS_WITHOUT_MONTHS:
@@ -410,12 +413,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Bars beside each other.
+    """A chart of vertical bars, side by side.
 
     Attributes:
-        left: The place of the vertical axis.
-        top: The place of the highest value.
-        base: The place of the value 0.
+        left: The x position of the vertical axis.
+        top: The y position of the highest value.
+        base: The y position of the value 0.
         highest: The highest value.
     """
 

@@ -22,7 +22,14 @@ Parts = AsyncGenerator[Recall | str | responding.Response, None]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A memory in a prompt: a link to its page, the rest of its text, and marks such as that it gives orders."""
+    """A memory in a prompt, as it is shown.
+
+    Attributes:
+        path: The address of the memory's own page.
+        link: The first part of the memory's text, which is a link to ``path``.
+        text: The other part of the memory's text.
+        marks: Warnings about the memory, such as "gives orders".
+    """
 
     path: str
     link: str
@@ -35,7 +42,7 @@ class Used:
     """The memories in a prompt.
 
     Attributes:
-        summary: Their size, and what was left out.
+        summary: A sentence about the size of the memories, and about memories that were left out.
         groups: The memories of each kind, with a title.
     """
 
@@ -69,12 +76,15 @@ async def answer(visit: Visit) -> Response:
 
 
 async def stream(visit: Visit) -> Response:
-    """Send an answer while the LLM writes it, for a script: one JSON object per line."""
+    """Send an answer to the script of the page while the LLM writes the answer. Each line is a JSON object."""
     return StreamingResponse(_lines(visit), media_type="application/x-ndjson")
 
 
 async def _lines(visit: Visit) -> AsyncIterator[str]:
-    """Yield the memories in the prompt, the pieces of the answer, and the end. After an error, yield the problem."""
+    """Yield a line with the memories in the prompt, lines with pieces of the answer, and a last line.
+
+    The last line says whether the exchange was remembered (see `_end`) or, after an error, what the problem is.
+    """
     whole: responding.Response | None = None
     try:
         async with aclosing(_parts(visit)) as parts:
@@ -99,7 +109,9 @@ async def _parts(visit: Visit) -> Parts:
     """Yield the parts of the answer; see `MemoryEngine.respond_in_parts`."""
     is_remembered = bool(visit.given("remember"))
     if is_remembered and not visit.may_write:
-        raise ArgumentError(argument="remember", problem="is not possible, because you may only read this memory")
+        raise ArgumentError(
+            argument="remember", problem="is not possible, because you may only read this memory; send only the message"
+        )
     async with aclosing(visit.engine.respond_in_parts(visit.given("query"), remember=is_remembered)) as parts:
         async for part in parts:
             yield part
@@ -111,7 +123,10 @@ def _page(visit: Visit, status: int = 200, **values: Any) -> Response:
 
 
 def _end(whole: responding.Response | None) -> dict[str, str]:
-    """Return what became of an exchange: a sentence, and the address of the page that stores it, if there is one."""
+    """Return a text that says whether an exchange was remembered, and the address (path) of the new page.
+
+    If the exchange was not remembered, the path is empty.
+    """
     if whole is None or whole.page_id is None:
         return {"text": "Not remembered.", "path": ""}
     return {"text": "Remembered.", "path": memory_path(whole.page_id)}

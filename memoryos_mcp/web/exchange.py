@@ -56,7 +56,7 @@ async def export(visit: Visit) -> Response:
 
 
 async def upload(visit: Visit) -> Response:
-    """Begin to import a file: count what it contains."""
+    """Begin to import an uploaded file. Its content is only counted until the person confirms the import."""
     name = visit.given("format") or None
     check_format(name, argument="format")
     file = visit.form.get("file")
@@ -70,7 +70,7 @@ async def upload(visit: Visit) -> Response:
 
 
 async def confirm(visit: Visit) -> Response:
-    """Store what was counted."""
+    """Store the content of an uploaded file, after it was counted and the person has confirmed the import."""
     visit.imports.confirm(visit.session.caller.user_id, visit.given("import"))
     return visit.go("/exchange#imports")
 

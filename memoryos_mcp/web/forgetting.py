@@ -1,4 +1,4 @@
-"""The view Forget: a selection, the dry run that shows what would go, the confirmation, and the receipts."""
+"""The view Forget: a selection, the dry run that shows what would be forgotten, the confirmation, and the receipts."""
 
 from datetime import date, timedelta
 
@@ -37,7 +37,7 @@ async def confirm(visit: Visit) -> Response:
 
 
 async def confirm_everything(visit: Visit) -> Response:
-    """Forget everything if the word for it was typed, and show the receipt."""
+    """Forget everything, and show the receipt. If the word `EVERYTHING` was not typed, show the dry run again."""
     if visit.given("word").strip().casefold() != EVERYTHING:
         dry_run = await visit.engine.plan_forgetting(Selection(everything=True))
         problem = f"Nothing was forgotten. To forget everything, type the word “{EVERYTHING}”."
@@ -57,7 +57,7 @@ async def receipt(visit: Visit) -> Response:
 
 
 async def remove_copies(visit: Visit) -> Response:
-    """Remove the copies that restores have kept."""
+    """Remove the backup copies made by restores."""
     await visit.engine.remove_kept_copies()
     return visit.go("/forget", "The backup copies are deleted.")
 
@@ -68,7 +68,7 @@ async def _carry_out(visit: Visit) -> Response:
     except ArgumentError:
         minutes = CONFIRM_WITHIN // timedelta(minutes=1)
         problem = (
-            f"This selection has expired, because it was made more than {minutes} minutes ago, or it is not known. "
+            f"This selection does not exist, or it has expired, because it was made more than {minutes} minutes ago. "
             "Nothing was forgotten. Select again what to forget."
         )
         return await _forms(visit, problem, 404)
@@ -113,7 +113,9 @@ def _selection(visit: Visit) -> Selection:
         return Selection(ids=[each for line in visit.given("ids").splitlines() for each in _ids(line)])
     begin, end = _days(visit)
     if begin is not None and end is not None and end < begin:
-        raise ArgumentError(argument="before", problem="is earlier than the first day")
+        raise ArgumentError(
+            argument="before", problem="is earlier than the first day of the selection. Choose a later day"
+        )
     now = visit.memories.now()
     # The last day is included. A time that is later than a day from now is not valid.
     before = None if end is None else f"{end + timedelta(days=1) if end <= now.date() else now + timedelta(days=1)}"
@@ -127,7 +129,10 @@ def _selection(visit: Visit) -> Selection:
 
 
 def _days(visit: Visit) -> tuple[date | None, date | None]:
-    """Return the first and the last day. A first day alone means this day, so that not more than meant is selected."""
+    """Return the first and the last day of the selection.
+
+    If only the first day is given, it is also the last day, so that no later days are forgotten by mistake.
+    """
     begin, end = _day(visit, "from"), _day(visit, "until")
     return begin, begin if end is None else end
 
@@ -143,7 +148,10 @@ def _period(visit: Visit) -> str:
 
 
 def _ids(line: str) -> list[str]:
-    """Return the ids in a line. The name of a trait may contain spaces and commas, so it has a line of its own."""
+    """Return the ids in a line, which are separated by spaces or commas.
+
+    A line that begins with ``trait:`` is a single id, because the name of a trait may contain spaces and commas.
+    """
     return [line.strip()] if line.strip().startswith("trait:") else line.replace(",", " ").split()
 
 
@@ -153,7 +161,7 @@ def _day(visit: Visit, name: str) -> date | None:
         return date.fromisoformat(text) if text else None
     except ValueError as error:
         argument = {"from": "after", "until": "before"}[name]
-        raise ArgumentError(argument=argument, problem="is not a valid day, such as 2026-05-08") from error
+        raise ArgumentError(argument=argument, problem="is not a valid day. Write it like 2026-05-08") from error
 
 
 _LABELS = {

@@ -38,7 +38,7 @@ _HEADERS = {
 
 
 class PageHeaders:
-    """Adds the headers that protect the pages to every response of their addresses, also to refusals."""
+    """Adds protective headers to every response to a request for a page, also if the request is refused."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,12 +67,12 @@ def protect(headers: MutableHeaders) -> None:
 class PageGuard:
     """Finds the session of each request for a page.
 
-    Without a session, a reader is sent to the page for signing in. Requests for other paths are passed on unchanged.
+    A person without a session is sent to the page for signing in. Requests for other paths are passed on unchanged.
 
     Args:
         app: The guarded application.
         sessions: The sessions.
-        anonymous: Returns the caller that needs no token; None if everybody must sign in.
+        anonymous: A function that returns the caller for people without a session, or None if everybody must sign in.
     """
 
     def __init__(self, app: ASGIApp, sessions: Sessions, anonymous: Callable[[], Awaitable[Caller | None]]) -> None:
@@ -81,7 +81,7 @@ class PageGuard:
         self._anonymous = anonymous
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or send the reader to the page for signing in."""
+        """Pass the request on, or send the person to the page for signing in."""
         if scope["type"] != "http" or not is_page(scope["path"]):
             await self._app(scope, receive, send)
             return

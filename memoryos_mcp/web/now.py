@@ -1,4 +1,4 @@
-"""The view Now: who the user is, what was learned lately, and what waits."""
+"""The view Now: who the user is, what was learned recently, and the state of the background work."""
 
 import asyncio
 from datetime import timedelta
@@ -14,7 +14,10 @@ LATELY = timedelta(days=7)
 
 
 async def now(visit: Visit) -> Response:
-    """Show the head of the profile, wishes, the newest facts, the last week, and the state of the background work."""
+    """Show the user's main facts, wishes and traits, the newest facts and pages, and the state of the background work.
+
+    Facts that were said in the last seven days are also shown.
+    """
     engine = visit.engine
     profile, stats, failures, newest = await asyncio.gather(
         engine.profile(), engine.stats(), engine.failures(), engine.listed(limit=5, is_by_time=True)

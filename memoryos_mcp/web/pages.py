@@ -41,10 +41,10 @@ def make_routes(
     """Return the routes of all pages. They need `guard.PageGuard` in front of them.
 
     Args:
-        service: The memories.
-        sessions: Who is signed in.
-        check: Checks an access token with which somebody wants to sign in. With None, nobody can sign in by a token.
-        machine: The machine of the only person who can open the pages; None if they are served to several persons.
+        service: Opens the memories.
+        sessions: The sessions of signed-in people.
+        check: A function that returns the caller of an access token. None means that nobody can sign in with a token.
+        machine: The user's own machine if the command ``ui`` serves the pages there; otherwise None.
     """
     door = _Door(sessions, check)
     leave = post("/sign-out", door.sign_out, writes=False)
@@ -66,16 +66,16 @@ class _Door:
         self._check = check
 
     async def enter(self, request: Request) -> Response:
-        """Sign in by a one-time key."""
+        """Sign in with a one-time key."""
         session = self._sessions.redeem(request.query_params.get("key", ""))
         if session is None:
-            problem = "A link works only once, and only while its program runs. Run memoryos-mcp ui again."
+            problem = "This link was used before, or its program has ended. Run memoryos-mcp ui to get a new link."
             earlier = session_of(request.scope)
             return shown("problem.html", request, 403, session=earlier, title="This link has expired", problem=problem)
         return self._signed_in(request, session, f"{PREFIX}/")
 
     async def sign_in(self, request: Request) -> Response:
-        """Show the page for signing in by an access token, or sign in."""
+        """Show the form for an access token. If the form was submitted with a valid token, sign in."""
         check = self._check
         if check is None or request.method != "POST":
             problem = "Your session had ended. Nothing was changed." if "ended" in request.query_params else None
@@ -132,7 +132,7 @@ async def _missing(request: Request) -> Response:
 
 
 def _inside(target: str) -> str:
-    """Return an address of our pages, or that of the first page if ``target`` is another address."""
+    """Return ``target`` if it is the address of one of the pages; otherwise, return the address of the first page."""
     path = target.split("?")[0]
     is_ours = path.startswith(f"{PREFIX}/") and not any(each in path for each in ("//", "\\", "/."))
     return target if is_ours else f"{PREFIX}/"
@@ -152,10 +152,10 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, _: Exception) -> Response:
-    """Answer a request in which something unexpected happened. No middleware sees this response."""
+    """Answer a request after an unexpected error. This response passes no middleware, so headers are added here."""
     if not is_page(request.url.path):
         return PlainTextResponse("Internal Server Error", 500)
-    problem = "Something unexpected happened. The log of the server says more."
+    problem = "An unexpected error occurred. Try again. If the error occurs again, read the server's log."
     title = "That did not work"
     response = shown("problem.html", request, 500, session=session_of(request.scope), title=title, problem=problem)
     protect(response.headers)

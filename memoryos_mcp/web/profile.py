@@ -38,7 +38,7 @@ class Change(TypedDict, total=False):
 
 
 async def profile(visit: Visit) -> Response:
-    """Show the traits, and the facts in one state, newest first."""
+    """Show the traits, and the facts that have the chosen state (such as superseded), newest first."""
     state, about, cursor = visit.asked("state", State.CURRENT), visit.asked("about"), visit.asked("cursor")
     part = await visit.engine.listed(tier="knowledge", state=state, about=about, cursor=cursor, limit=FACTS_AT_ONCE)
     views = await visit.engine.look([entry.id for entry in part.entries]) if part.entries else []
@@ -64,8 +64,8 @@ class Draft:
     """A correction that a person has written, but that is not stored yet.
 
     Attributes:
-        problem: Why it was not stored; empty if it was not tried.
-        status: The HTTP status of the page that shows it.
+        problem: Why the correction could not be stored; empty if it was not submitted.
+        status: The HTTP status of the page that shows the draft.
     """
 
     text: str = ""
@@ -140,9 +140,9 @@ async def _trait_page(visit: Visit, view: TraitView, draft: Draft) -> Response:
 
 
 async def _evidence(visit: Visit, ids: Sequence[str], about: str) -> tuple[list[Page], int | None]:
-    """Return some of the pages that support a fact or trait, shortened, and where the next ones begin.
+    """Return some of the pages that support a fact or trait, and the number of the first page after them.
 
-    The words of ``about`` decide which parts of a long page are shown.
+    The number is None if there are no more pages. Long pages are shortened to the parts that fit ``about`` best.
     """
     begin = number(visit.asked("from", "0"), "from")
     shown = ids[begin : begin + EVIDENCE_AT_ONCE]
@@ -193,7 +193,7 @@ _NOTES = {
     "restore": "Restored.",
 }
 _CHANGED = (
-    "was changed meanwhile, in another tab or by an assistant. Your change was not made. Below is the present state."
+    "was changed meanwhile, in another tab or by an assistant. Your change was not made. Below is the current state."
 )
 
 
@@ -244,7 +244,7 @@ async def change_trait(visit: Visit) -> Response:
 
 
 async def _changed_fact(visit: Visit, view: FactView, draft: Draft) -> Response:
-    """Show the fact that holds now instead of the one that was shown before, with the text that the person wrote."""
+    """Show the current version of a fact that was changed while a person edited it. Keep the person's text."""
     latest = view
     if view.superseded_by is not None:
         newest = await _find(visit, numbered_id(Kind.FACT, view.superseded_by.fact))
@@ -253,10 +253,13 @@ async def _changed_fact(visit: Visit, view: FactView, draft: Draft) -> Response:
 
 
 async def _change(visit: Visit, memory_id: str, changes: Mapping[str, Change], title: str) -> Response:
-    """Carry out one of the changes if it is confirmed. Otherwise, show what it would change."""
+    """Make the correction that the form names, if the person has confirmed it.
+
+    Otherwise, show what the correction would change. ``changes`` contains the arguments of each possible correction.
+    """
     kind = visit.given("change")
     if kind not in changes:
-        raise ArgumentError(argument="change", problem="this change is not possible")
+        raise ArgumentError(argument="change", problem="this change is not possible here; use a button of the page")
     is_confirmed = bool(visit.given("confirmed"))
     change = await visit.engine.correct(memory_id, **changes[kind], is_dry_run=not is_confirmed)
     if is_confirmed:
@@ -267,14 +270,20 @@ async def _change(visit: Visit, memory_id: str, changes: Mapping[str, Change], t
 
 
 def _version(view: FactView | TraitView) -> str:
-    """Return the present state of a fact or trait. Forms contain it, so that no change in another tab is undone."""
+    """Return a text that describes the current state of a fact or trait.
+
+    Each form contains this text. If a submitted form contains a different text, the memory was changed meanwhile.
+    """
     if isinstance(view, FactView):
         return f"{view.state} {view.fact.text}"
     return "" if view.trait is None else f"{view.trait.level} {view.trait.reason}"
 
 
 def _is_shown(visit: Visit, view: FactView | TraitView) -> bool:
-    """Return whether a form was made for the present state. Browsers change the line ends in fields of forms."""
+    """Return whether a submitted form contains the current state of a fact or trait; see `_version`.
+
+    Only words are compared, because browsers change the line ends in forms.
+    """
     return visit.given("shown").split() == _version(view).split()
 
 

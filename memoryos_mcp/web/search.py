@@ -59,9 +59,9 @@ class Context:
 
     Attributes:
         budget: The budget in tokens.
-        tokens: The tokens of the text.
+        tokens: The number of tokens in the text.
         left_out: What did not fit, as part of a sentence; None if everything fits.
-        needed: A budget for everything.
+        needed: A budget with which nothing would be left out; None if everything fits.
     """
 
     budget: int
@@ -74,7 +74,7 @@ class Context:
 async def search(visit: Visit) -> Response:
     """Show what is found for a question, why, and the text that a client would get for two token budgets.
 
-    Looking is not a visit: it does not change the heat of topics.
+    Unlike the searches of assistants, this view does not change the heat of topics.
     """
     query = visit.asked("q")
     default = visit.memories.settings.retrieval_max_tokens

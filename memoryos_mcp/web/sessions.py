@@ -1,4 +1,7 @@
-"""Who is signed in: sessions in memory, and the one-time key with which the command ``ui`` opens the first one."""
+"""The sessions of signed-in people, and the one-time keys with which the command ``ui`` signs a person in.
+
+Both are only in RAM, and are lost when the process ends.
+"""
 
 import secrets
 from collections import OrderedDict
@@ -20,10 +23,11 @@ class Session:
 
     Attributes:
         key: The value of the cookie.
-        is_valid: Returns whether the person may still look at the memory, such as by a token that is still valid.
-        form_key: A secret that every form contains, so that pages of others cannot submit forms.
+        is_valid: A function that returns whether the session may still be used. It returns False, for instance, after
+            the person's access token was revoked.
+        form_key: A secret that every form contains, so that other websites cannot submit forms.
         began_s: When the session began, by the monotonic clock.
-        used_s: When it was last used.
+        used_s: When the session was last used.
         notes: Messages for the next page.
     """
 
@@ -37,7 +41,7 @@ class Session:
 
 
 async def always() -> bool:
-    """Return True: the session has no token that could be revoked."""
+    """Return True, for sessions without an access token, because such a session has no token to be revoked."""
     return True
 
 

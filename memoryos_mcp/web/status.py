@@ -79,7 +79,7 @@ async def status(visit: Visit) -> Response:
 
 
 def _days(visit: Visit, entries: Sequence[UsageEntry]) -> list[DayUsage]:
-    """Return the usage of each of the last days, the oldest first."""
+    """Return the LLM usage on each of the last `USAGE_DAYS` days, the oldest first."""
     of_day = defaultdict[str, list[UsageEntry]](list)
     for entry in entries:
         of_day[entry.day].append(entry)
@@ -115,7 +115,10 @@ async def _work(visit: Visit) -> list[Work]:
 
 
 async def _clients(visit: Visit) -> tuple[Sequence[tuple[str, str]], str]:
-    """Return the clients on the person's machine, and why they are not known, or an empty text."""
+    """Return the MCP clients on the person's machine, and a problem.
+
+    If the clients are known, the problem is empty. Otherwise, there are no clients, and the problem says why.
+    """
     if visit.machine is None:
         return [], "This server cannot see the programs on your machine. There, run memoryos-mcp install."
     try:

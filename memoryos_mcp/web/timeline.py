@@ -25,11 +25,12 @@ A_YEAR = timedelta(days=365)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the address asks for.
+    """The filters in the address of a timeline.
 
     Attributes:
         day: The day of the listed pages; None means all days.
-        year: The year of the calendar and of the listed pages; None means all pages, and the last twelve months.
+        year: The year of the listed pages and of the calendar. None means that pages of all years are listed, and that
+            the calendar shows the last twelve months or, if ``day`` is not among them, the year of ``day``.
     """
 
     topic: str
@@ -40,7 +41,7 @@ class Asked:
 
     @classmethod
     def of(cls, visit: Visit) -> "Asked":
-        """Return what a visit asks for.
+        """Return the filters in the address that a person has requested.
 
         Raises:
             ArgumentError: The day or the year is not valid.
@@ -59,12 +60,12 @@ class Asked:
         return any(self.filters.values()) or self.day is not None
 
     def query(self, **more: str) -> str:
-        """Return the query of the address of the same pages, with further parameters."""
+        """Return the filters and further parameters as the query of an address (the part after ``?``)."""
         own = {**self.filters, "day": str(self.day or ""), "year": str(self.year or ""), **more}
         return urlencode({name: value for name, value in own.items() if value})
 
     def on(self, day: date | None, year: int | None = None) -> str:
-        """Return the query of the address of a day or a year, with the same filters."""
+        """Return the query of an address with another day and year (None: without them), and the same other filters."""
         return replace(self, day=day, year=year).query()
 
     def listed(self) -> Mapping[str, Any]:

@@ -114,7 +114,7 @@ def _map(largest: list[TitledSegment], threshold: float, width: int, height: int
 
 
 def _parts(found: TopicView) -> list[tuple[str, str, float, float]]:
-    """Return the parts of a topic's heat: name, amount, weight, and what it adds."""
+    """Return the parts of a topic's heat: the name, value and weight of each part, and value times weight."""
     segment, weights = found.segment, found.weights
     recent = recency(segment.last_visit, found.now, weights.mu_s)
     return [

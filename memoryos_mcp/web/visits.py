@@ -56,7 +56,7 @@ MENU = (
 
 @dataclass(frozen=True, slots=True)
 class OwnMachine:
-    """The machine of the only person who can open the pages.
+    """The user's own machine. Only the command ``ui`` serves the pages there, to this user alone.
 
     Attributes:
         clients: Returns the name of each MCP client on the machine, and whether it uses this program.
@@ -67,14 +67,14 @@ class OwnMachine:
 
 @dataclass(slots=True)
 class Visit:
-    """A request for a page of a signed-in person.
+    """A signed-in person's request for a page.
 
     Attributes:
         memories: Access to memories with the person's rights.
         engine: The person's memory.
         form: The fields of a submitted form; empty if none was submitted.
         imports: The imports of uploaded files.
-        machine: The machine of the person; None if the pages are served to several persons.
+        machine: The person's own machine if the command ``ui`` serves the pages there; otherwise None.
     """
 
     request: Request
@@ -112,7 +112,7 @@ class Visit:
         return shown(template, self.request, status, visit=self, session=self.session, notes=notes, **values)
 
     def go(self, path: str, note: str = "") -> Response:
-        """Send the browser to another page, where ``note`` is shown once. ``path`` is relative to the prefix."""
+        """Send the browser to another page, where ``note`` is shown once. ``path`` is relative to `PREFIX`."""
         if note:
             self.session.notes.append(note)
         return RedirectResponse(f"{PREFIX}{path}", status_code=303)
@@ -159,16 +159,22 @@ class _Endpoint:
             return None
         given = visit.given("form_key") or visit.request.headers.get("x-form-key", "")
         if not secrets.compare_digest(given.encode(errors="replace"), visit.session.form_key.encode()):
-            problem = "This form is out of date, because you signed in again meanwhile. Nothing was changed."
+            problem = (
+                "This form is out of date, because you have signed in again. Nothing was changed. Open the page again "
+                "and submit the form once more."
+            )
             return visit.page("problem.html", 403, title="Please try again", problem=problem)
         if self._address.writes and not visit.may_write:
-            problem = "You may look at this memory, but not change it. Nothing was changed."
+            problem = (
+                "You may read this memory, but not change it. Nothing was changed. To change the memory, open the "
+                "pages with write access."
+            )
             return visit.page("problem.html", 403, title="Only for reading", problem=problem)
         return None
 
 
 def get(path: str, handler: Handler) -> "Address":
-    """Return an address that shows something."""
+    """Return an address for GET requests, which only show something and change nothing."""
     return Address(path, handler, method="GET", writes=False)
 
 
@@ -182,7 +188,7 @@ def post(path: str, handler: Handler, *, writes: bool = True) -> "Address":
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address, relative to the prefix, and the function that answers requests for it."""
+    """An address, relative to `PREFIX`, and the function that answers requests for it."""
 
     path: str
     handler: Handler
@@ -195,7 +201,11 @@ class Address:
 
 
 def number(text: str, argument: str) -> int:
-    """Return a whole number, from 0, that an address or a form contains.
+    """Convert a text from an address or a form to a whole number.
+
+    Args:
+        text: The text. Only the digits 0 to 9 are allowed, at most nine.
+        argument: Name of the parameter or field, for the error.
 
     Raises:
         ArgumentError: The text is not such a number.
@@ -274,7 +284,10 @@ def _marks(page: Any, *, is_excerpt: bool = False) -> list[str]:
 
 
 def _pieces(text: str, found: frozenset[str]) -> list[tuple[str, bool]]:
-    """Return a text in pieces, each with whether it matches one of the roots ``found``."""
+    """Divide a text into pieces, so that found words can be highlighted.
+
+    Each piece has a flag that is true if the piece matches one of the word roots in ``found``.
+    """
     pieces, begin = [], 0
     for start, end in sorted({*matches(text, found)}):
         if start >= begin:

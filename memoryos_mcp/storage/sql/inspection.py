@@ -176,7 +176,7 @@ def learned_from(connection: Connection, page_id: str, *, space: int, assistant_
 
 
 def segment_pages(connection: Connection, segment: int, chains: int) -> SegmentPages:
-    """Return the times of a segment's pages, and up to ``chains`` of its chains; see `UserData.segment_pages`."""
+    """Return the times of a segment's pages, and at most ``chains`` of its chains; see `UserData.segment_pages`."""
     times = connection.execute("SELECT occurred_us FROM pages WHERE segment = ? ORDER BY occurred_us", (segment,))
     of_chains = "FROM pages WHERE segment = ? AND chain IS NOT NULL"
     newest = all_rows(

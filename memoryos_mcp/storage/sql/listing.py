@@ -38,11 +38,9 @@ def list_memories(
 
 
 def count_pages(connection: Connection, request: ListRequest, starts_us: Sequence[int]) -> list[int]:
-    """Return the number of pages in each period; see `UserData.page_counts`.
+    """Return the number of pages in each of several consecutive periods; see `UserData.page_counts`.
 
-    A period lasts from one of the times ``starts_us`` until the next one. One pass over an index counts all periods. A
-    CASE expression in the SQL maps the time of a page to its period. Successive periods of equal length share a branch
-    of this expression.
+    The query reads an index once. Consecutive periods of the same length share one branch of ``CASE``.
     """
     bounds = list(pairwise(starts_us))
     branches: list[tuple[int, int, int, int]] = []  # the end, start, first number, and length of its periods

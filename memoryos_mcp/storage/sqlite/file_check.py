@@ -49,16 +49,16 @@ def check_copy(path: Path) -> MemorySummary:
     """
     with translated(path):
         if not path.is_file() or path.stat().st_size == 0:
-            state = "is a folder; choose a file in it" if path.is_dir() else "does not exist; choose another file"
+            state = "is a folder" if path.is_dir() else "does not exist"
             if path.is_file():
-                state = "is empty; choose another file"
-            msg = f"{path} contains no memory: it {state}"
+                state = "is empty"
+            msg = f"{path} {state}; choose a file that contains a memory"
             raise StorageError(msg)
         check_header(path)
         set_aside_foreign_locked(path)
         with reading(path, is_in_use=False) as reader:
             if check_content(reader, path) == 0:
-                msg = f"{path} contains no memory: it has no tables; choose another file"
+                msg = f"{path} contains no tables; choose a file that contains a memory"
                 raise StorageError(msg)
             integrity_check(reader)
             user_id = reader.execute("SELECT value FROM meta WHERE key = 'user_id'").get
@@ -71,7 +71,7 @@ def check_copy(path: Path) -> MemorySummary:
 
 
 def set_aside_foreign_locked(path: Path) -> None:
-    """Lock the folder of a file, and rename the journal beside the file if it belongs to a different file."""
+    """Rename the journal beside a file if the journal belongs to a different file. The folder is locked meanwhile."""
     with locked_folder(path.parent):
         set_aside_foreign(path)
 

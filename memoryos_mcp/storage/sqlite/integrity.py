@@ -26,7 +26,7 @@ _CONDITION = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 
 
 def integrity_check(connection: apsw.Connection) -> None:
-    """Check a file of this program for damage, and compare its indexes with its tables.
+    """Check the database file of a memory for damage, and compare the indexes in the file with its tables.
 
     The check takes some milliseconds per megabyte.
 

@@ -128,12 +128,12 @@ def set_aside_foreign(path: Path) -> None:
 def is_foreign(path: Path) -> bool:
     """Return whether the journal beside a file belongs to a different file.
 
-    There may be a note beside the journal. It contains the identities of a file and of the file's journal. The result
-    is True in two cases:
+    There may be a note beside the journal. The note contains the identities of a file and of the file's journal. It
+    may also contain the size and modification time of the file. The result is True in two cases:
 
     - The note is about this journal, but about a different file.
-    - The file was overwritten, and no other process has it open. A file counts as overwritten if it differs from the
-      state in the note, or was not written with a WAL.
+    - The file was overwritten, and no other process has the file open. A file counts as overwritten if its size or
+      modification time does not fit the note, or if its header belongs to a file without a journal (WAL).
 
     In all other cases, such as an empty journal, the result is False. A note about a different journal is ignored,
     because the file and its journal were probably copied together (for instance with their folder).

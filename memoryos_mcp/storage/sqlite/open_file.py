@@ -154,8 +154,8 @@ class OpenFile:
         """Close the connections. If no other process has the file open, SQLite moves the journal's content to the file.
 
         If the file was replaced or removed while it was open, the content of the opened file is first saved as a copy;
-        see `keep_lost`. If the copy is not needed, it is removed again; see `remove_if_contained`. If saving fails, a
-        warning is logged.
+        see `keep_lost`. The copy is removed again if each page in it is also in another file; see
+        `remove_if_contained`. If saving fails, a warning is logged.
         """
         connections = [*self._readers, *([self.writer] if self.writer else [])]
         opened, is_lost, has_whole_journal = self._identity, False, False
@@ -167,7 +167,10 @@ class OpenFile:
                     self.keep_lost()
                     self._remove_journals(opened)
         except (apsw.Error, OSError, StorageError) as error:
-            msg = "%s was replaced or removed while it was open, and the previous content could not be saved: %s"
+            msg = (
+                "%s was replaced or removed while the file was open, and the previous content could not be saved (%s). "
+                "If pages are missing, restore a backup"
+            )
             logger.warning(msg, self.path, type(error).__name__)
         finally:
             self._readers, self.writer, self._identity = [], None, None
@@ -179,7 +182,10 @@ class OpenFile:
             if self._saved is not None:
                 remove_if_contained(self._saved, self.path)
         except (apsw.Error, OSError) as error:
-            msg = "the saved copy of %s could not be compared with the current file: %s"
+            msg = (
+                "the journal or the saved copy of %s could not be processed (%s); both were kept. "
+                "If pages are missing, restore the saved copy"
+            )
             logger.warning(msg, self.path, type(error).__name__)
         self._saved = None
 
@@ -296,7 +302,9 @@ class OpenFile:
     def _remove_journals(self, opened: FileIdentity) -> None:
         if self._saved is None:
             logger.warning(
-                "%s was removed or moved with its folder, and the content of the file was not saved", self.path
+                "the folder of %s was removed or moved while the file was open, so no copy was saved. "
+                "If this was a mistake, move the folder back or restore a backup",
+                self.path,
             )
         with locked_folder(self.path.parent):
             opened.remove_journals()

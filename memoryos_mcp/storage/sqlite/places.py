@@ -75,7 +75,7 @@ class FileIdentity:
 
 def lost_message(path: Path) -> str:
     """Return the error message for an open file that was replaced or removed."""
-    return f"{path} or its journal was replaced or removed while it was open; nothing was stored. Try again"
+    return f"{path} or its journal was replaced or removed while the file was open; nothing was stored. Try again"
 
 
 def read_only_message(folder: Path) -> str:

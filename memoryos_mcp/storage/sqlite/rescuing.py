@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 def keep_lost(opened: FileIdentity, connection: apsw.Connection) -> Path | None:
     """Copy a file that was replaced or removed while ``connection`` had it open, and return the path of the copy.
 
-    Return None, and copy nothing, if the file's folder no longer exists. Pass the copy to `remove_if_contained` later.
-    This function removes the copy if all of its pages are in other files too.
+    Return None, and copy nothing, if the file's folder no longer exists. The caller must later pass the path of the
+    copy to `remove_if_contained`, which removes a copy that is not needed.
 
     Raises:
         StorageError: The copy could not be made, for instance because the disk is full.
@@ -55,7 +55,8 @@ def remove_if_contained(copy: Path, path: Path) -> None:
             left -= _page_ids(other)
     if left:
         logger.warning(
-            "%s or its journal was replaced or removed while it was open; the previous content was saved as %s",
+            "%s or its journal was replaced or removed while the file was open; the previous content was saved as %s. "
+            "If pages are missing, restore this copy",
             path,
             copy.name,
         )

@@ -47,8 +47,9 @@ def token_file(data_folder: Path) -> Path:
 class TokenStore(SqlTokens):
     """The file of static tokens. Implements `Tokens`.
 
-    The file and the marker file `NEEDED_NAME` are created when the first token is added. They are accessible only to
-    the account that runs this program.
+    Adding the first token creates the file and the marker file `NEEDED_NAME`. If the token file is lost, the marker
+    file shows that tokens existed, so the server admits nobody. Both files are accessible only to the account that runs
+    this program.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime]) -> None:

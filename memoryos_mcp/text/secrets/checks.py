@@ -62,8 +62,8 @@ def looks_random(text: str) -> bool:
 def is_checked_token(token: str) -> bool:
     """Return whether ``token`` is a secret. It must have the form of a token with a checksum, such as "ghp_...".
 
-    A token with a valid checksum is a secret. A token with an invalid checksum is also a secret if it looks random,
-    because a thief could correct a typo.
+    A token with a valid checksum is a secret. A token with an invalid checksum also counts as a secret if it looks
+    random. It may be a real token with a typo, which a thief could correct.
     """
     return has_crc32(token) or looks_random(token.partition("_")[2])
 

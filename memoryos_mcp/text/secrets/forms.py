@@ -1,8 +1,10 @@
 r"""Building blocks of the patterns for secrets.
 
 Every quantifier is bounded or possessive (``++``, ``{n,}+``), so that the running time is proportional to the length of
-the text. A secret may be followed by letters of a script without spaces. So a secret ends where no ASCII letter or
-digit follows; ``\b`` does not detect this.
+the text.
+
+In scripts without spaces, such as Chinese, a letter may directly follow a secret. ``\b`` does not match between the
+secret and such a letter. The pattern `END` is used instead: it matches unless an ASCII letter or digit follows.
 """
 
 import re

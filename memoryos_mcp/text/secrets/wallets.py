@@ -103,8 +103,8 @@ def _find_seed_phrases(text: str, lower: str) -> Iterator[Span]:
 def _may_contain_phrase(tokens: Sequence[str]) -> bool:
     """Return whether the tokens contain at least 12 consecutive words from the BIP-39 list.
 
-    A few numbers and bullets between the words are ignored. Only every eleventh token is tried as a part of a run,
-    because every run of 12 tokens contains one of them.
+    A few numbers and bullets between the words are ignored. To save time, the search starts only at every eleventh
+    token. Any 12 consecutive tokens include at least one of these tokens.
     """
     numbers = _numbers()
     for at in range(_SHORTEST - 1, len(tokens), _SHORTEST - 1):

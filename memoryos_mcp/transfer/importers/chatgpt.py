@@ -34,7 +34,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield all pages of the first conversation one by one, then those of the next."""
+    """Yield the turns of each conversation, and notes about data that is not imported."""
     return read_conversations(path, "mapping", Mapping, _conversation, progress)
 
 

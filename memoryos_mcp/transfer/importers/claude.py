@@ -31,9 +31,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield all pages of the first conversation one by one, then those of the next.
+    """Yield the turns of each conversation, and notes about data that is not imported.
 
-    The text of an attached file becomes a separate page with the source ``DOCUMENT``, because nobody said it.
+    The text of an attached file becomes a separate page with the source ``DOCUMENT``, because nobody said the text.
     """
     return read_conversations(path, "chat_messages", list, _conversation, progress)
 
