@@ -281,7 +281,7 @@ def test_a_read_only_file_is_not_changed(what: str, home: Path) -> None:
 
 def test_a_client_that_is_not_installed_is_reported(home: Path) -> None:
     shown = run("install", "--client", "zed").stdout
-    assert "Zed was not found on this machine; the file is where Zed would look for it" in shown
+    assert "Zed was not found on this machine; Zed reads this file once it is installed" in shown
     told = json.loads(run("install", "--client", "codex", "--json").stdout)
     assert [change["is_client_there"] for change in told["changes"]] == [False]
 

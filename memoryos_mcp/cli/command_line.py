@@ -116,8 +116,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        If a tool rejects one of its arguments, the `ArgumentError` is replaced with an error that names the matching
-        option or argument of the command.
+        A command may pass its options to an MCP tool. If the tool raises an `ArgumentError`, this error names an
+        argument of the tool. The error is replaced with one that names the matching option of the command.
         """
         try:
             return super().invoke(ctx)

@@ -99,7 +99,8 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
 async def ui(settings: Settings, own_port: int, is_quiet: bool, only_reads: bool) -> None:
     """Look at the memory in the browser, and correct it.
 
-    Only this machine can open the pages. The link works once. Servers may run at the same time. Ctrl-C ends the pages.
+    The command prints a link, and opens it in the browser. The link works only once, and only on this machine. MCP
+    servers may use the memory at the same time. Press Ctrl-C to end the command.
     """
     from memoryos_mcp.cli.commands.installing import client_states
     from memoryos_mcp.server.http.page_server import serve_pages
@@ -200,8 +201,8 @@ async def search(settings: Settings, **given: Any) -> None:
 async def show(settings: Settings, **given: Any) -> None:
     """Show pages, topics, facts or traits in full, by their ids.
 
-    stats, search and the tools print ids. Examples: p_... is a page, s1 a topic, c1 a chain, k1 a fact, and trait:NAME
-    a trait. The memory is not changed.
+    The commands stats and search print ids, and the MCP tools return ids. Examples of ids: p_... (page), s1 (topic),
+    c1 (chain), k1 (fact), trait:NAME (trait). The memory is not changed.
     """
     from memoryos_mcp.cli.commands.show import show_memories
 
@@ -402,7 +403,7 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 @click.argument("id", metavar="ID")
 @click.option("--text", metavar="TEXT", help="New text of a fact, as one sentence.")
 @click.option("--level", type=Choice(["Low", "Medium", "High"], case_sensitive=False), help="New level of a trait.")
-@click.option("--reason", metavar="TEXT", help="New reason of a trait, as one sentence.")
+@click.option("--reason", metavar="TEXT", help="New reason for a trait's level, as one sentence.")
 @click.option("--wrong", is_flag=True, help="Mark the fact or trait as wrong, without a replacement.")
 @click.option("--restore", is_flag=True, help="Undo the last correction of ID.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")

@@ -56,8 +56,8 @@ def note(text: str) -> None:
 def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
     """Print ``result`` as JSON, or print ``parts`` as a report for people.
 
-    Strings in ``parts`` are printed unchanged. Other parts are wrapped to fit the width of the terminal. In a pipe, the
-    lines of other parts have no trailing spaces.
+    Strings in ``parts`` are printed unchanged. All other parts, such as tables, are wrapped to fit the width of the
+    terminal. If stdout is not a terminal, trailing spaces are removed from these other parts.
     """
     prepare_stdout()
     if as_json:

@@ -84,8 +84,8 @@ class Settings(HttpSettings):
     long_term_knowledge_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=3000,
         description="Maximum number of current facts about the user. The same limit applies to facts about the "
-        "assistant. If there are more, those that have not been mentioned for the longest time are archived. Queries "
-        "still find archived facts.",
+        "assistant. If there are more, the least recently mentioned facts are archived. Queries still find archived "
+        "facts.",
     )
     retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
@@ -104,8 +104,8 @@ class Settings(HttpSettings):
     )
     mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
         default=0.6,
-        description="Minimum similarity at which a page joins a segment. The similarity is the cosine of their vectors "
-        "plus their keyword overlap, which is between 0 and 1.",
+        description="Minimum similarity at which a page joins a segment. The similarity is the sum of two numbers: the "
+        "cosine of the two vectors, and the overlap of the two sets of keywords (0 to 1).",
     )
     heat_alpha: StrictFloat = Field(
         default=1.0,
@@ -165,8 +165,8 @@ class Settings(HttpSettings):
     llm_replay_file: Annotated[Path | None, BeforeValidator(checks.file_path)] = Field(
         default=None,
         description="File with replies that are used instead of calling an LLM: a log written with `llm_log`, or the "
-        "output of a batch API. Requests without a reply in this file are written to NAME.missing.jsonl in the same "
-        "folder, as input for a batch API.",
+        "output of a batch API. Requests without a reply in `NAME.jsonl` are written to `NAME.missing.jsonl` in the "
+        "same folder, as input for a batch API.",
     )
     max_topics: StrictInt = Field(
         default=6, ge=1, le=20, description="Maximum number of topics that the LLM may find in one batch of pages."
@@ -207,9 +207,10 @@ class Settings(HttpSettings):
     vector_index: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(checks.name_text)] = Field(
         default="faiss",
         description="Index that finds the pages nearest to a question by their vectors. `faiss` keeps vectors in RAM. "
-        "If PostgreSQL contains a large memory, PostgreSQL searches it instead. `chroma` keeps vectors in the folder "
-        "`chroma` of `data_storage_path`, or on the server at `chroma_url`. `pgvector` keeps them in PostgreSQL, with "
-        "the extension `vector`. Installed packages may provide other indexes.",
+        "If a memory in PostgreSQL has more than `max_vectors_in_ram` vectors, PostgreSQL searches the vectors instead "
+        "of `faiss`. `chroma` keeps vectors in the folder `chroma` of `data_storage_path`, or on the server at "
+        "`chroma_url`. `pgvector` keeps them in PostgreSQL, with the extension `vector`. Installed packages may "
+        "provide other indexes.",
     )
     chroma_url: Annotated[str | None, AfterValidator(checks.chroma_url)] = Field(
         default=None,

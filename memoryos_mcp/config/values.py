@@ -11,9 +11,9 @@ from memoryos_mcp.config import Settings
 
 
 def value_type(name: str) -> object:
-    """Return the type of a setting's values other than null.
+    """Return the type of a setting's values. Null, where it is allowed, is ignored.
 
-    The type is a plain class, or `Literal` if only certain strings are allowed.
+    The result is a plain class, or `Literal` if only certain strings are allowed.
     """
     annotation = _annotation(name)
     return get_origin(annotation) or annotation

@@ -34,11 +34,11 @@ def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[Corr
 
 
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
-    """Return lessons (facts and traits learned from pages) without the facts that contradict a correction.
+    """Return ``lessons`` (facts and traits learned from pages) without the facts that contradict a correction.
 
-    A new fact contradicts a correction in three cases. It supersedes the text with which the user replaced the wrong
-    fact, states another value of the corrected attribute, or repeats the wrong fact in other words. A fact with
-    evidence newer than the correction is kept.
+    In a correction, the user declares a fact wrong, and may state the correct fact. A new fact contradicts the
+    correction if it supersedes the correct fact, states the same attribute as the wrong fact, or repeats the wrong
+    fact in other words. A new fact is kept if a page that supports it is newer than the correction.
 
     Facts are compared by their vectors, or by their words if ``embed`` is None or fails.
     """

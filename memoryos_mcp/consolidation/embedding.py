@@ -90,7 +90,7 @@ class Embedding:
 
 
 def _bounded(pages: Sequence[Page]) -> list[Page]:
-    """Return the first of the pages: at most `CHARS_PER_STEP` characters in total, but at least one page."""
+    """Return the leading pages that have at most `CHARS_PER_STEP` characters in total, but at least the first page."""
     kept: list[Page] = []
     chars = 0
     for page in pages:

@@ -55,17 +55,18 @@ class VectorSpaces:
     """One user's vector spaces. The current space is the one that queries use.
 
     Attributes:
-        retrieving: Answers queries with the current space. Until a space is loaded, it searches by keywords only.
+        retrieving: Object that answers queries with the current space. Until a space is loaded, it searches by
+            keywords only.
         query_priority: Pauses the loading of vectors while queries are running.
-        filing: A lock that must be held while pages are filed by their vectors. It prevents a change of the current
-            space.
+        filing: A lock that must be held while pages are assigned to segments by their vectors. It prevents a change of
+            the current space.
 
     Args:
         store: The user's memory. This object sets the vector space that the store reads.
         embedders: The embedders of the configured model and of the models of existing spaces.
-        retrieving: Creates a `Retrieving` from a store, the store's cache, and an embedder or None.
-        make_index: Creates the page index of a space from a store that uses the space, the identity of the space,
-            and the length of its vectors.
+        retrieving: Function that creates a `Retrieving` from a store, the store's cache, and an embedder or None.
+        make_index: Function that creates the page index of a space from a store that uses the space, the identity of
+            the space, and the length of its vectors.
         clock: Returns the current time.
     """
 
@@ -150,9 +151,10 @@ class VectorSpaces:
         return self._previous is not None or await self._target.embedding.has_work()
 
     async def is_filled(self) -> bool:
-        """Return whether the current vector space is complete. A new space may still be incomplete.
+        """Return whether all pages, facts and segments have vectors in the space that queries use.
 
-        Until the configured model is loaded, return False. If no model is configured, return True.
+        After a change of the model, queries use the previous space until all vectors of the new model exist. Until the
+        configured model is loaded, return False. If no model is configured, return True.
         """
         if self._target is None:
             return not self.has_model
@@ -219,7 +221,8 @@ class VectorSpaces:
         """Remove forgotten pages from the vector indexes that are stored outside this process.
 
         Returns:
-            True if the indexes contain nothing of these pages any more. False if `settle` must remove the remains.
+            True if all data of these pages has been removed from the indexes. False if some of it must still be
+            removed by `settle`.
         """
         is_done = True
         for space in await self._store.spaces():

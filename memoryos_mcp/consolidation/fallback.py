@@ -1,4 +1,4 @@
-"""Decides when the fallback replaces a failing analyst, and when the results of the fallback become final.
+"""Decides when the fallback replaces a failing analyst, and when the fallback's results are kept for good.
 
 An analyst organises pages and extracts facts and traits from them. The fallback is the analyst that needs no LLM.
 """
@@ -31,7 +31,9 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
 
 
 async def becomes_final(failure: BaseException, count: Count) -> bool:
-    """Return whether the fallback's result becomes final, because the analyst has given five unusable answers.
+    """Return whether to keep the fallback's result for good, and not to ask the analyst again.
+
+    The result is True at the fifth unusable answer of the analyst.
 
     Args:
         failure: The error that the analyst raised. Only a `ReplyFormatError` is an unusable answer.

@@ -1,8 +1,8 @@
-"""Forgetting: a dry run shows what would be deleted, one transaction deletes it, and then the files are purged.
+"""Forgetting deletes memories in one transaction. A dry run shows what would be deleted.
 
-After the transaction, no process returns the deleted memories. Then chains and segments that lost pages get new
-summaries, and the deleted bytes are overwritten in the files. If the process ends before this is done, the next process
-that opens the memory does it.
+After the transaction, no process returns the deleted memories. Two steps follow: chains and segments that lost pages
+get new summaries, and the deleted bytes are overwritten in the files. If the process ends before these steps are done,
+the next process that opens the memory does them.
 """
 
 import asyncio

@@ -30,8 +30,8 @@ class BatchRule:
     Attributes:
         pages: Number of pages in a full batch. A full batch is due at once.
         idle: Time without new pages after which an incomplete batch is due.
-        is_thrifty: Whether the time is longer than ``idle`` for smaller batches. Each batch costs an LLM call, and
-            each page of a slow conversation would otherwise be a batch of its own.
+        is_thrifty: Whether an incomplete batch waits longer than ``idle``: the fewer pages it has, the longer it
+            waits. This saves LLM calls in a slow conversation, because each batch costs one call.
         at_once: Maximum number of batches that the analyst gets in parallel. While the analyst works on one of them,
             it does not see its answers to the others.
     """
@@ -154,10 +154,10 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst (the LLM) reassign the pages that the fallback assigned to chains and segments without it.
+        """Let the analyst (the LLM) reassign the pages that the fallback (without an LLM) put in chains and segments.
 
-        The analyst gets batches of these pages in parallel. If it repeatedly gives unusable answers to a batch, the
-        fallback's result becomes final.
+        The analyst gets batches of these pages in parallel. If the analyst repeatedly gives unusable answers to a
+        batch, the fallback's result for this batch is kept for good.
 
         Returns:
             Whether there may be more such pages.

@@ -65,7 +65,7 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
     """
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
-        problem = "is an existing file, which is not replaced; choose another file, or a folder"
+        problem = "already exists, and a backup does not replace a file; choose a new file name, or a folder"
         raise ArgumentError(argument=str(target), problem=problem)
     if is_folder:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)

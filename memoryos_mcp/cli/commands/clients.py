@@ -20,19 +20,26 @@ def client_options(command: Callable[..., None]) -> Callable[..., None]:
             is_flag=True,
             help="Change or remove the server's entry even if another program has written it.",
         ),
-        click.option("--name", default="memoryos", show_default=True, help="Name of the server in the client's file."),
+        click.option(
+            "--name",
+            default="memoryos",
+            show_default=True,
+            help="Name of the server in the client's configuration file.",
+        ),
         click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would change."),
         click.option(
             "--scope",
             type=Choice(["user", "project"]),
-            help="Change the client's file for your account (user, the default) or for the current folder (project).",
+            help="Which configuration file of the client to change. user: the file for all projects of your account "
+            "(the default). project: the file for the current folder.",
         ),
         click.option(
             "--client",
             "clients",
             multiple=True,
             type=Choice([*CLIENTS, "all"]),
-            help="Client whose file is changed. May be repeated. Without this option, the clients are only listed.",
+            help="Client whose configuration file is changed. May be repeated. Without this option, the clients are "
+            "only listed.",
         ),
     ):
         command = option(command)

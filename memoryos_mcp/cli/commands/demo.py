@@ -188,7 +188,10 @@ class _Demo:
             progress.add_task(what, total=None)
             while not is_done(stats := await _stats(client)):
                 if time.monotonic() > give_up_at:
-                    msg = f"{what}: timed out after {SETTLE_TIMEOUT_S:.0f} s; statistics: {stats.model_dump_json()}"
+                    msg = (
+                        f"{what} took longer than {SETTLE_TIMEOUT_S:.0f} s; run memoryos-mcp doctor to find the cause. "
+                        f"The server's statistics: {stats.model_dump_json()}"
+                    )
                     raise MemoryOSError(msg)
                 await anyio.sleep(POLL_S)
         return stats

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Look(Enum):
-    """The part of a retrieval result that answers a question."""
+    """The part of the memory in which the demo finds the answer to a question."""
 
     SHORT_TERM = "short-term"
     MID_TERM = "mid-term"
@@ -30,8 +30,8 @@ class Exchange:
 class Question:
     """A question in the second part of the demo.
 
-    ``look`` is the part of the memory that answers the question, such as ``PROFILE``. The demo prints the memories
-    that were found in this part.
+    ``look`` is the part of the memory that contains the answer, such as ``PROFILE``. The demo prints the memories that
+    were found in this part.
     """
 
     text: str

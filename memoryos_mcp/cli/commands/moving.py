@@ -76,13 +76,13 @@ async def move(
         settings: The settings, which specify where the memories are now.
         target: The address of a PostgreSQL database, or a folder.
         user_ids: The users whose memories are copied. If empty, the memories of all users are copied.
-        is_dry_run: Whether to change nothing, and only report what would be copied.
+        is_dry_run: If True, nothing is copied, and the report says what would be copied.
         as_json: Whether to print the report as one JSON object.
 
     Raises:
         ArgumentError: The target is not valid.
-        StorageError: A memory could not be copied, or the source or the target failed. In the second case, no report
-            was printed.
+        StorageError: Some memories could not be copied; the report was printed and names them. The error is also
+            raised, without a report, if the source or the target failed.
     """
     there = _target_settings(settings, target)
     if not is_dry_run and there.database_url is None:
@@ -254,7 +254,7 @@ def _opened(settings: Settings, *, is_target: bool = False) -> Iterator[Stores]:
 
 @contextmanager
 def _naming_target() -> Iterator[None]:
-    """In errors from the block, replace the names of settings with the option ``--to``."""
+    """Return a context manager that replaces names of settings with ``--to`` in errors from its ``with`` block."""
     try:
         yield
     except ArgumentError as error:

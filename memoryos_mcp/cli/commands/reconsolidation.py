@@ -242,11 +242,12 @@ def _estimate(pages: Sequence[_RedoPage], settings: Settings) -> Forecast:
     """Return an estimate of the LLM calls and tokens that are needed to process ``pages`` again.
 
     The LLM organises pages in batches of the configured size. Each batch needs one call, which also extracts facts. For
-    learning, the pages are grouped by segment. If the fallback learned from any page of a group, the LLM learns from
-    the whole group. The segments that the LLM will choose are not known yet, so the current segments are used.
+    learning, the pages are grouped by segment. If the fallback learned from any page of a group, all pages of this
+    group are counted, because the LLM learns from the whole group. The segments that the LLM will choose are not known
+    yet, so the current segments are used.
 
-    A prompt contains instructions, the form of the reply, pages and context. It has at most `llm_max_prompt_tokens`.
-    Repeated calls after invalid replies are not included.
+    A prompt contains instructions, the JSON schema of the reply, pages and context. Its size is at most
+    `llm_max_prompt_tokens` tokens. Repeated calls after invalid replies are not counted.
     """
     size, limit = settings.batch_pages(has_llm=True), settings.llm_max_prompt_tokens
     organised = [page.tokens for page in pages if page.is_organised]

@@ -65,7 +65,7 @@ def token() -> None:
     default=(Scope.WRITE.value,),
     show_default=True,
     help="Permission of the token. May be repeated. read: only read memories. write: read and change memories. admin: "
-    "also see the server's settings and metrics. act-as: read, and pass the id of another user.",
+    "also see the server's settings and metrics. act-as: read the memory of any user whose id is passed in a call.",
 )
 @click.option(
     "--expires",

@@ -24,8 +24,8 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
     if lost := sorted(key for key, value in entry.items() if value and key not in _EXPRESSIBLE):
         msg = (
             f"{client.title}'s command cannot write these keys of the entry: {', '.join(lost)}; the entry was not "
-            f"changed. Copy these keys, remove the entry with {entries.quoted(remove_command(client, name))}, run this "
-            "command again, and add the keys by hand"
+            f"changed. Copy these keys. Remove the entry with: {entries.quoted(remove_command(client, name))}. Run "
+            "memoryos-mcp install again. Add the keys to the new entry by hand"
         )
         raise ClientFileError(msg)
     start = [str(client.own_command), "mcp", "add", "--scope", "user", "--transport"]
@@ -34,8 +34,8 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
     headers = [f"{key}: {value}" for key, value in entry.get("headers", {}).items()]
     if any("Bearer" in header and "${" not in header for header in headers):
         problem = (
-            f"{client.title} accepts a token for all projects only on its command line, where other accounts can "
-            "read it; use --token-variable NAME or --scope project"
+            f"{client.title} can store this token for all projects only if the token is in a command line, which "
+            "other accounts of this machine can read; use --token-variable NAME or --scope project"
         )
         raise ArgumentError(argument="--token", problem=problem)
     return [*start, "http", name, entry["url"], *(word for header in headers for word in ("--header", header))]

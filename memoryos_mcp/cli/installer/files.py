@@ -59,7 +59,10 @@ def read(path: Path) -> ClientFile:
             msg = f"{path} is {kind}, so it cannot be the client's file; move or rename it"
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
-            msg = f"{path} is larger than {MAX_BYTES:,} bytes and was not read; check whether it is the client's file"
+            msg = (
+                f"{path} was not read, because it is larger than {MAX_BYTES:,} bytes; make the file smaller, or move it "
+                "away if it is not the client's file"
+            )
             raise ClientFileError(msg)
         return ClientFile(path, target, target.read_bytes())
     except FileNotFoundError:

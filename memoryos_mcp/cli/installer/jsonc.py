@@ -337,4 +337,4 @@ class _Scanner:
     def _error(self) -> ClientFileError:
         line = self._text.count("\n", 0, self._start) + 1
         column = self._start - (self._text.rfind("\n", 0, self._start) + 1) + 1
-        return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct the file")
+        return ClientFileError(f"the file is not valid JSON (line {line}, column {column}); correct the file")

@@ -37,10 +37,10 @@ class Machine:
             raise ClientFileError(msg) from error
 
     def base(self, name: str) -> Path:
-        """Return a base folder, such as the home folder, by its name in `Place.folder`.
+        """Return the path of the base folder with this name. These names are used in `Place.folder`.
 
-        The names are ``home``, ``config`` (settings of desktop programs), ``local`` (local settings on Windows),
-        ``xdg`` (settings on Unix), ``codex`` and ``claude``.
+        The names are ``home`` (the home folder), ``config`` (settings of desktop programs), ``local`` (local settings
+        on Windows), ``xdg`` (settings on Unix), ``codex`` (settings of Codex) and ``claude`` (settings of Claude Code).
         """
         if name == "home":
             return self.home

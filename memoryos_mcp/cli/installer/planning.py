@@ -102,8 +102,8 @@ def plan_uninstall(location: Location, name: str, *, is_forced: bool) -> Plan:
 def _text_before_install(location: Location, file: files.ClientFile, present: Any, name: str) -> str | None:
     """Return the text of the file before the entry was added, or None if this text is unknown.
 
-    The entry is added to the text of each backup, newest backup first. If the result equals the current file, the text
-    of this backup is returned.
+    Backups contain earlier texts of the file. The function adds the entry to a copy of each of these texts, newest
+    first. If the result equals the current file, the text of this backup is returned.
     """
     client, path = location.client, (*location.client.path, name)
     if not isinstance(present, Mapping):  # not written by this program
@@ -139,7 +139,7 @@ def check_ours(location: Location, present: Any, name: str, doing: str) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """If the block raises a `ClientFileError`, add the path of the file to its message."""
+    """Return a context manager that adds ``path`` to the message of a `ClientFileError` from its ``with`` block."""
     try:
         yield
     except ClientFileError as error:

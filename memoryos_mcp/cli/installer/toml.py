@@ -26,7 +26,7 @@ def read(text: str) -> Mapping[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         where = re.search(r"\(at .+?\)", str(error))
-        msg = f"it is not valid TOML {where[0] if where else '(nested too deeply)'}; correct the file"
+        msg = f"the file is not valid TOML {where[0] if where else '(nested too deeply)'}; correct the file"
         raise ClientFileError(msg) from error
 
 

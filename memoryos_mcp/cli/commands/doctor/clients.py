@@ -111,9 +111,10 @@ async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem |
 
 
 async def _reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> _Problem | None:
-    """Return the reason why a client cannot reach the server of an entry, or None if the client can reach it.
+    """Return the reason why a client cannot reach its configured server, or None if the client can reach the server.
 
-    The entry's token is sent to the entry's address, and to no other address.
+    ``entry`` is the server's entry in the client's configuration file. The token in the entry is sent only to the
+    address in the entry.
     """
     url = str(entry[http.url_key])
     headers, missing = _headers(entry, http, environment)

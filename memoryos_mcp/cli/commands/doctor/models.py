@@ -126,10 +126,10 @@ def check_replay(path: Path) -> Check:
     if path.exists():
         return passed("llm", found)
     fix = (
-        "requests without a reply are written to NAME.missing.jsonl in the same folder; send that file to a batch API, "
-        "and save its output as the replay file"
+        "each request to the LLM is written to a file in that folder, whose name ends in .missing.jsonl; send this "
+        "file to a batch API, and save the replies under the path above"
     )
-    return warned("llm", f"{found}, which does not exist yet", fix)
+    return warned("llm", f"{found}, but this file does not exist yet", fix)
 
 
 async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:

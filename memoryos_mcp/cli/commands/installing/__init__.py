@@ -179,7 +179,7 @@ def client_states() -> list[tuple[str, str]]:
     """Return the title of each client on this machine, and whether its configuration file contains the server.
 
     Raises:
-        ClientFileError: The clients cannot be looked for.
+        ClientFileError: The account has no home folder, or the current working folder no longer exists.
     """
     return [(each.client.title, _state(each)) for each in clients_here(Machine.this())]
 

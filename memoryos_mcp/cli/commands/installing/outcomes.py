@@ -49,7 +49,8 @@ class Request:
 class Outcome:
     """The result of changing one client's configuration file. ``action`` is None after an error.
 
-    ``change`` is a diff, or the command lines of the client that make the change. All tokens in ``change`` are masked.
+    ``change`` is a diff of the file. For a client that changes the file itself, it contains the client's commands
+    instead. All tokens in ``change`` are masked.
     """
 
     client: Client
@@ -127,7 +128,7 @@ def _print(outcome: Outcome, request: Request) -> None:
     )
     if not outcome.is_client_there and outcome.action is not Action.NOTHING:
         click.echo(
-            f"  {client.title} was not found on this machine; the file is where {client.title} would look for it"
+            f"  {client.title} was not found on this machine; {client.title} reads this file once it is installed"
         )
     if outcome.backup is not None:
         click.echo(f"  a backup of the previous file is in {outcome.backup}")
