@@ -30,6 +30,7 @@ from memoryos_mcp.retrieval.budget import matches
 from memoryos_mcp.retrieval.rendering import period
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.quoting import plain, topic_text
+from memoryos_mcp.web import notes
 from memoryos_mcp.web.guard import PREFIX, SIGN_IN, STATIC, session_of
 from memoryos_mcp.web.sessions import Session
 
@@ -106,16 +107,18 @@ class Visit:
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page made from a template in ``templates/``."""
-        notes: list[str] = []
+        found = [] if self.is_part else notes.shown(self.request, self.session)
+        response = shown(template, self.request, status, visit=self, session=self.session, notes=found, **values)
         if not self.is_part:
-            notes, self.session.notes = self.session.notes, []
-        return shown(template, self.request, status, visit=self, session=self.session, notes=notes, **values)
+            notes.drop(response, self.request)
+        return response
 
     def go(self, path: str, note: str = "") -> Response:
         """Send the browser to another page, where ``note`` is shown once. ``path`` is relative to the prefix."""
+        response = RedirectResponse(f"{PREFIX}{path}", status_code=303)
         if note:
-            self.session.notes.append(note)
-        return RedirectResponse(f"{PREFIX}{path}", status_code=303)
+            notes.put(response, self.request, self.session, note)
+        return response
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
