@@ -250,7 +250,8 @@ async def test_a_form_of_one_server_is_accepted_by_the_other(pair: list[str], br
         seen = await browser.get(one, "/facts/k1")
         assert "I live in Oslo" in seen.text
         form = next(each.fields for each in seen.forms if "shown" in each.fields)
-        preview = Shown(await browser.post(other, "/facts/k1", **(form | {"text": "I live in Bergen."})))
+        changed = form | {"change": "text", "text": "I live in Bergen."}
+        preview = Shown(await browser.post(other, "/facts/k1", **changed))
         fields = preview.form("/facts/k1").fields
         sent = await browser.post(one, "/facts/k1", **(fields | {"confirmed": "yes"}))
         assert sent.status_code == 303, sent.text
@@ -265,6 +266,7 @@ async def test_a_form_of_one_server_is_accepted_by_the_other(pair: list[str], br
         assert len(shown.notes) == 1
         assert "Bergen" in shown.text
         assert (await browser.get(one, path)).notes == []
+        assert "Only the server that received a file knows its import" in (await browser.get(one, "/exchange")).text
         await eve.http.aclose()
 
 

@@ -76,6 +76,7 @@ class Visit:
         form: The fields of a submitted form; empty if none was submitted.
         imports: The imports of uploaded files.
         machine: The machine of the person; None if the pages are served to several persons.
+        is_shared: Whether the next request may reach another server.
     """
 
     request: Request
@@ -85,6 +86,7 @@ class Visit:
     form: FormData
     imports: Imports
     machine: OwnMachine | None
+    is_shared: bool
 
     @property
     def may_write(self) -> bool:
@@ -145,7 +147,8 @@ class _Endpoint:
                 memories.user(session.caller.user_id) as engine,
                 self._form(request) as form,
             ):
-                visit = Visit(request, session, memories, engine, form, self._service.imports, self._machine)
+                imports, is_shared = self._service.imports, self._service.is_shared
+                visit = Visit(request, session, memories, engine, form, imports, self._machine, is_shared)
                 response = self._refused(visit) or await self._address.handler(visit)
                 await response(scope, receive, send)
         except MemoryOSError as error:
