@@ -462,6 +462,7 @@ def test_every_table_of_memories_is_secured_by_row() -> None:
     assert {name for name, is_secured in found.items() if not is_secured} == {
         "users",
         "tokens",
+        "sign_ins",
         "rates",
         "schema_version",
     }

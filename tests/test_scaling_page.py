@@ -145,7 +145,7 @@ def test_keys_are_ready_for_a_distribution_by_user(server: PostgresServer) -> No
     unready = (
         "SELECT indexrelid::regclass FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "
         "WHERE relnamespace = 'memoryos'::regnamespace AND relkind = 'r' AND indisunique "
-        "AND relname NOT IN ('users', 'tokens', 'rates', 'schema_version') AND "
+        "AND relname NOT IN ('users', 'tokens', 'sign_ins', 'rates', 'schema_version') AND "
         "(SELECT attname FROM pg_attribute WHERE attrelid = indrelid AND attnum = indkey[0]) <> 'user_no'"
     )
     assert run_sql(server, "memoryos", unready) == []

@@ -18,10 +18,11 @@ from memoryos_mcp.server.http.access import BearerVerifier
 from memoryos_mcp.server.http.app import make_app
 from memoryos_mcp.server.http.page_server import make_page_app
 from memoryos_mcp.server.http.shutdown import Closing
+from memoryos_mcp.storage.capabilities import IDLE_S, LONGEST_S, SESSIONS_OF_ONE, SignIn
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC
 from memoryos_mcp.web.pages import ADDRESSES
-from memoryos_mcp.web.sessions import IDLE_S, LONGEST_S, SESSIONS_OF_ONE, Sessions
+from memoryos_mcp.web.sessions import Sessions
 from tests.fakes import Seconds
 from tests.http_server import HttpServer, bearer
 from tests.memories import NO_MODEL, USER, Said, memory
@@ -147,11 +148,11 @@ async def test_signing_out_ends_the_session_for_its_cookie(pages: Pages) -> None
 async def test_one_caller_cannot_end_the_sessions_of_others() -> None:
     clock = Seconds()
     sessions = Sessions(clock)
-    first = sessions.begin(Caller("ada", frozenset({Scope.READ})))
-    own = [sessions.begin(Caller("eve", frozenset({Scope.READ}))) for _ in range(SESSIONS_OF_ONE * 20)]
-    assert await sessions.find(first.key) is first
+    first = await sessions.begin(SignIn(Caller("ada", frozenset({Scope.READ}))))
+    own = [await sessions.begin(SignIn(Caller("eve", frozenset({Scope.READ})))) for _ in range(SESSIONS_OF_ONE * 20)]
+    assert await sessions.find(first.key) == first
     assert await sessions.find(own[0].key) is None
-    assert await sessions.find(own[-1].key) is own[-1]
+    assert await sessions.find(own[-1].key) == own[-1]
 
 
 @pytest.mark.parametrize("form_key", ["", "wrong", "\ufffd\x00", None])
@@ -419,6 +420,7 @@ async def test_a_token_store_that_fails_shows_a_page(data: Path, monkeypatch: py
 
         with monkeypatch.context() as patch:
             patch.setattr(server.tokens, "find", fail)
+            patch.setattr(server.tokens, "find_by_id", fail)
             asked = await http.get(f"{PREFIX}/")
             assert asked.status_code == 503
             assert "at the moment" in asked.text

@@ -15,6 +15,7 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ClientFileError
 from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.model.stats import UsageEntry
+from memoryos_mcp.storage.capabilities import SignIn
 from memoryos_mcp.storage.values import Failure
 from memoryos_mcp.web import charts
 from memoryos_mcp.web.visits import OwnMachine
@@ -41,8 +42,8 @@ async def opened(data: Path, **given: Any) -> AsyncIterator[Pages]:
 
 def sign_in_as(pages: Pages, *scopes: Scope) -> None:
     """Change the rights of the signed-in person."""
-    for session in pages.sessions._sessions.values():
-        session.caller = Caller(USER, frozenset(scopes))
+    for known in pages.sessions._own._known.values():
+        known.sign_in = SignIn(Caller(USER, frozenset(scopes)))
 
 
 async def test_store_search_work_and_versions_are_shown(tmp_path: Path, store_engine: str) -> None:

@@ -338,6 +338,11 @@ class MemoryService:
         """Whether `close` was called. After that, `user` raises StorageError."""
         return self._is_closed
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers can use the memories too. It is known as soon as a memory was opened."""
+        return self._stores is not None and self._stores.is_shared
+
     def now(self) -> datetime:
         """Return the current time in the configured time zone."""
         return self._clock().astimezone(self.settings.zone)

@@ -1,4 +1,4 @@
-"""Protocols for storing access tokens, counting requests and making backups. Every method blocks."""
+"""Protocols for access tokens, sign-ins, request rates and backups. Every method blocks."""
 
 from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
@@ -6,7 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from memoryos_mcp.model.callers import Scope, TokenEntry
+from memoryos_mcp.model.callers import Caller, Scope, TokenEntry
+
+# A sign-in ends after this time without a request, and after this time in any case.
+IDLE_S, LONGEST_S = 2 * 3600.0, 12 * 3600.0
+# If there are more sign-ins, or more of one caller, the one that was used least recently ends.
+SESSIONS_AT_MOST, SESSIONS_OF_ONE = 1_000, 100
 
 
 class Tokens(Protocol):
@@ -49,6 +54,10 @@ class Tokens(Protocol):
         """
         ...
 
+    def find_by_id(self, token_id: str) -> TokenEntry | None:
+        """Return the stored description of a valid token; None if the token is unknown, expired or revoked."""
+        ...
+
     def is_needed(self) -> bool:
         """Return whether the server must require a token.
 
@@ -67,6 +76,51 @@ class Tokens(Protocol):
             target: The tokens in another folder or database.
             user_ids: The users whose tokens are copied; None for all tokens.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """Who is signed in at the pages of a browser, and by which token.
+
+    Attributes:
+        issuer: The issuer of the token; None for a static token, or if no token was needed.
+        expires_at: When the issuer's token expires; None if there is no issuer.
+    """
+
+    caller: Caller
+    issuer: str | None = None
+    expires_at: datetime | None = None
+
+    @property
+    def has_token(self) -> bool:
+        """Whether the person signed in by a token."""
+        return self.issuer is not None or bool(self.caller.token_id)
+
+
+class SignIns(Protocol):
+    """Who is signed in, each under a secret key. Safe to share between threads.
+
+    A sign-in ends after `IDLE_S` without a request, and after `LONGEST_S` in any case. There are at most
+    `SESSIONS_AT_MOST`, and `SESSIONS_OF_ONE` of one caller. Every method raises `StorageError` if the sign-ins cannot
+    be read or written.
+    """
+
+    def begin(self, key: str, sign_in: SignIn) -> bool:
+        """Add a sign-in. Return False if nothing can be stored, because the database is read-only.
+
+        Args:
+            key: Identifies the browser. In a database, only a digest of it is stored.
+            sign_in: Who is signed in.
+        """
+        ...
+
+    def find(self, key: str) -> SignIn | None:
+        """Return who is signed in, and note that the sign-in is in use. None if the key is unknown or has ended."""
+        ...
+
+    def end(self, key: str) -> bool:
+        """Remove a sign-in. Return whether there was one."""
         ...
 
 

@@ -28,7 +28,7 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
-from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Rates, Tokens
+from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Rates, SignIns, Tokens
 from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
@@ -464,6 +464,11 @@ class Stores(Protocol):
     @property
     def tokens(self) -> Tokens:
         """The access tokens of HTTP clients."""
+        ...
+
+    @property
+    def sign_ins(self) -> SignIns | None:
+        """Who is signed in at the pages of any server, or None if only one server can use these memories."""
         ...
 
     @property

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.storage.capabilities import SignIn
 from memoryos_mcp.web.sessions import Session, Sessions
 
 logger = logging.getLogger(__name__)
@@ -107,15 +108,12 @@ class PageGuard:
         await self._app(scope, receive, guarded)
 
     async def _session(self, request: Request) -> tuple[Session | None, bool]:
-        key = request.cookies.get(_cookie(request))
+        key = request.cookies.get(cookie_name(request, COOKIE))
         session = None if key is None else await self._sessions.find(key)
         if session is not None or request.scope["path"].startswith(STATIC):
             return session, False
         caller = await self._anonymous()
-        return (None, False) if caller is None else (self._sessions.begin(caller, self._needs_no_token), True)
-
-    async def _needs_no_token(self) -> bool:
-        return await self._anonymous() is not None
+        return (None, False) if caller is None else (await self._sessions.begin(SignIn(caller)), True)
 
 
 def is_page(path: str) -> bool:
@@ -131,14 +129,35 @@ def session_of(scope: Scope) -> Session | None:
 
 def set_cookie(headers: MutableHeaders, request: Request, session: Session) -> None:
     """Add the cookie of a session to the headers of a response."""
+    add_cookie(headers, request, COOKIE, session.key)
+
+
+def add_cookie(headers: MutableHeaders, request: Request, name: str, value: str, max_age_s: int | None = None) -> None:
+    """Add a cookie for the pages of this server to the headers of a response. Scripts and other sites cannot read it.
+
+    Args:
+        headers: The headers of the response.
+        request: The request that is answered.
+        name: The name of the cookie, without the port.
+        value: The value, of letters, digits, ``-``, ``_`` and ``.``.
+        max_age_s: Time in seconds after which the browser removes it; None for the end of the browser's session.
+    """
     response = Response()
-    is_secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
-    response.set_cookie(_cookie(request), session.key, path=PREFIX, secure=is_secure, httponly=True, samesite="strict")
+    response.set_cookie(
+        cookie_name(request, name),
+        value,
+        max_age=max_age_s,
+        path=PREFIX,
+        secure=request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https",
+        httponly=True,
+        samesite="strict",
+    )
     headers.append("set-cookie", response.headers["set-cookie"])
 
 
-def _cookie(request: Request) -> str:
-    return f"{COOKIE}_{request.url.port or 'default'}"
+def cookie_name(request: Request, name: str) -> str:
+    """Return the name of a cookie of this server."""
+    return f"{name}_{request.url.port or 'default'}"
 
 
 def _sign_in_first(request: Request) -> Response:

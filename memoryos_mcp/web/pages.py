@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import MemoryOSError
-from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.storage.capabilities import SignIn
 from memoryos_mcp.web import chat, dialogue, exchange, forgetting, now, profile, search, status, timeline, topics
 from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, is_page, protect, session_of, set_cookie
 from memoryos_mcp.web.sessions import Session, Sessions
@@ -31,8 +31,8 @@ ADDRESSES = (
     *status.ADDRESSES,
 )
 
-# Returns the caller of an access token; None if the token is not valid.
-Check = Callable[[str], Awaitable[Caller | None]]
+# Returns who signs in by an access token; None if the token is not valid.
+Check = Callable[[str], Awaitable[SignIn | None]]
 
 
 def make_routes(
@@ -67,12 +67,12 @@ class _Door:
 
     async def enter(self, request: Request) -> Response:
         """Sign in with a one-time key."""
-        session = self._sessions.redeem(request.query_params.get("key", ""))
+        session = await self._sessions.redeem(request.query_params.get("key", ""))
         if session is None:
             problem = "This link was used before, or its program has ended. Run memoryos-mcp ui to get a new link."
             earlier = session_of(request.scope)
             return shown("problem.html", request, 403, session=earlier, title="This link has expired", problem=problem)
-        return self._signed_in(request, session, f"{PREFIX}/")
+        return await self._signed_in(request, session, f"{PREFIX}/")
 
     async def sign_in(self, request: Request) -> Response:
         """Show the form for an access token. If the form was submitted with a valid token, sign in."""
@@ -83,30 +83,26 @@ class _Door:
         form = await request.form(max_files=0)
         token = str(form.get("token", "")).strip()
         try:
-            caller = await check(token)
+            sign_in = await check(token)
+            if sign_in is None:
+                return self._sign_in_page(request, 403, "This token is not valid. It may have expired, or was revoked.")
+            target = _inside(request.query_params.get("to", ""))
+            return await self._signed_in(request, await self._sessions.begin(sign_in), target)
         except MemoryOSError:
             return self._sign_in_page(request, 503, "Tokens cannot be checked at the moment. Try again later.")
-        if caller is None:
-            return self._sign_in_page(request, 403, "This token is not valid. It may have expired, or was revoked.")
-
-        async def is_valid() -> bool:
-            return await check(token) == caller
-
-        target = _inside(request.query_params.get("to", ""))
-        return self._signed_in(request, self._sessions.begin(caller, is_valid), target)
 
     async def sign_out(self, visit: Visit) -> Response:
         """End the session."""
-        self._sessions.end(visit.session)
+        await self._sessions.end(visit.session)
         return shown("problem.html", visit.request, title="Signed out", problem="Your session has ended.")
 
     def _sign_in_page(self, request: Request, status: int, problem: str | None) -> Response:
         return shown("sign_in.html", request, status, can_sign_in=self._check is not None, problem=problem)
 
-    def _signed_in(self, request: Request, session: Session, target: str) -> Response:
+    async def _signed_in(self, request: Request, session: Session, target: str) -> Response:
         earlier = session_of(request.scope)
         if earlier is not None:
-            self._sessions.end(earlier)
+            await self._sessions.end(earlier)
         response = RedirectResponse(target, status_code=303)
         set_cookie(response.headers, request, session)
         return response

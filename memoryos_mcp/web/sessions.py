@@ -1,91 +1,121 @@
 """The sessions of signed-in people, and the one-time keys with which the command ``ui`` signs a person in.
 
-Both are only in RAM, and are lost when the process ends.
+A session that began with an access token is stored in the database if several servers share one, so that each of them
+can answer the browser's next request. All other sessions are in RAM, and are lost when the process ends.
 """
 
+import hashlib
+import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+import anyio
+import anyio.to_thread
+
+from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.storage.capabilities import IDLE_S, LONGEST_S, SESSIONS_AT_MOST, SESSIONS_OF_ONE, SignIn, SignIns
 
-# A session ends after this time without a request, and after this time in any case.
-IDLE_S, LONGEST_S = 2 * 3600.0, 12 * 3600.0
-# If there are more sessions, or more of one caller, the one that was used least recently ends.
-SESSIONS_AT_MOST, SESSIONS_OF_ONE = 1_000, 100
+T = TypeVar("T")
+
 KEY_BYTES = 32
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Session:
     """One signed-in browser.
 
     Attributes:
         key: The value of the cookie.
-        is_valid: A function that returns whether the session may still be used. It returns False, for instance, after
-            the person's access token was revoked.
-        form_key: A secret that every form contains, so that other websites cannot submit forms.
-        began_s: When the session began, by the monotonic clock.
-        used_s: When the session was last used.
-        notes: Messages for the next page.
     """
 
-    caller: Caller
-    is_valid: Callable[[], Awaitable[bool]]
-    began_s: float
-    used_s: float
-    key: str = field(default_factory=lambda: secrets.token_urlsafe(KEY_BYTES), repr=False)
-    form_key: str = field(default_factory=lambda: secrets.token_urlsafe(KEY_BYTES), repr=False)
-    notes: list[str] = field(default_factory=list, repr=False)
+    key: str = field(repr=False)
+    sign_in: SignIn
+
+    @property
+    def caller(self) -> Caller:
+        """Who is signed in."""
+        return self.sign_in.caller
+
+    @property
+    def form_key(self) -> str:
+        """A secret that every form contains, so that other websites cannot submit forms."""
+        return self.seal("form")
+
+    def seal(self, text: str) -> str:
+        """Return a proof that ``text`` was written by a server for this session."""
+        return hmac.new(self.key.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
-async def always() -> bool:
+async def always(_: SignIn) -> bool:
     """Return True, for sessions without an access token, because such a session has no token to be revoked."""
     return True
 
 
 class Sessions:
-    """The sessions of one process.
+    """The sessions of the pages.
 
     Args:
-        clock: Monotonic clock in seconds.
+        clock: Monotonic clock in seconds, for the sessions in memory.
+        shared: The sign-ins by token of all servers; None if there is only this server.
+        is_valid: Returns whether a person may still look at the memory, such as by a token that is still valid.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._sessions: OrderedDict[str, Session] = OrderedDict()  # the least recently used one comes first
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        shared: SignIns | None = None,
+        is_valid: Callable[[SignIn], Awaitable[bool]] = always,
+    ) -> None:
+        self._own = OwnSignIns(clock)
+        self._shared = shared
+        self._is_valid = is_valid
+        self._threads = anyio.CapacityLimiter(1)  # a look-up takes much less time than a page
         self._one_time_keys: dict[str, Caller] = {}
 
-    def begin(self, caller: Caller, is_valid: Callable[[], Awaitable[bool]] = always) -> Session:
-        """Return a new session."""
-        now = self._clock()
-        own = [each for each in self._sessions.values() if each.caller == caller]
-        if len(own) >= SESSIONS_OF_ONE:
-            self.end(own[0])
-        session = Session(caller, is_valid, began_s=now, used_s=now)
-        self._sessions[session.key] = session
-        if len(self._sessions) > SESSIONS_AT_MOST:
-            self._sessions.popitem(last=False)
+    async def begin(self, sign_in: SignIn) -> Session:
+        """Return a new session.
+
+        Raises:
+            StorageError: The session could not be stored.
+        """
+        session = Session(secrets.token_urlsafe(KEY_BYTES), sign_in)
+        shared = self._shared if sign_in.has_token else None
+        if shared is None or not await self._in_thread(lambda: shared.begin(session.key, sign_in)):
+            self._own.begin(session.key, sign_in)
         return session
 
     async def find(self, key: str) -> Session | None:
-        """Return the session of a cookie; None if it is unknown or has ended, or if its token was revoked."""
-        session = self._sessions.get(key)
-        if session is None:
+        """Return the session of a cookie; None if it is unknown or has ended, or if its token is no longer valid.
+
+        Raises:
+            MemoryOSError: The session or its token could not be checked.
+        """
+        found, shared = self._own.find(key), self._shared
+        if found is None and shared is not None:
+            found = await self._in_thread(lambda: shared.find(key))
+        if found is None:
             return None
-        now = self._clock()
-        if now - session.used_s > IDLE_S or now - session.began_s > LONGEST_S or not await session.is_valid():
-            self.end(session)
+        session = Session(key, found)
+        if not await self._is_valid(found):
+            with suppress(StorageError):  # it is refused in any case
+                await self.end(session)
             return None
-        session.used_s = now
-        if key in self._sessions:
-            self._sessions.move_to_end(key)
         return session
 
-    def end(self, session: Session) -> None:
-        """End a session."""
-        self._sessions.pop(session.key, None)
+    async def end(self, session: Session) -> None:
+        """End a session.
+
+        Raises:
+            StorageError: The session could not be ended.
+        """
+        shared = self._shared
+        if not self._own.end(session.key) and shared is not None:
+            await self._in_thread(lambda: shared.end(session.key))
 
     def one_time_key(self, caller: Caller) -> str:
         """Return a key with which one session can be opened."""
@@ -93,7 +123,57 @@ class Sessions:
         self._one_time_keys[key] = caller
         return key
 
-    def redeem(self, one_time_key: str) -> Session | None:
+    async def redeem(self, one_time_key: str) -> Session | None:
         """Return a new session for a one-time key. None if the key is wrong, or was used before."""
         caller = self._one_time_keys.pop(one_time_key, None)
-        return None if caller is None else self.begin(caller)
+        return None if caller is None else await self.begin(SignIn(caller))
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await anyio.to_thread.run_sync(call, limiter=self._threads)
+
+
+@dataclass(slots=True, eq=False)
+class _Own:
+    sign_in: SignIn
+    began_s: float
+    used_s: float
+
+
+class OwnSignIns:
+    """The sign-ins in the memory of one process. Implements `SignIns`, but does not block.
+
+    Args:
+        clock: Monotonic clock in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._known: OrderedDict[str, _Own] = OrderedDict()  # the least recently used one comes first
+
+    def begin(self, key: str, sign_in: SignIn) -> bool:
+        """Add a sign-in; see `SignIns.begin`."""
+        own = [each for each, known in self._known.items() if known.sign_in.caller == sign_in.caller]
+        if len(own) >= SESSIONS_OF_ONE:
+            self.end(own[0])
+        now = self._clock()
+        self._known[key] = _Own(sign_in, began_s=now, used_s=now)
+        if len(self._known) > SESSIONS_AT_MOST:
+            self._known.popitem(last=False)
+        return True
+
+    def find(self, key: str) -> SignIn | None:
+        """Return who is signed in; see `SignIns.find`."""
+        known = self._known.get(key)
+        if known is None:
+            return None
+        now = self._clock()
+        if now - known.used_s > IDLE_S or now - known.began_s > LONGEST_S:
+            self.end(key)
+            return None
+        known.used_s = now
+        self._known.move_to_end(key)
+        return known.sign_in
+
+    def end(self, key: str) -> bool:
+        """Remove a sign-in; see `SignIns.end`."""
+        return self._known.pop(key, None) is not None

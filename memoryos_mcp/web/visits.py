@@ -30,6 +30,7 @@ from memoryos_mcp.retrieval.budget import matches
 from memoryos_mcp.retrieval.rendering import period
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.quoting import plain, topic_text
+from memoryos_mcp.web import notes
 from memoryos_mcp.web.guard import PREFIX, SIGN_IN, STATIC, session_of
 from memoryos_mcp.web.sessions import Session
 
@@ -75,6 +76,7 @@ class Visit:
         form: The fields of a submitted form; empty if none was submitted.
         imports: The imports of uploaded files.
         machine: The person's own machine if the command ``ui`` serves the pages there; otherwise None.
+        is_shared: Whether the next request may reach another server.
     """
 
     request: Request
@@ -84,6 +86,7 @@ class Visit:
     form: FormData
     imports: Imports
     machine: OwnMachine | None
+    is_shared: bool
 
     @property
     def may_write(self) -> bool:
@@ -106,16 +109,18 @@ class Visit:
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page made from a template in ``templates/``."""
-        notes: list[str] = []
+        found = [] if self.is_part else notes.shown(self.request, self.session)
+        response = shown(template, self.request, status, visit=self, session=self.session, notes=found, **values)
         if not self.is_part:
-            notes, self.session.notes = self.session.notes, []
-        return shown(template, self.request, status, visit=self, session=self.session, notes=notes, **values)
+            notes.drop(response, self.request)
+        return response
 
     def go(self, path: str, note: str = "") -> Response:
         """Send the browser to another page, where ``note`` is shown once. ``path`` is relative to `PREFIX`."""
+        response = RedirectResponse(f"{PREFIX}{path}", status_code=303)
         if note:
-            self.session.notes.append(note)
-        return RedirectResponse(f"{PREFIX}{path}", status_code=303)
+            notes.put(response, self.request, self.session, note)
+        return response
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -142,7 +147,8 @@ class _Endpoint:
                 memories.user(session.caller.user_id) as engine,
                 self._form(request) as form,
             ):
-                visit = Visit(request, session, memories, engine, form, self._service.imports, self._machine)
+                imports, is_shared = self._service.imports, self._service.is_shared
+                visit = Visit(request, session, memories, engine, form, imports, self._machine, is_shared)
                 response = self._refused(visit) or await self._address.handler(visit)
                 await response(scope, receive, send)
         except MemoryOSError as error:

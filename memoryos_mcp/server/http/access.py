@@ -1,14 +1,16 @@
 """Identifies HTTP callers by their bearer tokens, which are JWTs or static tokens created by the operator."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import anyio
 import anyio.to_thread
 from mcp.server.auth.provider import AccessToken
 
-from memoryos_mcp.model.callers import TOKEN_PREFIX, Caller, Scope
+from memoryos_mcp.model.callers import TOKEN_PREFIX, Caller, Scope, TokenEntry
+from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.server.http.jwt_tokens import NO_TOKEN, JwtVerifier
-from memoryos_mcp.storage.capabilities import Tokens
+from memoryos_mcp.storage.capabilities import SignIn, Tokens
 
 _INCLUDED = {
     Scope.READ: frozenset({Scope.READ}),
@@ -51,6 +53,27 @@ class BearerVerifier:
         content = None if self._jwts is None else await self._jwts.verify(token)
         return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
+    async def sign_in(self, token: str) -> SignIn | None:
+        """Return who signs in at the pages by a token; None if the token is not valid. Raises as `verify_token`."""
+        access = await self.verify_token(token)
+        if access is None:
+            return None
+        issuer = (access.claims or {}).get("iss")
+        expires_at = None if issuer is None else datetime.fromtimestamp(access.expires_at or 0, UTC)
+        return SignIn(caller_of(access), issuer, expires_at)
+
+    async def is_current(self, sign_in: SignIn) -> bool:
+        """Return whether the token by which somebody signed in is still valid, with the same scopes.
+
+        Raises:
+            StorageError: The static tokens could not be read.
+        """
+        if sign_in.issuer is not None:
+            return self._jwts is not None and self._jwts.is_current(sign_in.issuer, sign_in.expires_at, utc_now())
+        find, token_id = self._tokens.find_by_id, sign_in.caller.token_id
+        entry = await anyio.to_thread.run_sync(find, token_id, limiter=self._threads)
+        return entry is not None and caller_of(self._access(entry)) == sign_in.caller
+
     async def is_needed(self) -> bool:
         """Return whether callers need a token: True as soon as any static token has been created.
 
@@ -61,8 +84,9 @@ class BearerVerifier:
 
     async def _static(self, token: str) -> AccessToken | None:
         entry = await anyio.to_thread.run_sync(self._tokens.find, token, limiter=self._threads)
-        if entry is None:
-            return None
+        return None if entry is None else self._access(entry)
+
+    def _access(self, entry: TokenEntry) -> AccessToken:
         return AccessToken(
             token=NO_TOKEN,
             client_id=entry.token_id,

@@ -25,7 +25,6 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.model.callers import Scope as MayDo
 from memoryos_mcp.server.assembly import make_server
-from memoryos_mcp.server.http import access
 from memoryos_mcp.server.http.access import BearerVerifier
 from memoryos_mcp.server.http.callers import CallerGuard, caller_of
 from memoryos_mcp.server.http.guard import BodyGuard, HostGuard, RateGuard, refusal
@@ -34,7 +33,7 @@ from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import PostGuard, SessionGuard, UnreadReplies
 from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
-from memoryos_mcp.storage.capabilities import Rates
+from memoryos_mcp.storage.capabilities import Rates, SignIn, SignIns
 from memoryos_mcp.web.guard import PageGuard, PageHeaders, is_page, session_of
 from memoryos_mcp.web.pages import ERROR_HANDLERS, make_routes
 from memoryos_mcp.web.sessions import Sessions
@@ -55,11 +54,12 @@ def make_app(
     *,
     has_sessions: bool = True,
     rates: Rates | None = None,
+    sign_ins: SignIns | None = None,
 ) -> Starlette:
     """Return the ASGI application. When its lifespan ends, all sessions end, but ``service`` stays open.
 
     Without sessions, the requests of one client of Streamable HTTP may go to different servers. ``rates`` counts the
-    requests of each caller over all servers.
+    requests of each caller over all servers, and ``sign_ins`` contains who is signed in at the pages of any server.
     """
     metrics = Metrics(service)
     server = make_server(service, _who)
@@ -103,16 +103,15 @@ def make_app(
         routes.append(_metadata_route(str(metadata_url.path), settings.resource_url, settings.oidc_issuer))
     is_for_one = settings.is_only_for_this_machine and not settings.oidc_issuer
     anonymous = Caller(settings.user_id, frozenset({MayDo.ADMIN})) if is_for_one else None
-    signed_in = Sessions(time.monotonic)
-
-    async def check(token: str) -> Caller | None:
-        found = await verifier.verify_token(token)
-        return None if found is None else access.caller_of(found)
 
     async def without_token() -> Caller | None:
         return None if anonymous is None or await verifier.is_needed() else anonymous
 
-    routes += make_routes(service, signed_in, check)
+    async def is_valid(sign_in: SignIn) -> bool:
+        return await verifier.is_current(sign_in) if sign_in.has_token else await without_token() is not None
+
+    signed_in = Sessions(time.monotonic, sign_ins, is_valid)
+    routes += make_routes(service, signed_in, verifier.sign_in)
     open_paths = {LIVE_PATH, READY_PATH, (metadata_url and metadata_url.path) or LIVE_PATH}
     return Starlette(
         routes=routes,

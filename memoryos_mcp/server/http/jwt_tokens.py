@@ -10,7 +10,7 @@ import ipaddress
 import logging
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -115,6 +115,11 @@ class JwtVerifier:
             return self._content(self._decoded(token, key, _WITH_SIGNATURE))
         except (jwt.PyJWTError, ArgumentError, OverflowError, ValueError) as error:
             return _refused(type(error).__name__)
+
+    def is_current(self, issuer: str, expires_at: datetime | None, now: datetime) -> bool:
+        """Return whether a token that was valid earlier is still of this issuer and has not expired."""
+        has_expired = expires_at is None or expires_at + timedelta(seconds=LEEWAY_S) <= now
+        return issuer == self._issuer and not has_expired
 
     def _decoded(self, token: str, key: jwt.PyJWK | None, options: Options) -> dict[str, Any]:
         return jwt.decode(

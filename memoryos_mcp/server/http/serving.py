@@ -74,8 +74,16 @@ async def _serve(settings: Settings, stores: "Stores", listening: socket.socket,
     _warn_of_tokens(settings, stores.tokens)
     shutdown = Closing()
     async with MemoryService(settings, catches_up=True, tracer=tracer, stores=stores) as service:
-        has_sessions = not stores.is_shared
-        app = make_app(service, settings, verifier, shutdown, tracer, has_sessions=has_sessions, rates=stores.rates)
+        app = make_app(
+            service,
+            settings,
+            verifier,
+            shutdown,
+            tracer,
+            has_sessions=not stores.is_shared,
+            rates=stores.rates,
+            sign_ins=stores.sign_ins,
+        )
         shown = f"[{host}]" if ":" in host else host
         logger.info("listening on http://%s:%d", shown, port)
         await serve_until_signal(app, listening, shutdown, settings.shutdown_grace_s)

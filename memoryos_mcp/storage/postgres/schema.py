@@ -397,7 +397,21 @@ def _second() -> list[str]:
 # Lists by time, and counts of pages per day.
 _BY_TIME = ["CREATE INDEX pages_time ON pages (user_no, occurred_us, seq)"]
 
-MIGRATIONS: tuple[list[str], ...] = (_first(), _second(), _BY_TIME)
+# Who is signed in at the pages; see `storage.postgres.sign_ins`. The digest is that of the key in the browser's cookie.
+_SIGN_INS = """
+CREATE TABLE sign_ins (
+    digest bytea PRIMARY KEY CHECK (length(digest) = 32),
+    user_id text NOT NULL,
+    scopes text NOT NULL,
+    token_id text NOT NULL,
+    issuer text,
+    expires_us bigint,
+    began_at timestamptz NOT NULL,
+    used_at timestamptz NOT NULL
+) WITH (fillfactor = 50)
+"""
+
+MIGRATIONS: tuple[list[str], ...] = (_first(), _second(), _BY_TIME, [_SIGN_INS])
 CURRENT_VERSION = len(MIGRATIONS)
 
 

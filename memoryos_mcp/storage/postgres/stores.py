@@ -20,6 +20,7 @@ from memoryos_mcp.storage.postgres.connection import PostgresConnection
 from memoryos_mcp.storage.postgres.database import SET_USER, Deployment, PostgresDatabase, Raw, is_read_only
 from memoryos_mcp.storage.postgres.errors import bypasses_rows, newer, older_replica, place, translated
 from memoryos_mcp.storage.postgres.rates import PostgresRates
+from memoryos_mcp.storage.postgres.sign_ins import PostgresSignIns
 from memoryos_mcp.storage.postgres.store import PostgresStore
 from memoryos_mcp.storage.postgres.tokens import PostgresTokens
 from memoryos_mcp.storage.postgres.watch import KEEPALIVE_SQL, SERVERS_SQL, Watch
@@ -38,7 +39,8 @@ POOL_TIMEOUT_S = 30.0
 # again. It would otherwise wait for minutes after a long outage.
 RECONNECT_S = 2.0
 USERS_PER_READ = 200
-# Connections for work outside the stores' threads: checking tokens, counting requests, and looking for unfinished work.
+# Connections for work outside the stores' threads: checking tokens and sign-ins, counting requests, and looking for
+# unfinished work.
 SPARE_CONNECTIONS = 4
 # Whether a user has work that no process is doing, and whether a process was lost while doing it. $2 is the list of
 # servers that run; see `storage.postgres.watch`.
@@ -88,6 +90,7 @@ class PostgresStores:
         self._watch = Watch(url, self._where)
         self.tokens = PostgresTokens(self._deployment, clock)
         self.rates = PostgresRates(self._deployment)
+        self.sign_ins = PostgresSignIns(self._deployment)
 
     @property
     def engine(self) -> str:

@@ -85,8 +85,11 @@ class SqlTokens(ABC):
         is_same = hmac.compare_digest(_digest(parts[2]), digest)
         if not rows or not is_same:
             return None
-        entry = self._entry(rows[0][:-1])
-        return entry if entry.state(self._clock()) is TokenState.VALID else None
+        return self._valid(rows[0][:-1])
+
+    def find_by_id(self, token_id: str) -> TokenEntry | None:
+        rows = self._read(f"{_ENTRY} FROM tokens WHERE token_id = ?", token_id)
+        return self._valid(rows[0]) if rows else None
 
     def copy_to(self, target: Tokens, user_ids: Collection[str] | None) -> int:
         assert isinstance(target, SqlTokens)  # noqa: S101 - every implementation is one
@@ -99,6 +102,10 @@ class SqlTokens(ABC):
                 sql = "UPDATE tokens SET revoked_us = ? WHERE token_id = ? AND revoked_us IS NULL"
                 target._write(sql, row[-1], row[0])
         return len(chosen)
+
+    def _valid(self, row: tuple[Any, ...]) -> TokenEntry | None:
+        entry = self._entry(row)
+        return entry if entry.state(self._clock()) is TokenState.VALID else None
 
     def _entry(self, row: tuple[Any, ...]) -> TokenEntry:
         token_id, user_id, scopes, created_us, expires_us, revoked_us = row

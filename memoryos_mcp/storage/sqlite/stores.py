@@ -30,6 +30,7 @@ class SqliteStores:
 
     is_shared = False
     rates = None
+    sign_ins = None
 
     def __init__(self, data_folder: Path, clock: Callable[[], datetime], *, threads: int) -> None:
         self._data_folder = data_folder

@@ -1,0 +1,37 @@
+"""Messages for the next page, such as "The fact is corrected.".
+
+A message is in a cookie, because the next page may come from another server of the same database. It is sealed by the
+session, so that nobody else can put a message on a page.
+"""
+
+import base64
+from hmac import compare_digest
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memoryos_mcp.web.guard import add_cookie, cookie_name
+from memoryos_mcp.web.sessions import Session
+
+COOKIE = "memoryos_note"
+KEPT_S = 60
+
+
+def put(response: Response, request: Request, session: Session, note: str) -> None:
+    """Let the next page show a message."""
+    text = base64.urlsafe_b64encode(note.encode()).decode().rstrip("=")
+    add_cookie(response.headers, request, COOKIE, f"{text}.{session.seal(f'note {text}')}", KEPT_S)
+
+
+def shown(request: Request, session: Session) -> list[str]:
+    """Return the message that the page is to show, if there is one."""
+    text, _, seal = request.cookies.get(cookie_name(request, COOKIE), "").partition(".")
+    if not text or not compare_digest(seal.encode(), session.seal(f"note {text}").encode()):
+        return []
+    return [base64.urlsafe_b64decode(f"{text}===").decode()]
+
+
+def drop(response: Response, request: Request) -> None:
+    """Remove a message, if there is one, because it was shown."""
+    if cookie_name(request, COOKIE) in request.cookies:
+        add_cookie(response.headers, request, COOKIE, "", 0)
