@@ -60,7 +60,7 @@ def read(path: Path) -> ClientFile:
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
             msg = (
-                f"{path} was not read, because it is larger than {MAX_BYTES:,} bytes; make the file smaller, or move it "
+                f"{path} was not read, because it is larger than {MAX_BYTES:,} bytes; make it smaller, or move it "
                 "away if it is not the client's file"
             )
             raise ClientFileError(msg)
