@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def learned_from(self, page_id: str) -> Learned:
-        """Return the facts and traits that a page supports; nothing if the page does not exist."""
+        """Return the facts and traits that a page supports. If the page does not exist, both lists are empty."""
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
@@ -55,7 +55,7 @@ class UserData(Protocol):
         ...
 
     async def past_traits(self) -> list[str]:
-        """Return the dimensions of the traits that are no longer in the profile, but have a history, sorted."""
+        """Return the names of traits that are no longer in the profile but have a history, in alphabetical order."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
@@ -76,7 +76,8 @@ class UserData(Protocol):
     async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
         """Call ``take`` with an iterator over all records of the memory, and return the result of ``take``.
 
-        All records show the memory at the same moment. Vectors and indexes are not included. ``take`` runs in a thread.
+        The records contain the memory as it was at one moment, even if the memory changes meanwhile. Vectors and
+        indexes are not included. ``take`` runs in a thread.
         """
         ...
 

@@ -70,7 +70,7 @@ async def upload(visit: Visit) -> Response:
 
 
 async def confirm(visit: Visit) -> Response:
-    """Store what was counted."""
+    """Confirm an import, so that the items that the dry run counted are stored."""
     visit.imports.confirm(visit.session.caller.user_id, visit.given("import"))
     return visit.go("/exchange#imports")
 
