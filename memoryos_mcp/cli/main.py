@@ -403,7 +403,7 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 @click.option("--text", metavar="TEXT", help="New text of a fact, as one sentence.")
 @click.option("--level", type=Choice(["Low", "Medium", "High"], case_sensitive=False), help="New level of a trait.")
 @click.option("--reason", metavar="TEXT", help="New reason of a trait, as one sentence.")
-@click.option("--wrong", is_flag=True, help="Mark the fact or trait as wrong, without a replacement.")
+@click.option("--wrong", is_flag=True, help="The fact or trait is wrong and has no replacement.")
 @click.option("--restore", is_flag=True, help="Undo the last correction of ID.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @json_option
