@@ -1,4 +1,4 @@
-"""The class `Memoryos`: the library without `await`, with the interface of the reference implementation.
+"""The class `Memoryos`: the library without `await`, with the interface of the original MemoryOS.
 
 The event loop runs in its own thread. The class therefore works where another event loop is already running, such as in
 a notebook, and many threads can call it at once. Errors are raised as the exceptions of `memoryos_mcp.errors`.

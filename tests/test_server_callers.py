@@ -171,7 +171,7 @@ async def test_only_callers_with_act_as_may_name_another_user(tmp_path: Path, er
         for tool in TOOLS:
             given = {"add_memory": {"user_input": "a", "agent_response": ""}, "retrieve_memory": {"query": "a"}}
             refusal = await eve.refusal(tool, user_id="agent", **given.get(tool, {}))
-            assert refusal.startswith("user_id: no such argument; ")
+            assert refusal.startswith("user_id: is not a valid argument; ")
         assert (await agent.call("get_memory_stats"))["total_pages"] == 1
 
 
@@ -198,10 +198,10 @@ async def test_user_id_is_listed_only_for_callers_with_act_as(tmp_path: Path, er
 
 async def test_user_id_is_suggested_only_to_callers_with_act_as(tmp_path: Path) -> None:
     async with one_server(tmp_path, "auto") as server, server.client_of(AGENT) as agent, server.client_of(EVE) as eve:
-        assert (
-            await agent.refusal("get_memory_stats", userid="eve") == "userid: no such argument; did you mean user_id?"
-        )
-        assert await eve.refusal("get_memory_stats", userid="x") == "userid: no such argument; valid arguments: none"
+        suggested = await agent.refusal("get_memory_stats", userid="eve")
+        assert suggested == "userid: is not a valid argument; did you mean user_id?"
+        refused = await eve.refusal("get_memory_stats", userid="x")
+        assert refused == "userid: is not a valid argument; valid arguments: none"
 
 
 @pytest.mark.parametrize("user_id", [None, "", " ", 5, True, ["eve"], {"id": "eve"}, "a\0b", "x" * 10_001])
@@ -281,4 +281,4 @@ def test_over_stdio_only_act_as_allows_another_user(data: Path) -> None:
     with PipeServer(data, {"user_id": "eve", **NO_MODEL}) as server:
         assert server.stats()["total_pages"] == 1
         refused = server.result(server.send_call("get_memory_stats", {"user_id": "default_user"}))
-        assert refusal_text(refused) == "user_id: no such argument; valid arguments: none"
+        assert refusal_text(refused) == "user_id: is not a valid argument; valid arguments: none"

@@ -265,7 +265,7 @@ async def check_a_tool_error_names_the_argument(client: Client) -> None:
     assert result.is_error
     assert text_of(result) == "max_results: is out of range; use a value from 1 to 100"
     assert unknown.is_error
-    assert text_of(unknown) == "user_inpt: no such argument; did you mean user_input?"
+    assert text_of(unknown) == "user_inpt: is not a valid argument; did you mean user_input?"
 
 
 async def test_a_memory_survives_a_restart_in_both_eras(data: Path) -> None:

@@ -50,7 +50,8 @@ class Organising:
     """Assigns pages to chains and segments (files them) in batches, in the order in which the pages were added.
 
     Args:
-        fallback: The analyst that needs no LLM. It files a batch if the other analyst has failed too often.
+        analyst: The analyst that is tried first, usually the LLM.
+        fallback: The analyst that needs no LLM. It files a batch if ``analyst`` has failed too often.
         similarity_threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
         reading: Stores the facts in the answers of the analyst and of the fallback.
     """
@@ -264,10 +265,16 @@ def _check(batch: Sequence[Page], organised: Organised) -> None:
     """Raise ReplyFormatError unless an answer contains every page of the batch exactly once."""
     seqs = _seqs(batch)
     if tuple(seq for run in organised.runs for seq in run.pages) != seqs:
-        msg = "the analyst's chains do not contain every page of the batch exactly once, in order"
+        msg = (
+            "the analyst's chains do not contain every page of the batch exactly once, in order; no page was lost. "
+            "If this happens often, choose another llm_model"
+        )
         raise ReplyFormatError(msg)
     if tuple(sorted(seq for topic in organised.topics for seq in topic.pages)) != seqs:
-        msg = "the analyst's topics do not contain every page of the batch exactly once"
+        msg = (
+            "the analyst's topics do not contain every page of the batch exactly once; no page was lost. "
+            "If this happens often, choose another llm_model"
+        )
         raise ReplyFormatError(msg)
 
 

@@ -33,7 +33,8 @@ class Promotion:
     A segment is due if the fallback has read its pages and the analyst should read them again.
 
     Args:
-        fallback: The analyst that needs no LLM. It reads a segment's pages if the other analyst has failed too often.
+        analyst: The analyst that is tried first, usually the LLM.
+        fallback: The analyst that needs no LLM. It reads a segment's pages if ``analyst`` has failed too often.
         heat_threshold: A segment is hot if it has at least this heat.
         capacity_segments: Maximum number of segments in mid-term memory.
     """
@@ -115,8 +116,8 @@ class Promotion:
     async def redo(self, lease: Lease) -> bool:
         """Let the analyst (the LLM) extract facts and traits again from pages that the fallback read without it.
 
-        Pages that the fallback has also assigned to segments are left to `Organising.redo`. If the analyst repeatedly
-        gives unusable answers, the facts and traits that the fallback extracted become final.
+        This step skips pages that the fallback has assigned to segments, because `Organising.redo` processes them. If
+        the analyst repeatedly gives unusable answers, the facts and traits that the fallback extracted become final.
 
         Returns:
             True if pages were read; there may be more of them. False if there were no such pages.

@@ -1,8 +1,8 @@
 """Reading: extracts facts and traits (lessons) from pages, and adds them to knowledge and profile.
 
-The fallback extracts facts from each new page within milliseconds. Later, an LLM extracts facts in the same call in
-which it files the page. The LLM's facts replace the fallback's. Traits are extracted last, from hot segments (see
-`promotion`).
+The fallback extracts facts from each new page within milliseconds. Later, one LLM call assigns the page to a chain and
+a segment, and extracts facts from the page. The LLM's facts replace the fallback's. Traits are extracted last, from hot
+segments (see `promotion`).
 """
 
 import asyncio
@@ -84,7 +84,7 @@ class Reading:
         self._committing = asyncio.Lock()
 
     async def has_work(self) -> bool:
-        """Return whether there are pages from which no facts were extracted yet."""
+        """Return whether there are pages from which no facts have been extracted yet."""
         return bool(await self._store.pages(PageQuery(is_unread=True, limit=1)))
 
     async def step(self, lease: Lease) -> bool:
@@ -127,8 +127,13 @@ class Reading:
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
         """Return the context in which the analyst reads pages.
 
-        It contains the names of the speakers, and the corrections made after the last page was stored. It also contains
-        the facts that became valid at the time of the last page or earlier, and ``forget_epoch``, unchanged.
+        The context contains the names of the speakers, and the corrections made after the last page was stored. It also
+        contains the facts that became valid at the time of the last page or earlier.
+
+        Args:
+            pages: The pages, at least one.
+            forget_epoch: The counter of forget operations when the pages were read. It is copied into the context, so
+                that an LLM client can check whether something was forgotten since.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
@@ -141,13 +146,14 @@ class Reading:
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
         """Extract facts and traits (lessons) from pages, and commit them.
 
-        The lessons are reconciled with everything that was committed since the pages were read. Pages without
-        `Page.teaches`, such as documents, are not shown to ``reader``, but are marked as read.
+        The lessons are reconciled with everything that was committed since the pages were read. Pages from which
+        nothing may be learned, such as documents, are not shown to ``reader``, but are marked as read. `Page.teaches`
+        is False for these pages.
 
         Args:
             lease: The lease, which allows this process to write.
             segments: The segments of the pages, if traits are extracted. If it is empty, only facts are extracted.
-            pages: The pages, at least one. If there are segments, this is a result of `portion`.
+            pages: The pages, at least one. If ``segments`` is not empty, pass a list that `portion` returned.
             reader: The analyst or the fallback.
 
         Raises:

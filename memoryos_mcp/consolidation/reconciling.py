@@ -141,10 +141,10 @@ class _Fitting:
     def _with_unique_slots(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
         """Return the changes, with the slot removed from some added facts, so that they do not supersede each other.
 
-        A slot is an attribute of a person, such as ``lives``. The last added fact for a slot keeps the slot. An earlier
-        fact for the same slot loses it in two cases: both facts were stated at the same time, or there may be several
-        such persons (``family:brother``). Otherwise, the earlier fact keeps the slot, and is superseded by the later
-        fact.
+        A slot is an attribute of a person, such as ``lives``. Of several added facts with the same slot, the last one
+        keeps the slot. An earlier fact loses the slot if it was stated at the same time as the last one. It also loses
+        the slot if the slot is a relative, such as ``family:brother``, because a person may have several brothers.
+        Otherwise, the earlier fact keeps the slot, and is superseded.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:

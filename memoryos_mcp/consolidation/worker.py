@@ -172,7 +172,11 @@ class Worker:
         return {name: loop.health for name, loop in self._loops.items()}
 
     def page_added(self, backlog_pages: int) -> None:
-        """Wake the loops that process a new page. ``backlog_pages`` is the number of pages in the backlog."""
+        """Wake the loops that process a new page.
+
+        ``backlog_pages`` is the number of pages in the backlog: pages that have left short-term memory and wait to be
+        organised in a batch. If they fill a batch, the loop that organises them is woken too.
+        """
         self._last_added = time.monotonic()
         self._unread_pages += 1
         for name in ("embedding", "reading"):
@@ -415,8 +419,8 @@ class Worker:
     async def _forget(self) -> bool:
         """Forget expired pages, or tidy up if there are none. Return whether there may be more expired pages.
 
-        The search for expired pages runs once a day, or more often while the clock may be wrong. For tidying up, see
-        `Forgetting.tidy`.
+        The search for expired pages runs once a day. While expiry is delayed because the clock may be wrong, the search
+        runs every few minutes. For tidying up, see `Forgetting.tidy`.
         """
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY

@@ -34,12 +34,12 @@ class EmbeddingModel:
         """Return the settings from JSON that `to_json` returned. Missing fields get their default values.
 
         Raises:
-            ValueError: The text does not describe an embedding model.
+            ValueError: ``text`` does not describe an embedding model.
         """
         try:
             return cls(**json.loads(text))
         except TypeError as error:
-            msg = "the text does not describe an embedding model"
+            msg = "the JSON does not describe an embedding model; pass JSON that EmbeddingModel.to_json returned"
             raise ValueError(msg) from error
 
 

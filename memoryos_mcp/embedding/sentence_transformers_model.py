@@ -132,7 +132,7 @@ class LoadedModel:
 def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     """Load a model from a folder, or by its name on the Hugging Face Hub.
 
-    This blocks the thread, for minutes if the model must be downloaded.
+    The call blocks its thread. If the model must be downloaded, the call may take minutes.
 
     Raises:
         ModelError: The library is not installed, or the model could not be loaded.

@@ -426,7 +426,7 @@ class MemoryEngine:
         return await inspection.look(self._store.user_data, ids, tokens, lambda segment: segment.heat(now, self._heat))
 
     async def learned_from(self, page_id: str) -> Learned:
-        """Return the facts and traits that a page supports; nothing if the page does not exist."""
+        """Return the facts and traits that a page supports. If the page does not exist, both lists are empty."""
         return await self._store.user_data.learned_from(page_id)
 
     async def listed(
@@ -500,7 +500,10 @@ class MemoryEngine:
         return await inspection.page_counts(self._store.user_data, request, first, last, zone)
 
     async def segments(self) -> list[TitledSegment]:
-        """Return the segments that are not archived, each with its heat and its title, most prominent first."""
+        """Return the segments that are not archived, each with its heat and its title.
+
+        The segment with the highest `Segment.prominence` comes first: the largest and most used one.
+        """
         top = await self._top_segments()
         names = titles([segment for segment, _ in top])
         return [TitledSegment(segment, heat, names[segment.segment]) for segment, heat in top]
@@ -569,7 +572,7 @@ class MemoryEngine:
         return corrected
 
     async def stats(self) -> Stats:
-        """Return counts of the memories, the main topics and the state of the background work."""
+        """Return the state of the memory: the number of memories, the topics, and the state of background work."""
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
         # Read this after `is_settled`. If queries change to a new vector space meanwhile, that space must be reported.
@@ -607,7 +610,8 @@ class MemoryEngine:
     async def export(self, put: Callable[[bytes], object]) -> Contents:
         """Write the whole memory in the export format, and return a summary.
 
-        All lines show the memory at the same moment. ``put`` receives them one by one, in another thread.
+        The export contains the memory as it was at one moment, even if the memory changes meanwhile. ``put`` receives
+        the export line by line, in another thread.
 
         Raises:
             StorageError: The memory could not be read, or ``put`` raised this error.
@@ -624,7 +628,8 @@ class MemoryEngine:
 
         Args:
             path: The file.
-            name: The name of the format, one of `transfer.choosing.FORMATS`. None means that it is recognised.
+            name: The name of the format, one of `transfer.choosing.FORMATS`. None means that the
+                format is recognised from the file.
             is_dry_run: Whether items are only counted and not stored.
             show: Receives the name of the current step and the number of bytes processed in it, in another thread.
 
@@ -674,7 +679,10 @@ class MemoryEngine:
         return await self._spaces.pending()
 
     async def topics(self) -> list[str]:
-        """Return the keywords of all segments without duplicates. The most prominent segments come first."""
+        """Return the keywords of all segments without duplicates.
+
+        The keywords of the segment with the highest `Segment.prominence` come first.
+        """
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
@@ -753,7 +761,7 @@ class MemoryEngine:
             await self._store.close()
 
     async def _top_segments(self) -> list[tuple[Segment, float]]:
-        """Return each segment with its heat. The most prominent segment comes first."""
+        """Return each segment with its heat. The segment with the highest `Segment.prominence` comes first."""
         now = self._components.clock()
         segments = sorted(
             await self._store.segments(), key=lambda segment: segment.prominence(now, self._heat.mu_s), reverse=True

@@ -1,7 +1,7 @@
 """Imports of uploaded files, which run in the background of one process.
 
-An import begins with a dry run, and stores something only after it was confirmed. Imports of the same user run one
-after another.
+An import begins with a dry run, which counts the items in the file. Nothing is stored until the user confirms the
+import. Imports of the same user run one after another.
 """
 
 import asyncio
@@ -54,8 +54,8 @@ class FileImport:
         size_bytes: The size of the file.
         stage: What the import is doing.
         done_bytes: Number of bytes processed in the current step.
-        dry_run: What would be imported; None until it was counted.
-        report: What was imported; None until the import is done.
+        dry_run: The report of the dry run: what the import would store; None until the dry run has ended.
+        report: The report of the import: what was stored; None until the import is done.
         problem: Why the import failed; empty if it did not.
         import_id: Identifies the import.
     """
@@ -76,16 +76,16 @@ class FileImport:
 
     @property
     def is_running(self) -> bool:
-        """Whether the import does something or waits for its turn."""
+        """Whether the import is counting or storing items, or is waiting for its turn."""
         return self.stage in {Stage.WAITING, Stage.COUNTING, Stage.STORING}
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the import has ended: it is done, has failed or was discarded."""
         return self.stage in {Stage.DONE, Stage.FAILED, Stage.DISCARDED}
 
     def show(self, step: str, done_bytes: int) -> None:
-        """Take over the progress of the current step."""
+        """Record the name of the current step, and the number of bytes processed in it."""
         self.step, self.done_bytes = step, done_bytes
 
 
@@ -111,7 +111,7 @@ class Imports:
     def check_room(self, user_id: str) -> None:
         """Raise `ArgumentError` if the user has too many imports that have not ended."""
         if sum(not each.has_ended for each in self.of_user(user_id)) >= OPEN_PER_USER:
-            problem = "is one too many; wait for the other imports, or discard one of them"
+            problem = "cannot be imported now, because too many imports have not ended; confirm or discard one of them"
             raise ArgumentError(argument="file", problem=problem)
 
     def begin(self, user_id: str, path: Path, name: str, format_name: str | None) -> FileImport:
@@ -121,7 +121,7 @@ class Imports:
             user_id: The user into whose memory the file is imported.
             path: The file, which belongs to the import from now on.
             name: The name of the file for messages.
-            format_name: The name of the format; None means that it is recognised.
+            format_name: The name of the format; None means that the format is recognised from the file.
         """
         begun = FileImport(name, path.stat().st_size, path, format_name)
         known = self._of_user.setdefault(user_id, [])
@@ -135,11 +135,12 @@ class Imports:
         """Store the counted content of a file, because the user has confirmed the import.
 
         Raises:
-            ArgumentError: The import does not exist, or was not counted yet, or has ended.
+            ArgumentError: The import does not exist, or does not wait for confirmation.
         """
         found = self._found(user_id, import_id)
         if found.stage is not Stage.COUNTED:
-            raise ArgumentError(argument="import", problem="cannot be confirmed now; look at its state")
+            problem = "cannot be confirmed now, because it is not waiting for that; reload the list to see its state"
+            raise ArgumentError(argument="import", problem=problem)
         found.stage = Stage.WAITING
         found._confirmed.set()
         return found
@@ -165,7 +166,8 @@ class Imports:
         for each in self.of_user(user_id):
             if each.import_id == import_id:
                 return each
-        raise ArgumentError(argument="import", problem="does not exist; it may have been removed from the list")
+        problem = "does not exist or was removed from the list; reload the list, or import the file again"
+        raise ArgumentError(argument="import", problem=problem)
 
     async def _run(self, user_id: str, each: FileImport) -> None:
         try:
@@ -183,13 +185,19 @@ class Imports:
             else:
                 each.stage, each.problem = Stage.FAILED, str(error).replace(str(each.path), each.name)
         except Exception as error:  # noqa: BLE001 - nobody awaits this task, so the page must say that it ended
-            logger.error("an import failed: unexpected %s", type(error).__name__)  # noqa: TRY400 - it may quote the file
-            each.stage, each.problem = Stage.FAILED, f"unexpected {type(error).__name__}"
+            logger.error(  # noqa: TRY400 - a traceback may quote the file
+                "an import failed because of an unexpected %s; import the file again. Report the error if it recurs",
+                type(error).__name__,
+            )
+            each.stage, each.problem = Stage.FAILED, f"unexpected {type(error).__name__}; import the file again"
         finally:
             each.path.unlink(missing_ok=True)
 
     async def _import(self, user_id: str, each: FileImport, stage: Stage) -> "ImportReport":
-        """Wait until no other import of the user runs, then import the file, or count what it contains."""
+        """Wait until no other import of the user is running, then count or store the items, and return the report.
+
+        In the stage ``COUNTING``, the items are only counted. In the stage ``STORING``, they are stored.
+        """
         async with self._turns.setdefault(user_id, asyncio.Lock()), self._opening(user_id) as engine:
             each.stage = stage
             each.done_bytes = 0

@@ -132,7 +132,10 @@ def list_request(
         about=About(about) if about else None,
     )
     if kinds != [Kind.PAGE] and (request.source or request.words or is_by_time):
-        problem = "lists other memories than pages; 'source', 'words' and 'is_by_time' apply only to pages"
+        problem = (
+            "must list pages, because 'source', 'words' and 'is_by_time' apply only to pages; choose another tier, or "
+            "leave these out"
+        )
         raise ArgumentError(argument="tier", problem=problem)
     if request.after is not None and request.before is not None and request.after >= request.before:
         raise ArgumentError(argument="before", problem="must be later than 'after'")
@@ -154,7 +157,10 @@ async def listed(store: UserData, request: ListRequest, cursor: str, limit: int)
 
 
 async def page_counts(store: UserData, request: ListRequest, first: date, last: date, zone: tzinfo | None) -> list[int]:
-    """Return the number of pages that match ``request`` on each day from ``first`` to ``last`` in the time zone."""
+    """Return the number of pages that match ``request`` for each day from ``first`` to ``last``.
+
+    A day begins at midnight in ``zone``, or in the local time zone if ``zone`` is None.
+    """
     days = (last - first).days + 1
     if not 1 <= days <= DAYS_AT_MOST or last == date.max:
         problem = f"must be on or after 'first', at most {DAYS_AT_MOST - 1:,} days later"
@@ -252,7 +258,7 @@ def _words(words: str) -> tuple[str, ...]:
         raise ArgumentError(argument="words", problem=f"is longer than {WORDS_MAX_CHARS} characters; use fewer words")
     found = tuple(query_words(words))
     if words.strip() and not found:
-        raise ArgumentError(argument="words", problem="contains no letters or digits; pass words of the pages")
+        raise ArgumentError(argument="words", problem="contains no letters or digits; pass words to search for")
     return found
 
 

@@ -46,9 +46,10 @@ class Recovery:
     Args:
         find: Returns the users with unfinished work. This function is called in a thread, at the start and after
             ``wait`` has returned True.
-        wait: Waits until another server may have left unfinished work; see `Stores.wait_for_work`.
-        borrow: Opens a user's memory. If too many memories are open later, the memories opened by this function are
-            closed first.
+        wait: Waits until another server has ended, which may have left unfinished work, or until the given number of
+            seconds has passed. Returns whether a server has ended; see `Stores.wait_for_work`.
+        borrow: Opens a user's memory. When memories are closed to make room for others, the memories that this function
+            opened are closed first.
         is_busy: Returns whether any caller is being served.
         capacity_users: Maximum number of users whose memories are open.
         clock: Returns the current time.

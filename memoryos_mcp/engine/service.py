@@ -181,14 +181,11 @@ class MemoryService:
         embedder: An embedder to use instead of the configured one.
         chat: An LLM client to use instead of the configured one.
         analyst: An analyst to use instead of the one that calls the LLM.
-        catches_up: Whether the service finishes the background work of users that nobody has opened. It opens their
-            memories by itself. Use this option for a server with many users.
+        catches_up: Whether the service opens the memories of users with unfinished background work by itself, so that
+            the work is completed. Use this option for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
         only_looks: Whether to open all memories read-only; see `MemoryEngine.begin`.
         stores: The stores of the memories, which are closed with the service. None lets the service create them.
-
-    Attributes:
-        imports: The imports of uploaded files.
 
     Attributes:
         imports: The imports of uploaded files.
@@ -478,7 +475,7 @@ class MemoryService:
     def _made_stores(self) -> "Stores":
         """Return the users' stores, and create them on first use.
 
-        This blocks, but does not import the engine's libraries.
+        Call this method in a thread, because creating the stores blocks. The engine's libraries are not imported.
         """
         with self._stores_lock:
             if self._stores is None:

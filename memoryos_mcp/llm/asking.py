@@ -61,8 +61,8 @@ async def ask(
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
     """Return the example reply to show to the model when it is asked to correct its first reply.
 
-    ``found`` is the JSON object in the first reply. If ``found`` has all fields of the form, the result is empty,
-    because the model might copy the dots that stand for values in the example.
+    ``found`` is the JSON object in the first reply. If ``found`` has all fields of ``form``, the result is
+    empty: the model needs no example then, and might copy the placeholders ("...") of an example.
     """
     if form is None:
         return ""

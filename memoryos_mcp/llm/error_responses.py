@@ -1,6 +1,7 @@
-"""Translates error responses of an LLM endpoint into exceptions. Some exceptions contain simpler dialects to try next.
+"""Translates error responses of an LLM endpoint into exceptions.
 
-A dialect is a set of request parameters, as defined in `providers`.
+A dialect is a set of request parameters, as defined in `providers`. If an endpoint refuses a dialect, the exception
+contains simpler dialects to try next.
 """
 
 from collections.abc import Iterator

@@ -80,7 +80,8 @@ class UserData(Protocol):
     async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
         """Call ``take`` with an iterator over all records of the memory, and return the result of ``take``.
 
-        All records show the memory at the same moment. Vectors and indexes are not included. ``take`` runs in a thread.
+        The records contain the memory as it was at one moment, even if the memory changes meanwhile. Vectors and
+        indexes are not included. ``take`` runs in a thread.
         """
         ...
 

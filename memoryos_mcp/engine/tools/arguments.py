@@ -107,7 +107,7 @@ def _translated(error: ErrorDetails, known: list[str]) -> ArgumentError:
         close = difflib.get_close_matches(argument, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"valid arguments: {', '.join(known) or 'none'}"
         name = argument if argument.isidentifier() and len(argument) <= 64 else "arguments"
-        return ArgumentError(argument=name, problem=f"no such argument; {hint}")
+        return ArgumentError(argument=name, problem=f"is not a valid argument; {hint}")
     if error["type"] == "missing":
         return ArgumentError(argument=argument, problem="is required; pass a value")
     problem = error["msg"].removeprefix("Value error, ").removeprefix("Input ")

@@ -21,12 +21,10 @@ RESULTS_FOUND = 10
 class ForgetMemoryArguments(Arguments):
     """Arguments of ``forget_memory``: the memories to forget, or the handle of a dry run."""
 
-    ids: list[str] = Field(
-        default=[], description="Ids: p_..., k1, trait:NAME. s1 or c1: all pages of a topic or chain."
-    )
+    ids: list[str] = Field(default=[], description="Ids: page p_..., fact k1, trait:NAME, whole topic s1 or chain c1.")
     query: str = Field(default="", description="What the pages are about.")
     max_results: Count = Field(
-        default=None, description="Maximum pages for query. Default: 10.", json_schema_extra=RESULTS
+        default=None, description="Page limit for 'query'. Default: 10.", json_schema_extra=RESULTS
     )
     after: str = Field(default="", description="Pages from this time on, ISO 8601.")
     before: str = Field(default="", description="Pages before this time, ISO 8601.")

@@ -35,12 +35,12 @@ class GetMemoryArguments(Arguments):
 class ListMemoriesArguments(Arguments):
     """Arguments of ``list_memories``."""
 
-    tier: Tiers = Field(default="", description="Default: all pages. long_term: profile and knowledge.")
+    tier: Tiers = Field(default="", description="What to list; default pages. long_term: facts, traits.")
     topic: str = Field(default="", description="Topic id (s1) or part of a keyword.")
     state: States = Field(default="", description="State of knowledge or segments. Default: current.")
     after: str = Field(default="", description="From this time on, ISO 8601.")
     before: str = Field(default="", description="Before this time, ISO 8601.")
-    cursor: str = Field(default="", description="next_cursor of the previous call; repeat its arguments.")
+    cursor: str = Field(default="", description="next_cursor of the last call; keep the other arguments.")
     limit: Count = Field(default=20, description="Number of memories.", json_schema_extra=RESULTS)
 
 
@@ -53,6 +53,6 @@ class CorrectMemoryArguments(Arguments):
         default=None, description="Level of a trait."
     )
     reason: OptionalText = Field(default=None, description="Reason for the level, one sentence.")
-    wrong: bool = Field(default=False, description="The fact or trait is wrong, without a replacement.")
+    wrong: bool = Field(default=False, description="The fact or trait is wrong and has no replacement.")
     restore: bool = Field(default=False, description="Undo the last correction.")
     dry_run: bool = Field(default=False, description="Only show the change.")

@@ -1,6 +1,6 @@
 """The arguments of ``add_memory``, and all results that contain pages.
 
-A key that also exists in the reference implementation has the same name here.
+If MemoryOS, the reference implementation, has a key for the same value, the key has the same name here.
 """
 
 import json

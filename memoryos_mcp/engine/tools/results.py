@@ -1,4 +1,7 @@
-"""Results of the tools. A key that also exists in the reference implementation has the same name here."""
+"""Results of the tools.
+
+If MemoryOS, the reference implementation, has a key for the same value, the key has the same name here.
+"""
 
 from typing import Literal
 
@@ -51,7 +54,7 @@ class UnderstoodQuery(BaseModel):
     )
     words: dict[str, int] = Field(description="Search terms, each with the number of pages that contain it.")
     times: list[str] = Field(
-        description="Periods that the query mentions, each as its first and last day. Without a year: every year."
+        description="Periods in the query, as first and last day. A period without a year means every year."
     )
     several: bool = Field(
         description="Whether the query asks for several memories. If so, results alternate between sessions."

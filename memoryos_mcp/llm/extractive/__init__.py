@@ -103,7 +103,7 @@ class ExtractiveAnalyst:
         return (await self._digest(await pages())).summary
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return the number of pages, because one call can process all of them."""
+        """Return how many of the pages one call of `learn` can process: all of them."""
         return len(pages)
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
@@ -180,8 +180,9 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
 def is_continuing(previous: Page, view: Page) -> bool:
     """Return whether a page continues the subject of the previous page.
 
-    The two pages must be in the same session, and their similarity must reach a threshold. If the page answers the
-    previous page or follows up on it, a lower threshold or none applies.
+    The two pages must be in the same session, and their similarity must reach a threshold. The threshold is lower if
+    the page answers a question on the previous page. If the page begins like a follow-up, the threshold is even lower.
+    If one of the two pages has no vector, a follow-up needs no similarity.
     """
     if previous.session != view.session:
         return False

@@ -230,7 +230,7 @@ def _resolve_slot(
         group: The page's statements about this property, in order.
         known: The valid facts about this property.
         forms: The features of each fact's text, by the fact's number.
-        confirmed: The pages that confirm each fact: a mapping from fact numbers to page ids by ``seq``.
+        confirmed: For each fact's number, the pages that confirm the fact. The pages are a mapping from ``seq`` to id.
         added: The statements to add as facts, each with the numbers of the facts that it supersedes.
 
     Returns:

@@ -50,7 +50,7 @@ def read_traits(connection: Connection, dimension: str | None = None) -> list[Tr
 
 
 def past_dimensions(connection: Connection) -> list[str]:
-    """Return the dimensions of traits that exist only in the history, sorted."""
+    """Return the names of traits that exist only in the history, in alphabetical order."""
     sql = "SELECT DISTINCT dimension FROM trait_history WHERE dimension NOT IN (SELECT dimension FROM traits)"
     return sorted(row[0] for row in all_rows(connection, sql))
 

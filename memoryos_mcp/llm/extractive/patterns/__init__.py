@@ -1,10 +1,16 @@
-"""Patterns for the beginnings of durable statements and wishes, with one table per language and one row per pattern.
+"""Patterns for the beginnings of statements and wishes, with one table per language and one row per pattern.
 
-A row consists of a slot and a regular expression for the beginning of a statement. A slot is a property that has only
-one value at a time, such as "lives" (the place where the user lives). The slot is None for statements that may be valid
-at the same time. In a row with a slot, the group ``value`` of the regular expression matches the value of the property.
-A slot may contain the name of another group in braces, which is replaced with the text that this group matches. The
-group ``ends`` matches what has ended, such as "smoking" in "I quit smoking".
+A statement is something lasting that speakers say about themselves. A wish applies to all future answers.
+
+Each row consists of a slot and a regular expression. The slot is the property that the statement is about, such as
+"lives" (the place where the user lives). It is None if several such statements may be valid at the same time.
+
+The regular expression matches the beginning of a statement. Named groups have these meanings:
+
+- The group ``value`` matches the value of the property.
+- The group ``ends`` matches what has ended, such as "smoking" in "I quit smoking".
+- The slot may contain the name of a group in braces, such as "family:{who}". The name in braces is replaced with the
+  text that the group matches.
 """
 
 import re
@@ -188,7 +194,7 @@ def wish_table() -> Table:
 
 @cache
 def assistant_table() -> Table:
-    """Return the patterns for durable statements of the assistant about itself."""
+    """Return the patterns for statements of the assistant about itself."""
     return Table((_group(_patterns(english.ASSISTANT, is_event=True, is_of_assistant=True)),))
 
 

@@ -1,4 +1,4 @@
-"""Patterns for durable statements in English."""
+"""Patterns for English statements: something lasting that speakers say about themselves."""
 
 from memoryos_mcp.llm.extractive.patterns.english_events import EVENTS
 from memoryos_mcp.llm.extractive.patterns.english_habits import ENDINGS, WAYS
