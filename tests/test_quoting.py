@@ -134,6 +134,7 @@ def page(text: Draw) -> dict[str, Any]:
         "excerpt": True,
         "source": "web",
         "gives_orders": True,
+        "corrected": [text()],
     }
 
 
@@ -152,6 +153,7 @@ def stored_page(text: Draw, number: int, source: Source = Source.CONVERSATION, *
         segment=1,
         source=source,
         gives_orders=source is Source.WEB,
+        corrected=(text(),),
     )
 
 
