@@ -406,7 +406,7 @@ class MemoryEngine:
     async def past_traits(self) -> list[str]:
         """Return the names (dimensions) of past traits, sorted.
 
-        A past trait is no longer in the profile, but its history is stored.
+        A past trait was removed from the profile. Its history is still stored.
         """
         return await self._store.user_data.past_traits()
 

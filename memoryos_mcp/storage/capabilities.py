@@ -85,7 +85,7 @@ class SignIn:
 
     Attributes:
         issuer: The issuer of the token; None for a static token, or if no token was needed.
-        expires_at: When the issuer's token expires; None if there is no issuer.
+        expires_at: The time at which the token of the issuer expires; None for a static token or no token.
     """
 
     caller: Caller

@@ -58,7 +58,7 @@ class UserData(Protocol):
     async def past_traits(self) -> list[str]:
         """Return the names (dimensions) of past traits, sorted.
 
-        A past trait is no longer in the profile, but its history is stored.
+        A past trait was removed from the profile. Its history is still stored.
         """
         ...
 

@@ -90,7 +90,9 @@ class Sessions:
         return session
 
     async def find(self, key: str) -> Session | None:
-        """Return the session of a cookie; None if it is unknown or has ended, or if its token is no longer valid.
+        """Return the session whose key is ``key``. Return None if there is no such session, or if it has ended.
+
+        A session also ends when its access token is no longer valid.
 
         Raises:
             MemoryOSError: The session or its token could not be checked.
