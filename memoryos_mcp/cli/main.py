@@ -21,8 +21,10 @@ from memoryos_mcp.cli.command_line import (
     Choice,
     Group,
     chosen_settings,
+    config_option,
     json_option,
     run,
+    setting_option,
     settings_options,
     takes_settings,
 )
@@ -135,6 +137,46 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 
     if not anyio.run(partial(run_doctor, partial(load_settings, config_file, flags), as_json=as_json)):
         sys.exit(EXIT_FAILED)
+
+
+@cli.command(
+    "hook",
+    context_settings={"ignore_unknown_options": True},
+    examples=[("memoryos-mcp hook prompt --client claude-code", "what Claude Code runs; install --hooks writes it")],
+)
+@click.argument("event", type=Choice(["session-start", "prompt", "stop"]))
+@click.option("--client", default="claude-code", show_default=True, help="Client whose JSON is on stdin.")
+@click.option("--wait", type=float, default=1.0, show_default=True, help="Maximum time to wait for recall, in seconds.")
+@config_option
+@setting_option("user_id")
+@setting_option("data_storage_path")
+@setting_option("database_url")
+def hook_command(**_: Any) -> None:
+    """Answer an event of an MCP client.
+
+    The command reads the client's JSON from stdin. Whatever happens, it ends with exit code 0 and disturbs nothing.
+    """
+
+
+@cli.command()
+@click.option("--idle", "idle_s", type=float, default=1800.0, show_default=True, help="Seconds after which it ends.")
+@config_option
+@setting_option("user_id")
+@setting_option("data_storage_path")
+@setting_option("database_url")
+def daemon(config_file: Path | None, idle_s: float, **flags: str | None) -> None:
+    """Store and recall for hooks in the background.
+
+    Hooks start the daemon when they need it. It ends when no hook has called it for a while.
+    """
+    from memoryos_mcp.hooks.daemon import run_daemon
+
+    settings = chosen_settings(config_file, flags)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    given = {"config": config_file, **flags}
+    line = [text for name, value in given.items() if value for text in (f"--{name.replace('_', '-')}", str(value))]
+    anyio.run(run_daemon, settings, line, idle_s)
 
 
 # Inspect a memory -----------------------------------------------------------------------------------------------------
