@@ -62,7 +62,10 @@ def config_of(settings: Sequence[str]) -> Path | None:
 def folder_of(settings: Sequence[str]) -> Path:
     """Return the private folder of all hooks and of the daemon with these settings."""
     ours = sorted((name, value) for name, value in os.environ.items() if name.startswith("MEMORYOS_"))
-    return spool.root_folder(os.environ) / dialects.digest(json.dumps([list(settings), ours]))
+    given = dict(zip(settings[::2], settings[1::2], strict=False))
+    if "--config" in given:
+        given["--config"] = str(config_of(settings))
+    return spool.root_folder(os.environ) / dialects.digest(json.dumps([sorted(given.items()), ours]))
 
 
 def stamp(settings: Sequence[str]) -> str:
