@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import secrets
+import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,6 +34,7 @@ HEAD_ITEMS = 12
 LOCK_WAIT_S = 10.0
 # Seconds between two attempts to store turns that could not be stored.
 RETRY_S = 5.0
+LOCK = "lock"
 LINE_BYTES = 64_000_000
 PROMPT_KEPT_S = 7 * 86_400
 
@@ -54,6 +56,8 @@ class Daemon:
     async def run(self) -> None:
         """Serve until no request has arrived for a while, or until the settings have changed."""
         server = await self._listen()
+        if os.name != "nt":
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._is_over.set)
         try:
             while not self._is_over.is_set():
                 await self._store_waiting()
@@ -87,6 +91,8 @@ class Daemon:
             reply = await self._reply(json.loads(await reader.readline()))
             writer.write(json.dumps(reply).encode() + b"\n")
             await writer.drain()
+        except ConnectionError:
+            pass  # a hook that only wakes the daemon does not wait for the reply
         except (OSError, ValueError, MemoryOSError) as error:
             spool.log(self._folder, f"daemon: a request failed: {type(error).__name__}")
         finally:
@@ -179,15 +185,22 @@ async def run_daemon(settings: Settings, arguments: Sequence[str], idle_s: float
     folder = folder_of(arguments)
     spool.make_private(folder)
     mark = stamp(arguments)
-    with (folder / "lock").open("a") as lock:
+    with (folder / LOCK).open("a") as lock:
         until = time.monotonic() + LOCK_WAIT_S
         while not _is_locked(lock):
             if time.monotonic() > until:
                 return
             await asyncio.sleep(0.1)
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
         _remove_old_prompts(folder)
-        async with MemoryService(settings) as service:
-            await Daemon(settings, service, folder, mark, idle_s).run()
+        try:
+            async with MemoryService(settings) as service:
+                await Daemon(settings, service, folder, mark, idle_s).run()
+        except Exception as error:
+            spool.log(folder, f"daemon: ended: {type(error).__name__}")
+            raise
 
 
 def _is_locked(file: IO[str]) -> bool:

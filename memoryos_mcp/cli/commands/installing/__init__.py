@@ -247,7 +247,9 @@ def _with_texts(
     wanted = [("hooks", client.name in hooks.HOOK_FILES, request.has_hooks)]
     wanted += [("rules", client.name in rules.RULE_FILES, request.has_rules)]
     for also, is_supported, is_requested in wanted:
-        if not (is_requested or (server is None and is_supported)):
+        if not (is_supported if server is None or ALL in request.clients else is_requested):
+            continue
+        if server is not None and not is_requested:
             continue
         path = None
         try:
