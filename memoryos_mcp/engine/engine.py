@@ -453,6 +453,7 @@ class MemoryEngine:
         source: str = "",
         words: str = "",
         is_by_time: bool = False,
+        project: str | None = None,
     ) -> ListPart:
         """Return one part of a list of memories, newest first.
 
@@ -471,6 +472,7 @@ class MemoryEngine:
             words: Words that each page must contain; empty means no such filter.
             is_by_time: Whether to sort pages by the time of their dialogue. Otherwise, the page that was added last
                 comes first, even if it is from an import of an old dialogue.
+            project: Project of the pages, or of at least one page from which the memory was made; None means any.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -487,6 +489,7 @@ class MemoryEngine:
             is_by_time=is_by_time,
             chain=chain,
             about=about,
+            project=project,
         )
         return await inspection.listed(
             self._store.user_data, request, cursor, inspection.LISTED if limit is None else limit
@@ -616,8 +619,8 @@ class MemoryEngine:
         first = date.fromisoformat(self._account.today) - timedelta(days=days - 1)
         return await self._store.usage_since(first.isoformat())
 
-    async def export(self, put: Callable[[bytes], object]) -> Contents:
-        """Write the whole memory in the export format, and return a summary.
+    async def export(self, put: Callable[[bytes], object], project: str | None = None) -> Contents:
+        """Write the whole memory, or one project of it, in the export format, and return a summary.
 
         The export contains the memory as it was at one moment, even if the memory changes meanwhile. ``put`` receives
         the export line by line, in another thread.
@@ -625,7 +628,9 @@ class MemoryEngine:
         Raises:
             StorageError: The memory could not be read, or ``put`` raised this error.
         """
-        return await self._store.user_data.export_records(lambda records: export_format.write(records, put))
+        return await self._store.user_data.export_records(
+            lambda records: export_format.write(records, put), project_name(project)
+        )
 
     async def import_file(
         self, path: Path, name: str | None, *, is_dry_run: bool, show: Callable[[str, int], None]
