@@ -214,6 +214,7 @@ async def stats(settings: Settings, **given: Any) -> None:
     help="Maximum number of pages, in addition to those in short-term memory. Default: the setting "
     "retrieval_queue_capacity.",
 )
+@click.option("--project", metavar="NAME", help="Project in which to search; its pages come first.")
 @click.option("--full", "is_full", is_flag=True, help="Show the full text of each page, not only one line.")
 @click.option(
     "--explain", "is_explained", is_flag=True, help="Show how the query was interpreted, and the score of each page."
@@ -256,6 +257,7 @@ async def show(settings: Settings, **given: Any) -> None:
 
 @cli.command("export", examples=[("memoryos-mcp export memory.jsonl.gz", "compressed, because the name ends in .gz")])
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
+@click.option("--project", metavar="NAME", help="Export only the pages of this project, with their topics and facts.")
 @click.option(
     "--json",
     "as_json",
@@ -287,6 +289,7 @@ async def export_(settings: Settings, **given: Any) -> None:
     metavar="NAME",
     help="Format of FILE, such as chatgpt or mem0. By default, the format is detected from the content.",
 )
+@click.option("--project", metavar="NAME", help="Project for the imported pages that have none.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option
 @takes_settings()
@@ -395,6 +398,7 @@ async def move_command(settings: Settings, **given: Any) -> None:
 )
 @click.option("--after", metavar="TIME", help="Select pages from this time (ISO 8601) or later.")
 @click.option("--before", metavar="TIME", help="Select pages from before this time (ISO 8601).")
+@click.option("--project", metavar="NAME", help="Select pages of this project.")
 @click.option("--everything", is_flag=True, help="Select the whole memory.")
 @click.option(
     "--receipts", "only_receipts", is_flag=True, help="Only show the receipts for what was forgotten earlier."
@@ -424,13 +428,13 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 
     The library makes the same check, but the library's messages do not contain the options' names.
     """
-    has_pages = any(selected[name] for name in ("query", "after", "before"))
+    has_pages = any(selected[name] for name in ("query", "after", "before", "project"))
     ways = sum(map(bool, (selected["ids"], has_pages, selected["everything"])))
     if ways == 0:
-        msg = "Nothing is selected. Use --id, --query, --after, --before or --everything."
+        msg = "Nothing is selected. Use --id, --query, --after, --before, --project or --everything."
         raise click.UsageError(msg)
     if ways > 1:
-        msg = "These options cannot be combined. Use --id, --everything, or any of --query, --after and --before."
+        msg = "These options cannot be combined. Use --id, --everything, or any of --query, --after, --before and --project."
         raise click.UsageError(msg)
 
 
