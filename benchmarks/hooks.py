@@ -1,7 +1,8 @@
 """How long a hook takes, and how much of a conversation is captured and recalled with and without hooks.
 
-``python -m benchmarks.hooks --part times`` measures hook processes beside ``python -c pass`` and a round trip over a
-socket. ``--part rates`` plays ten written sessions, once with hooks and once with the tool calls that an assistant made.
+``python -m benchmarks.hooks --part times`` measures hook processes beside ``python -c pass`` and a round trip over
+a socket. ``--part rates`` plays ten written sessions, once with hooks and once with the
+tool calls that an assistant made.
 """
 
 import argparse
@@ -83,7 +84,7 @@ class Place:
     def ready(self) -> None:
         """Start the daemon, and wait until it answers and has stored what waited."""
         self.hook("session-start", {"session_id": "ready"})
-        self.until(lambda: (self.state / ADDRESS).exists() and not list(spool.waiting(self.state)))
+        self.until(lambda: (self.state / ADDRESS).exists() and not list(spool.waiting(str(self.state))))
 
     def kill(self) -> None:
         """Kill the daemon and keep hooks from starting another."""
@@ -150,9 +151,7 @@ def rates(place: Place) -> dict[str, tuple[int, int]]:
     line = [sys.executable, "-m", "memoryos_mcp", "stats", "--json", "--data-storage-path", str(place.folder / "data")]
     stats = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
     questions = [(question, word) for *_, question, word in SESSIONS]
-    told = [
-        word in place.hook("prompt", {"session_id": "q", "prompt": question}, 30.0) for question, word in questions
-    ]
+    told = [word in place.hook("prompt", {"session_id": "q", "prompt": question}, 30.0) for question, word in questions]
     by_calls = sum(is_called for _, is_called, *_ in SESSIONS)
     return {"hooks": (int(stats["total_pages"]), sum(told)), "tool calls": (by_calls, by_calls)}
 

@@ -68,7 +68,7 @@ class Hooks:
 
     @property
     def waiting(self) -> list[Path]:
-        return list(spool.waiting(self.state))
+        return [Path(each) for each in spool.waiting(str(self.state))]
 
     def stored(self) -> list[str]:
         """Return what the user said in each page of the memory, oldest first."""
@@ -91,7 +91,7 @@ class Hooks:
             command = Path(f"/proc/{number}/cmdline")
             if number and command.exists() and b"memoryos_mcp\0daemon" in command.read_bytes():
                 os.kill(number, signal.SIGKILL)
-                wait_until(lambda: not _runs(number), "the daemon is dead", LIMIT_S)
+                wait_until(lambda number=number: not _runs(number), "the daemon is dead", LIMIT_S)
 
 
 def _runs(number: int) -> bool:
@@ -163,7 +163,9 @@ def test_the_hook_imports_only_the_standard_library() -> None:
         "import sys\nfrom memoryos_mcp.hooks import hook\n"
         "print(*{name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names))"
     )
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[1]
+    )
     assert set(done.stdout.split()) <= {"memoryos_mcp", "__main__", "site"}, done.stdout + done.stderr
 
 

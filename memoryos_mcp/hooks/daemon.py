@@ -30,6 +30,7 @@ from memoryos_mcp.retrieval.rendering import fact_line as shown_fact
 logger = logging.getLogger(__name__)
 
 RECALL_TOKENS = 800
+PROJECT_CHARS = 200
 HEAD_ITEMS = 12
 LOCK_WAIT_S = 10.0
 # Seconds between two attempts to store turns that could not be stored.
@@ -42,10 +43,11 @@ PROMPT_KEPT_S = 7 * 86_400
 class Daemon:
     """Serves the hooks of one folder. ``idle_s`` is the time without a request after which it ends."""
 
-    def __init__(self, settings: Settings, service: MemoryService, folder: Path, mark: str, idle_s: float) -> None:
+    def __init__(self, settings: Settings, service: MemoryService, folder: str, mark: str, idle_s: float) -> None:
         self._settings = settings
         self._service = service
         self._folder = folder
+        self._address = str(Path(folder, ADDRESS))
         self._stamp = mark
         self._idle_s = idle_s
         self._token = secrets.token_hex(16)
@@ -67,14 +69,13 @@ class Daemon:
                     break
         finally:
             server.close()
-            (self._folder / ADDRESS).unlink(missing_ok=True)
+            (Path(self._folder, ADDRESS)).unlink(missing_ok=True)
 
     async def _listen(self) -> asyncio.Server:
-        address = self._folder / ADDRESS
-        address.unlink(missing_ok=True)
+        spool.remove(self._address)
         if os.name == "nt":
             server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LINE_BYTES)
-            spool.write(address, {"port": server.sockets[0].getsockname()[1], "token": self._token})
+            spool.write(self._address, {"port": server.sockets[0].getsockname()[1], "token": self._token})
             return server
         os.chdir(self._folder)  # the path of a socket has a limit of about 100 bytes
         before = os.umask(0o177)
@@ -112,14 +113,20 @@ class Daemon:
                     await _store(engine, turn if isinstance(turn, dict) else {})
             case "recall":
                 await self._store_waiting()
-                return {"text": await self._recall(str(request.get("prompt")), str(request.get("session") or ""))}
+                return {"text": await self._recall(request)}
             case "head":
                 return {"text": await self._head()}
         return {"ok": True}
 
-    async def _recall(self, prompt: str, session: str) -> str:
+    async def _recall(self, request: dict[str, object]) -> str:
         async with self._service.user(self._settings.user_id) as engine:
-            return await relevant_text(engine, prompt, session=session, max_tokens=RECALL_TOKENS)
+            return await relevant_text(
+                engine,
+                str(request.get("prompt") or ""),
+                session=str(request.get("session") or ""),
+                project=project_of(request.get("cwd")),
+                max_tokens=RECALL_TOKENS,
+            )
 
     async def _head(self) -> str:
         """Return the user's wishes, the strongest traits and the newest facts as text."""
@@ -137,7 +144,7 @@ class Daemon:
     async def _store_waiting(self) -> None:
         """Store the turns of the spool, oldest first. A turn is deleted only when its page is on disk."""
         async with self._storing:
-            for path in list(spool.waiting(self._folder)):
+            for path in spool.waiting(self._folder):
                 turn = spool.read(path)
                 try:
                     async with self._service.user(self._settings.user_id) as engine:
@@ -147,14 +154,14 @@ class Daemon:
                 except (MemoryOSError, OSError) as error:
                     spool.log(self._folder, f"daemon: turns wait: {type(error).__name__}")
                     return
-                path.unlink(missing_ok=True)
+                spool.remove(path)
 
 
 async def _store(engine: MemoryEngine, turn: dict[str, object]) -> None:
     """Store one turn. Raise ArgumentError if it can never be stored."""
     if not turn:
         raise ArgumentError(argument="turn", problem="is damaged")
-    notes = {"project": project_of(turn.get("cwd")), "client": turn.get("client"), "session": turn.get("session")}
+    notes = {"client": turn.get("client"), "session": turn.get("session")}
     at = turn.get("at")
     await engine.add(
         str(turn.get("user") or ""),
@@ -162,6 +169,7 @@ async def _store(engine: MemoryEngine, turn: dict[str, object]) -> None:
         timestamp=datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None,
         meta_data={name: value for name, value in notes.items() if value},
         idempotency_key=str(turn["key"]),
+        project=project_of(turn.get("cwd")),
     )
 
 
@@ -174,7 +182,7 @@ def project_of(folder: object) -> str | None:
         return None
     path = Path(folder)
     top = next((each for each in (path, *path.parents) if (each / ".git").exists()), path)
-    return top.name or None
+    return top.name[:PROJECT_CHARS] or None
 
 
 async def run_daemon(settings: Settings, arguments: Sequence[str], idle_s: float) -> None:
@@ -185,7 +193,7 @@ async def run_daemon(settings: Settings, arguments: Sequence[str], idle_s: float
     folder = folder_of(arguments)
     spool.make_private(folder)
     mark = stamp(arguments)
-    with (folder / LOCK).open("a") as lock:
+    with _opened(folder) as lock:
         until = time.monotonic() + LOCK_WAIT_S
         while not _is_locked(lock):
             if time.monotonic() > until:
@@ -201,6 +209,10 @@ async def run_daemon(settings: Settings, arguments: Sequence[str], idle_s: float
         except Exception as error:
             spool.log(folder, f"daemon: ended: {type(error).__name__}")
             raise
+
+
+def _opened(folder: str) -> IO[str]:
+    return Path(folder, LOCK).open("a")
 
 
 def _is_locked(file: IO[str]) -> bool:
@@ -219,8 +231,8 @@ def _is_locked(file: IO[str]) -> bool:
     return True
 
 
-def _remove_old_prompts(folder: Path) -> None:
-    for path in folder.glob("*.prompt"):
+def _remove_old_prompts(folder: str) -> None:
+    for path in Path(folder).glob("*.prompt"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > PROMPT_KEPT_S:
                 path.unlink()

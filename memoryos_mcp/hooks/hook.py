@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from memoryos_mcp import __version__
 from memoryos_mcp.hooks import dialects, spool
@@ -49,23 +48,25 @@ class Call:
             msg = "unknown event or client"
             raise ValueError(msg)
         if (config := config_of(self.settings)) is not None:
-            json.loads(config.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+            with open(config, "rb") as file:
+                json.loads(file.read().removeprefix(b"\xef\xbb\xbf"))
 
 
-def config_of(settings: Sequence[str]) -> Path | None:
+def config_of(settings: Sequence[str]) -> str | None:
     """Return the path of the config file; None if there is none."""
     chosen = dict(zip(settings[::2], settings[1::2], strict=False)).get("--config")
     named = chosen or os.environ.get("MEMORYOS_CONFIG")
-    return Path(named).expanduser().absolute() if named else None
+    return os.path.abspath(os.path.expanduser(named)) if named else None
 
 
-def folder_of(settings: Sequence[str]) -> Path:
+def folder_of(settings: Sequence[str]) -> str:
     """Return the private folder of all hooks and of the daemon with these settings."""
     ours = sorted((name, value) for name, value in os.environ.items() if name.startswith("MEMORYOS_"))
     given = dict(zip(settings[::2], settings[1::2], strict=False))
     if "--config" in given:
-        given["--config"] = str(config_of(settings))
-    return spool.root_folder(os.environ) / dialects.digest(json.dumps([sorted(given.items()), ours]))
+        given["--config"] = config_of(settings)
+    name = dialects.digest(json.dumps([sorted(given.items()), ours]))
+    return os.path.join(spool.root_folder(os.environ), name)
 
 
 def stamp(settings: Sequence[str]) -> str:
@@ -73,13 +74,13 @@ def stamp(settings: Sequence[str]) -> str:
     config = config_of(settings)
     if config is None:
         return __version__
-    status = config.stat()
+    status = os.stat(config)
     return f"{__version__} {status.st_mtime_ns} {status.st_size}"
 
 
 def main(arguments: Sequence[str]) -> None:
     """Handle one event and end the process with exit code 0."""
-    folder: Path | None = None
+    folder = ""
     try:
         call = Call(arguments)
         folder = call.folder
@@ -115,8 +116,8 @@ def handle(call: Call, given: dict[str, object]) -> str:
     return dialects.reply(call.client, call.event, context) if context else ""
 
 
-def _prompt_file(call: Call, given: dict[str, object]) -> Path:
-    return call.folder / f"{dialects.digest(call.client + dialects.session_of(given))}.prompt"
+def _prompt_file(call: Call, given: dict[str, object]) -> str:
+    return os.path.join(call.folder, f"{dialects.digest(call.client + dialects.session_of(given))}.prompt")
 
 
 def _note_prompt(call: Call, given: dict[str, object], prompt: str) -> None:
@@ -189,10 +190,10 @@ def _asked(call: Call, request: dict[str, object], *, is_awaited: bool = True) -
     return {}
 
 
-def connected(folder: Path, wait_s: float) -> socket.socket:
+def connected(folder: str, wait_s: float) -> socket.socket:
     """Return a connection to the daemon of a folder. Raise OSError if there is none."""
     if os.name == "nt":
-        address = spool.read(folder / ADDRESS)
+        address = spool.read(os.path.join(folder, ADDRESS))
         line = socket.create_connection(("127.0.0.1", int(str(address["port"]))), wait_s)
         line.sendall(str(address["token"]).encode() + b"\n")
         return line
@@ -209,12 +210,13 @@ def connected(folder: Path, wait_s: float) -> socket.socket:
 
 def _start_daemon(call: Call) -> None:
     """Start a daemon that survives this process, unless one was started just now."""
-    mark = call.folder / STARTED
+    mark = os.path.join(call.folder, STARTED)
     with suppress(OSError):
-        if time.time() - mark.stat().st_mtime < START_AGAIN_S:
+        if time.time() - os.stat(mark).st_mtime < START_AGAIN_S:
             return
     with suppress(OSError):
-        mark.touch(0o600)
+        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.utime(mark)
     line = [sys.executable, "-P", "-m", "memoryos_mcp", "daemon", *call.settings]
     if os.name == "nt":
         import subprocess

@@ -23,17 +23,20 @@ FACT_SCORE = 0.6
 PROMPT_CHARS = 2_000
 
 
-async def relevant_text(engine: MemoryEngine, prompt: str, *, session: str, max_tokens: int) -> str:
+async def relevant_text(
+    engine: MemoryEngine, prompt: str, *, session: str, project: str | None, max_tokens: int
+) -> str:
     """Return the memories that are relevant to a prompt as text; an empty text if there are none.
 
-    Pages of ``session`` are left out, because the client still has them in its context.
+    Pages of ``session`` are left out, because the client still has them in its context. Pages of ``project`` come
+    first.
     """
     query = prompt[:PROMPT_CHARS]
     words = set(content_words(query))
     if not words or (len(words) < WORDS_AT_LEAST and not any(mark in query for mark in QUESTION_MARKS)):
         return ""
-    recall = await engine.retrieve(query, max_tokens=max_tokens, has_all_recent=True, is_visit=False)
-    fitting = _fitting(recall, await engine.candidates(query))
+    recall = await engine.retrieve(query, max_tokens=max_tokens, project=project, has_all_recent=True, is_visit=False)
+    fitting = _fitting(recall, await engine.candidates(query, project))
     mark = f'"session": "{session}"'
     pages = [
         replace(each, notes=None)

@@ -239,9 +239,7 @@ def _outcomes(request: Request, server: Local | Remote | None, machine: Machine)
         yield from _with_texts(client, request, server, machine)
 
 
-def _with_texts(
-    client: Client, request: Request, server: Local | Remote | None, machine: Machine
-) -> Iterator[Outcome]:
+def _with_texts(client: Client, request: Request, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
     """Add a client's hooks and rules if they are requested, and yield the outcomes. Without a server, remove them."""
     scope = request.scope or "user"
     wanted = [("hooks", client.name in hooks.HOOK_FILES, request.has_hooks)]
