@@ -66,7 +66,6 @@ class ClientCommand(Command):
     cls=ClientCommand,
     examples=[
         ("memoryos-mcp install", "list the clients on this machine"),
-        ("memoryos-mcp install --client cursor --dry-run", "only show what would change in Cursor's file"),
         ("memoryos-mcp install --client claude-code --hooks", "store and recall without tool calls"),
         ("memoryos-mcp install --client all", "add the server to all clients on this machine"),
     ],
@@ -95,13 +94,13 @@ class ClientCommand(Command):
     "--hooks",
     "has_hooks",
     is_flag=True,
-    help="Also add hooks: each exchange is stored, and memories are put into the context, without tool calls.",
+    help="Also add hooks, which store and recall without tool calls.",
 )
 @click.option(
     "--rules",
     "has_rules",
     is_flag=True,
-    help="Also add rules to the client's rule file, which ask the assistant to use the memory.",
+    help="Also add rules, which ask the assistant to use it.",
 )
 @config_option
 @setting_option("user_id")
