@@ -102,7 +102,7 @@ def plan_uninstall(client: str, path: Path) -> TextPlan:
     return TextPlan(path, file, after)
 
 
-def has_hooks(client: str, text: str) -> bool:
+def has_hooks(text: str) -> bool:
     """Return whether a client's file contains hooks of this program."""
     content = jsonc.read(text).get("hooks")
     lists = content.values() if isinstance(content, Mapping) else ()
@@ -161,7 +161,7 @@ def _text_before(client: str, file: files.ClientFile, otherwise: str) -> str:
     for backup in files.backups(file.path)[:_BACKUPS_TRIED] if server else ():
         try:
             copy = files.read(backup)
-            if not has_hooks(client, copy.text) and _installed(client, copy.text, server) == file.text:  # type: ignore[arg-type]
+            if not has_hooks(copy.text) and _installed(client, copy.text, server) == file.text:  # type: ignore[arg-type]
                 return copy.text
         except ClientFileError:
             continue

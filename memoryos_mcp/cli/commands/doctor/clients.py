@@ -109,7 +109,7 @@ def _hooks_of(location: Location) -> str:
         return ""
     path = hooks.file_of(location.client.name, "user", Machine.this())
     try:
-        return ", with hooks" if hooks.has_hooks(location.client.name, files.read(path).text) else ""
+        return ", with hooks" if hooks.has_hooks(files.read(path).text) else ""
     except ClientFileError:
         return ""
 

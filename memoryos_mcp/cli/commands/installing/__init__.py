@@ -226,6 +226,8 @@ def _outcomes(request: Request, server: Local | Remote | None, machine: Machine)
             raise ArgumentError(argument="--client all", problem=problem)
     for name in names:
         client = CLIENTS[name]
+        if server is None:  # in the reverse order, so that a file that contains both is restored byte for byte
+            yield from _with_texts(client, request, server, machine)
         try:
             places = locations_of(client, request.scope or "user", machine)
         except ArgumentError as error:
@@ -236,7 +238,8 @@ def _outcomes(request: Request, server: Local | Remote | None, machine: Machine)
                 yield _changed(location, request, server)
             except MemoryOSError as error:
                 yield Outcome(client, location.file, None, problem=masked(str(error)))
-        yield from _with_texts(client, request, server, machine)
+        if server is not None:
+            yield from _with_texts(client, request, server, machine)
 
 
 def _with_texts(client: Client, request: Request, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
