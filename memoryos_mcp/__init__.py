@@ -4,8 +4,8 @@ Public names are imported on first use, so that ``import memoryos_mcp`` is fast.
 """
 
 import importlib
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # the module typing would delay hooks
 if TYPE_CHECKING:
     from memoryos_mcp.config import Settings as Settings
     from memoryos_mcp.engine.engine import MemoryEngine as MemoryEngine

@@ -5,6 +5,7 @@ Ctrl-C ends the program with a one-line message, even while Python is still impo
 
 import os
 import signal
+import sys
 from types import FrameType, ModuleType
 
 EXIT_INTERRUPTED = 130  # the same value as in `cli.command_line`, which is not imported yet
@@ -13,6 +14,10 @@ STDERR = 2
 
 def main() -> None:
     """Run the command line."""
+    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"}.intersection(sys.argv):
+        from memoryos_mcp.hooks import hook  # a client waits for it, so nothing else is imported
+
+        hook.main(sys.argv[2:])
     _loaded().main()
 
 

@@ -37,7 +37,7 @@ from tests.servers import clean_environment, wait_until
 LIMIT_S = 60
 ROOT = Path(__file__).parent.parent
 # Commands whose output is not a report: a protocol, a conversation, a script.
-WITHOUT_JSON = {"serve", "ui", "demo", "completion"}
+WITHOUT_JSON = {"serve", "ui", "demo", "completion", "hook", "daemon"}
 HEAVY = {"rich", "mcp", "openai", "numpy", "apsw", "faiss", "onnxruntime", "starlette", "httpx2"}
 
 

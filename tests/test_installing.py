@@ -20,11 +20,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
 from memoryos_mcp.cli.commands.installing.outcomes import masked
-from memoryos_mcp.cli.installer import entries, files, jsonc, planning
+from memoryos_mcp.cli.installer import entries, files, hooks, jsonc, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS, Client
 from memoryos_mcp.cli.installer.places import Location, Machine, locations_of
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.errors import ClientFileError
+from memoryos_mcp.hooks.dialects import EVENTS
 from tests.test_client_texts import FILES
 
 LIMIT_S = 120
@@ -774,3 +775,40 @@ def test_without_the_script_the_installed_module_is_started(home: Path, monkeypa
     (Path.cwd() / "json.py").write_text("raise SystemExit('the wrong module')", encoding="utf-8")
     done = subprocess.run([*command, "--version"], capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["codex", "gemini", "cursor"])
+def test_hooks_are_added_and_removed_byte_for_byte(name: str, home: Path) -> None:
+    file = hooks.file_of(name, "user", Machine.this())
+    file.parent.mkdir(parents=True, exist_ok=True)
+    event = EVENTS[name]["stop"]
+    before = '{\r\n\t// mine\r\n\t"hooks": { "%s": [ { "command": "say done" }, ], },\r\n}\r\n' % event
+    file.write_bytes(before.encode())
+    done = run("install", "--client", name, "--hooks", "--user-id", "ada b")
+    assert done.exit_code == 0, done.output
+    written = jsonc.read(file.read_bytes().decode())["hooks"]
+    assert {event for event, items in written.items() if "memoryos" in json.dumps(items)} == set(EVENTS[name].values())
+    assert written[event][0] == {"command": "say done"}
+    assert "up to date" in run("install", "--client", name, "--hooks", "--user-id", "ada b").output
+    assert run("uninstall", "--client", name).exit_code == 0
+    assert file.read_bytes().decode() == before
+
+
+def test_rules_are_added_and_removed_byte_for_byte(home: Path) -> None:
+    file = Path("AGENTS.md")
+    for before in (b"# Mine\r\n", b"# Mine", b""):
+        file.write_bytes(before)
+        assert run("install", "--client", "vscode", "--rules", "--scope", "project").exit_code == 0
+        assert file.read_bytes().startswith(before)
+        assert b"add_memory" in file.read_bytes()
+        assert run("uninstall", "--client", "vscode", "--scope", "project").exit_code == 0
+        assert file.read_bytes().rstrip(b"\r\n") == before.rstrip(b"\r\n")
+
+
+def test_a_client_without_hooks_is_told_about_rules(home: Path) -> None:
+    refused("install", "--client", "zed", "--hooks", told="use --rules")
+
+
+def test_a_dry_run_of_hooks_changes_nothing(home: Path) -> None:
+    assert run("install", "--client", "gemini", "--hooks", "--dry-run").exit_code == 0
+    assert not (home / ".gemini").exists()

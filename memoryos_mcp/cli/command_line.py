@@ -43,7 +43,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Inspect a memory": ("ui", "stats", "search", "show"),
     "Export, restore, correct and forget": ("export", "import", "backup", "restore", "move", "correct", "forget"),
     "Models": ("warmup", "reembed", "reconsolidate", "llm-log"),
-    "Connect and set up": ("token", "completion", "bundle"),
+    "Connect and set up": ("token", "completion", "bundle", "hook", "daemon"),
 }
 OTHER_COMMANDS = "More"
 # These commands are destructive. They are suggested only if the mistyped name is nearly the same.

@@ -21,8 +21,10 @@ from memoryos_mcp.cli.command_line import (
     Choice,
     Group,
     chosen_settings,
+    config_option,
     json_option,
     run,
+    setting_option,
     settings_options,
     takes_settings,
 )
@@ -137,6 +139,46 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
         sys.exit(EXIT_FAILED)
 
 
+@cli.command(
+    "hook",
+    context_settings={"ignore_unknown_options": True},
+    examples=[("memoryos-mcp hook prompt --client claude-code", "what Claude Code runs; install --hooks writes it")],
+)
+@click.argument("event", type=Choice(["session-start", "prompt", "stop"]))
+@click.option("--client", default="claude-code", show_default=True, help="Client whose JSON is on stdin.")
+@click.option("--wait", type=float, default=1.0, show_default=True, help="Maximum time to wait for recall, in seconds.")
+@config_option
+@setting_option("user_id")
+@setting_option("data_storage_path")
+@setting_option("database_url")
+def hook_command(**_: Any) -> None:
+    """Answer an event of an MCP client.
+
+    The command reads the client's JSON from stdin. Whatever happens, it ends with exit code 0 and disturbs nothing.
+    """
+
+
+@cli.command()
+@click.option("--idle", "idle_s", type=float, default=1800.0, show_default=True, help="Seconds after which it ends.")
+@config_option
+@setting_option("user_id")
+@setting_option("data_storage_path")
+@setting_option("database_url")
+def daemon(config_file: Path | None, idle_s: float, **flags: str | None) -> None:
+    """Store and recall for hooks in the background.
+
+    Hooks start the daemon when they need it. It ends when no hook has called it for a while.
+    """
+    from memoryos_mcp.hooks.daemon import run_daemon
+
+    settings = chosen_settings(config_file, flags)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    given = {"config": config_file, **flags}
+    line = [text for name, value in given.items() if value for text in (f"--{name.replace('_', '-')}", str(value))]
+    anyio.run(run_daemon, settings, line, idle_s)
+
+
 # Inspect a memory -----------------------------------------------------------------------------------------------------
 
 
@@ -172,6 +214,7 @@ async def stats(settings: Settings, **given: Any) -> None:
     help="Maximum number of pages, in addition to those in short-term memory. Default: the setting "
     "retrieval_queue_capacity.",
 )
+@click.option("--project", metavar="NAME", help="Project in which to search; its pages come first.")
 @click.option("--full", "is_full", is_flag=True, help="Show the full text of each page, not only one line.")
 @click.option(
     "--explain", "is_explained", is_flag=True, help="Show how the query was interpreted, and the score of each page."
@@ -214,6 +257,7 @@ async def show(settings: Settings, **given: Any) -> None:
 
 @cli.command("export", examples=[("memoryos-mcp export memory.jsonl.gz", "compressed, because the name ends in .gz")])
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
+@click.option("--project", metavar="NAME", help="Export only the pages of this project, with their topics and facts.")
 @click.option(
     "--json",
     "as_json",
@@ -245,6 +289,7 @@ async def export_(settings: Settings, **given: Any) -> None:
     metavar="NAME",
     help="Format of FILE, such as chatgpt or mem0. By default, the format is detected from the content.",
 )
+@click.option("--project", metavar="NAME", help="Project for the imported pages that have none.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option
 @takes_settings()
@@ -353,6 +398,7 @@ async def move_command(settings: Settings, **given: Any) -> None:
 )
 @click.option("--after", metavar="TIME", help="Select pages from this time (ISO 8601) or later.")
 @click.option("--before", metavar="TIME", help="Select pages from before this time (ISO 8601).")
+@click.option("--project", metavar="NAME", help="Select pages of this project.")
 @click.option("--everything", is_flag=True, help="Select the whole memory.")
 @click.option(
     "--receipts", "only_receipts", is_flag=True, help="Only show the receipts for what was forgotten earlier."
@@ -382,13 +428,13 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 
     The library makes the same check, but the library's messages do not contain the options' names.
     """
-    has_pages = any(selected[name] for name in ("query", "after", "before"))
+    has_pages = any(selected[name] for name in ("query", "after", "before", "project"))
     ways = sum(map(bool, (selected["ids"], has_pages, selected["everything"])))
     if ways == 0:
-        msg = "Nothing is selected. Use --id, --query, --after, --before or --everything."
+        msg = "Nothing is selected. Use --id, --query, --after, --before, --project or --everything."
         raise click.UsageError(msg)
     if ways > 1:
-        msg = "These options cannot be combined. Use --id, --everything, or any of --query, --after and --before."
+        msg = "These options cannot be combined. Use --id, --everything, or any of --query, --after, --before and --project."
         raise click.UsageError(msg)
 
 

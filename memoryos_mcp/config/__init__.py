@@ -254,6 +254,11 @@ class Settings(HttpSettings):
         "The age is counted from the time of the dialogue. If the system clock seems wrong, pages are forgotten only "
         "after a second check at least a day later. Null means that pages are not forgotten by age.",
     )
+    project_isolation: StrictBool = Field(
+        default=False,
+        description="Whether a query sees only the memories of its project and those without a project. A query without "
+        "a project then sees only memories without one.",
+    )
     max_open_users: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
         default=200,
         description="Maximum number of users whose memories are open at the same time. If there are more, the memory "

@@ -84,13 +84,14 @@ class FilingPlanner:
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
         before: list[Page] = []
         if organised.is_continuing:
-            before = await self._store.pages(PageQuery(before_seq=first.pages[0], is_newest=True, limit=1))
+            newest = await self._store.pages(PageQuery(before_seq=first.pages[0], is_newest=True, limit=1))
+            before = [page for page in newest if page.project == views[first.pages[0]].project]
         carried = before[0].chain if before else None
         earlier_summary = (before[0].chain_summary or "") if before else ""
 
         async def pages() -> Sequence[Page]:
-            newest = PageQuery(chain=carried, is_newest=True, limit=DIGEST_PAGES)
-            earlier = await self._store.pages(newest) if carried is not None else []
+            query = PageQuery(chain=carried, is_newest=True, limit=DIGEST_PAGES)
+            earlier = await self._store.pages(query) if carried is not None else []
             return _newest(await with_vectors(self._store, earlier), [views[seq] for seq in first.pages])
 
         summary = await self._analyst.joined_summary(earlier_summary, first, pages)
@@ -100,11 +101,13 @@ class FilingPlanner:
         """Return a plan for each segment that topics join.
 
         A topic joins the segment that the analyst chose, or else the best match if it reaches the threshold, or else a
-        new segment.
+        new segment. Only segments of the same project are considered: all pages of a batch are of one project.
         """
+        project = next(iter(views.values())).project
         drafts = [
             _Draft(known=segment, keywords=_stems(segment.keywords), vector=segment.vector)
             for segment in await self._store.segments()
+            if segment.project == project
         ]
         for topic in topics:
             vectors = [vector for seq in topic.pages if (vector := views[seq].vector) is not None]

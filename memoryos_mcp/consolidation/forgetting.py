@@ -22,7 +22,7 @@ from memoryos_mcp.llm.analysis import Analyst, Topic
 from memoryos_mcp.llm.recording import remove_log
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
 from memoryos_mcp.model.ids import read_ids
-from memoryos_mcp.model.pages import Page, parse_timestamp, storable
+from memoryos_mcp.model.pages import Page, parse_timestamp, project_name, storable
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.interface import Store
@@ -48,7 +48,7 @@ class Selection:
     They are selected in one of three ways, which cannot be combined:
 
     - by ``ids``;
-    - by ``query``, by the time limits ``after`` and ``before``, or by both;
+    - by ``query``, by the time limits ``after`` and ``before``, by ``project``, or by several of these;
     - by ``everything``.
 
     Attributes:
@@ -59,6 +59,7 @@ class Selection:
             these pages.
         before: Selects pages that were said before this time. If there is a query, it searches only these pages.
         everything: Selects the whole memory.
+        project: Selects the pages of this project. If there is a query, it searches only these pages.
     """
 
     ids: Sequence[str] = ()
@@ -67,6 +68,7 @@ class Selection:
     after: str | datetime | None = None
     before: str | datetime | None = None
     everything: bool = False
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,7 @@ class Forgetting:
         )
         if after is not None and before is not None and before <= after:
             raise ArgumentError(argument="before", problem="must be later than 'after'")
-        seqs = await self._user_data.pages_between(after, before)
+        seqs = await self._user_data.pages_between(after, before, project_name(selection.project))
         if selection.query.strip():
             found = await retrieving.about(storable(selection.query), set(seqs), selection.max_results)
             seqs = sorted(found)
@@ -298,14 +300,15 @@ class Forgetting:
 
 def _check(selection: Selection) -> None:
     has_pages = bool(selection.query.strip()) or selection.after is not None or selection.before is not None
+    has_pages = has_pages or project_name(selection.project) is not None
     ways = [bool(selection.ids), has_pages, selection.everything]
     if sum(ways) == 0:
-        problem = "nothing is selected; pass 'ids', 'query', 'after', 'before' or 'everything'"
+        problem = "nothing is selected; pass 'ids', 'query', 'after', 'before', 'project' or 'everything'"
         raise ArgumentError(argument="ids", problem=problem)
     if sum(ways) > 1:
         problem = (
-            "cannot be combined with other arguments; pass 'ids' alone, 'everything' alone, or 'query' with 'after' "
-            "and 'before'"
+            "cannot be combined with other arguments; pass 'ids' alone, 'everything' alone, or 'query' with 'after', "
+            "'before' and 'project'"
         )
         raise ArgumentError(argument="everything" if selection.everything else "ids", problem=problem)
 

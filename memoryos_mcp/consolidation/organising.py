@@ -88,11 +88,10 @@ class Organising:
         If ``is_hurried`` is true, an incomplete batch is due at once.
         """
         batches = self._batches(await self._backlog())
-        if is_hurried:
+        incomplete = [len(batch) for batch in batches if len(batch) < self._rule.pages]
+        if is_hurried or not incomplete or await self._is_silent_for(max(incomplete)):
             return batches
-        if batches and len(batches[-1]) < self._rule.pages and not await self._is_silent_for(len(batches[-1])):
-            batches.pop()
-        return batches
+        return [batch for batch in batches if len(batch) >= self._rule.pages]
 
     async def due_at(self) -> datetime | None:
         """Return the time when the next batch becomes due, or None if the backlog is empty.
@@ -103,8 +102,8 @@ class Organising:
         if not batches:
             return None
         newest = (await self._store.pending()).last_added_at or self._clock()
-        is_due = len(batches) > 1 or len(batches[0]) >= self._rule.pages
-        return newest if is_due else newest + self._rule.silence(len(batches[0]))
+        largest = max(map(len, batches))
+        return newest if largest >= self._rule.pages else newest + self._rule.silence(largest)
 
     async def step(self, lease: Lease, *, needs_vectors: bool, is_hurried: bool = False) -> bool:
         """File the due batches, which means that their pages are assigned to chains and segments.
@@ -197,8 +196,18 @@ class Organising:
         return await self._store.pages(query)
 
     def _batches(self, pages: Sequence[Page]) -> list[list[Page]]:
+        """Return the pages in batches of one project each, in the order of their first pages.
+
+        All batches are full, except the last batch of each project.
+        """
         size = self._rule.pages
-        return [list(pages[start : start + size]) for start in range(0, len(pages), size)]
+        of_projects: dict[str | None, list[list[Page]]] = {}
+        for page in pages:
+            batches = of_projects.setdefault(page.project, [])
+            if not batches or len(batches[-1]) == size:
+                batches.append([])
+            batches[-1].append(page)
+        return sorted((batch for batches in of_projects.values() for batch in batches), key=lambda each: each[0].seq)
 
     async def _is_silent_for(self, pending: int) -> bool:
         newest = (await self._store.pending()).last_added_at
@@ -234,8 +243,11 @@ class Organising:
         newest = await self._store.pages(PageQuery(before_seq=batch[0].seq, is_newest=True, limit=1))
         if not newest:
             return around
+        segments = [each for each in await self._store.segments() if each.project == batch[0].project]
+        nearest = nearest_segments(segments, batch, self._threshold)
+        if newest[0].project != batch[0].project:
+            return replace(around, segments=nearest)
         (before,) = await with_vectors(self._store, newest)
-        nearest = nearest_segments(await self._store.segments(), batch, self._threshold)
         return replace(around, before=before, segments=nearest)
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[Page], failure: ModelError) -> bool:

@@ -18,7 +18,7 @@ from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.errors import MemoryOSError, ModelError
 from memoryos_mcp.llm.analysis import Analyst, Surroundings
-from memoryos_mcp.model.knowledge import NAME_SLOTS, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
+from memoryos_mcp.model.knowledge import NAME_SLOTS, CorrectedFact, Fact, Kind, KnowledgeChange, Lessons, speakers_of
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.storage.interface import Store
@@ -92,6 +92,7 @@ class Reading:
         async with self._committing:  # otherwise two steps could read the same page
             pages = await self._store.pages(PageQuery(is_unread=True, limit=PAGES_AT_ONCE))
             if pages:
+                pages = list(takewhile(lambda page: page.project == pages[0].project, pages))
                 await self._commit(lease, await self._extract_first(lease, pages))
         return bool(pages)
 
@@ -119,9 +120,11 @@ class Reading:
     def portion(self, pages: Sequence[Page]) -> list[Page]:
         """Return the first pages that together fit into one call to the analyst.
 
-        The analyst has already extracted the facts of either all of the returned pages or none of them.
+        The analyst has already extracted the facts of either all of the returned pages or none of them. The pages are
+        of one project.
         """
-        alike = list(takewhile(lambda page: self._has_facts(page) == self._has_facts(pages[0]), pages))
+        first = self._has_facts(pages[0]), pages[0].project
+        alike = list(takewhile(lambda page: (self._has_facts(page), page.project) == first, pages))
         return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
 
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
@@ -188,7 +191,8 @@ class Reading:
             corrected = await self._store.corrected_facts()
             said = {page.seq: page.occurred_at for page in read.pages}
             facts = await self._facts(reader, read.pages)
-            lessons = await to_thread.run_sync(reconcile, learned.lessons, learned.traits, traits, facts, said)
+            kept = await self._kept(facts, read.pages)
+            lessons = await to_thread.run_sync(reconcile, learned.lessons, learned.traits, traits, facts, said, kept)
             if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was undone
                 learned = await self._learned(lease, read.pages, reader, is_reading=read.is_reading)
                 continue
@@ -210,6 +214,18 @@ class Reading:
                 return
         msg = "profile and knowledge changed during every attempt to update them; another attempt will follow"
         raise ModelError(msg)
+
+    async def _kept(self, facts: Sequence[Fact], pages: Sequence[Page]) -> frozenset[int]:
+        """Return the numbers of wishes that pages cannot supersede: wishes that do not hold only in their project.
+
+        Pages without a project can supersede every wish.
+        """
+        project = pages[0].project
+        if project is None:
+            return frozenset()
+        projects = (await self._store.evidence_projects()).facts
+        wishes = [fact.fact for fact in facts if fact.kind is Kind.WISH]
+        return frozenset(wish for wish in wishes if set(projects.get(wish, ())) != {project})
 
     async def _learned(self, lease: Lease, pages: Sequence[Page], reader: Analyst, *, is_reading: bool) -> _Learned:
         traits = await self._store.traits()

@@ -5,6 +5,7 @@ them. Such duplicates are merged here.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,6 +24,7 @@ def reconcile(
     traits_now: Sequence[Trait],
     facts_now: Sequence[Fact],
     said: Mapping[int, datetime],
+    kept: AbstractSet[int] = frozenset(),
 ) -> Lessons | None:
     """Return lessons (facts and traits) adapted to the current memory, or None if the pages must be read again.
 
@@ -36,6 +38,7 @@ def reconcile(
         traits_now: The current profile.
         facts_now: The current facts.
         said: The time of each page, by the page's ``seq``.
+        kept: The numbers of facts that must not be superseded.
     """
     then = {trait.dimension: trait for trait in traits_then}
     now = {trait.dimension: trait for trait in traits_now}
@@ -44,7 +47,7 @@ def reconcile(
         return None
     return Lessons(
         traits=tuple(_with_present_reason(change, then, now) for change in lessons.traits),
-        knowledge=_Fitting(facts_now, said).fit(lessons.knowledge),
+        knowledge=_Fitting(facts_now, said, kept).fit(lessons.knowledge),
     )
 
 
@@ -69,10 +72,12 @@ class _Fitting:
     Args:
         facts: The current facts.
         said: The time of each page, by the page's ``seq``.
+        kept: The numbers of facts that must not be superseded.
     """
 
-    def __init__(self, facts: Sequence[Fact], said: Mapping[int, datetime]) -> None:
+    def __init__(self, facts: Sequence[Fact], said: Mapping[int, datetime], kept: AbstractSet[int]) -> None:
         self._said = said
+        self._kept = kept
         self._facts = {fact.fact: fact for fact in facts}
         self._by_words: dict[tuple[About, tuple[str, ...]], Fact] = {}
         self._by_slot: dict[tuple[About, str | None], list[Fact]] = {}
@@ -130,6 +135,7 @@ class _Fitting:
             fitted = replace(change, slot=None, supersedes=tuple(named))  # another fact about a relative
         else:
             fitted = replace(change, supersedes=tuple(dict.fromkeys([*named, *answered])))
+        fitted = replace(fitted, supersedes=tuple(fact for fact in fitted.supersedes if fact not in self._kept))
         known = self._by_words.get((change.about, _content_words(change.text)))
         if known is None:
             return fitted

@@ -30,7 +30,7 @@ from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import NewTurn, Source, Tier, Turn, utc_now
+from memoryos_mcp.model.pages import NewTurn, Source, Tier, Turn, project_name, utc_now
 from memoryos_mcp.model.profile import Trait, most_telling_first
 from memoryos_mcp.model.redaction import Redaction, redact_turn
 from memoryos_mcp.model.segments import Segment
@@ -42,6 +42,7 @@ from memoryos_mcp.retrieval.index.interface import IndexRequest
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
+from memoryos_mcp.retrieval.scope import Scope
 from memoryos_mcp.storage.capabilities import StorageState
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Corrected, FactQuery, Failure, Pending, Receipt, StoreOptions
@@ -199,6 +200,7 @@ class MemoryEngine:
         meta_data: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
         source: str = Source.CONVERSATION,
+        project: str | None = None,
     ) -> Receipt:
         """Store one turn on disk, and return the receipt. Topics, traits and facts are extracted in the background.
 
@@ -211,6 +213,7 @@ class MemoryEngine:
             idempotency_key: A key for the turn. Turns with the same key are stored only once.
             source: Origin of the text: conversation, tool, web or document. Facts about the user are extracted only
                 from conversations.
+            project: Name of the project that the turn belongs to, at most 200 characters; None for no project.
 
         Returns:
             The receipt. It lists the kinds of secrets that were removed according to the setting ``secret_policy``.
@@ -226,6 +229,7 @@ class MemoryEngine:
             meta_data=meta_data,
             idempotency_key=idempotency_key,
             source=source,
+            project=project,
         )
         return await self._add(await self._validation.turn(new))
 
@@ -262,6 +266,7 @@ class MemoryEngine:
         reserved_tokens: int = 0,
         has_all_recent: bool = False,
         is_visit: bool = True,
+        project: str | None = None,
     ) -> Recall:
         """Return the memories of all three tiers that are relevant to a query.
 
@@ -280,6 +285,9 @@ class MemoryEngine:
                 are the current conversation. False includes the last two short-term pages, and those that are relevant
                 to the query.
             is_visit: Whether the retrieval counts as a visit of the topics in its result, which makes them hotter.
+            project: Name of the project in which the query is asked. Pages of this project come first, and wishes that
+                were learned only in other projects are left out. None means that projects make no difference, unless
+                ``project_isolation`` is set.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -297,9 +305,10 @@ class MemoryEngine:
         )
         check_results(limits.pages)
         check_tokens(limits.tokens)
+        scope = self._scope(project)
         await self._worker.until_loaded()
         with self._spaces.query_priority.querying():
-            recall = await self._spaces.retrieving.retrieve(self._validation.query(query), limits)
+            recall = await self._spaces.retrieving.retrieve(self._validation.query(query), limits, scope)
         if is_visit:
             self._worker.visited(segment.segment for segment, _ in recall.segments)
         return recall
@@ -382,13 +391,13 @@ class MemoryEngine:
         """Whether an LLM is configured, which `respond` requires."""
         return self._responding.has_llm
 
-    async def candidates(self, query: str) -> Candidates:
+    async def candidates(self, query: str, project: str | None = None) -> Candidates:
         """Return the candidate pages for a query, each with all its ranking signals.
 
         Benchmarks use these signals to tune the ranking.
         """
         retrieving = self._spaces.retrieving
-        _, candidates = await retrieving.candidates(self._validation.query(query))
+        _, candidates = await retrieving.candidates(self._validation.query(query), self._scope(project))
         return candidates
 
     async def profile(self) -> ProfileView:
@@ -444,6 +453,7 @@ class MemoryEngine:
         source: str = "",
         words: str = "",
         is_by_time: bool = False,
+        project: str | None = None,
     ) -> ListPart:
         """Return one part of a list of memories, newest first.
 
@@ -462,6 +472,7 @@ class MemoryEngine:
             words: Words that each page must contain; empty means no such filter.
             is_by_time: Whether to sort pages by the time of their dialogue. Otherwise, the page that was added last
                 comes first, even if it is from an import of an old dialogue.
+            project: Project of the pages, or of at least one page from which the memory was made; None means any.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -478,6 +489,7 @@ class MemoryEngine:
             is_by_time=is_by_time,
             chain=chain,
             about=about,
+            project=project,
         )
         return await inspection.listed(
             self._store.user_data, request, cursor, inspection.LISTED if limit is None else limit
@@ -607,8 +619,8 @@ class MemoryEngine:
         first = date.fromisoformat(self._account.today) - timedelta(days=days - 1)
         return await self._store.usage_since(first.isoformat())
 
-    async def export(self, put: Callable[[bytes], object]) -> Contents:
-        """Write the whole memory in the export format, and return a summary.
+    async def export(self, put: Callable[[bytes], object], project: str | None = None) -> Contents:
+        """Write the whole memory, or one project of it, in the export format, and return a summary.
 
         The export contains the memory as it was at one moment, even if the memory changes meanwhile. ``put`` receives
         the export line by line, in another thread.
@@ -616,7 +628,9 @@ class MemoryEngine:
         Raises:
             StorageError: The memory could not be read, or ``put`` raised this error.
         """
-        return await self._store.user_data.export_records(lambda records: export_format.write(records, put))
+        return await self._store.user_data.export_records(
+            lambda records: export_format.write(records, put), project_name(project)
+        )
 
     async def import_file(
         self, path: Path, name: str | None, *, is_dry_run: bool, show: Callable[[str, int], None]
@@ -759,6 +773,9 @@ class MemoryEngine:
             await self._worker.close()
         finally:
             await self._store.close()
+
+    def _scope(self, project: str | None) -> Scope:
+        return Scope(project_name(project), self._settings.project_isolation)
 
     async def _top_segments(self) -> list[tuple[Segment, float]]:
         """Return each segment with its heat. The segment with the highest `Segment.prominence` comes first."""

@@ -12,7 +12,7 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.heat import HeatWeights, cooling, heat_history
 from memoryos_mcp.model.ids import Kind, not_there, read_id, read_ids
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import Page, Source, Tier, estimate_tokens
+from memoryos_mcp.model.pages import Page, Source, Tier, estimate_tokens, project_name
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.views import (
     ListEntry,
@@ -99,6 +99,7 @@ def list_request(
     words: str = "",
     is_by_time: bool = False,
     about: str = "",
+    project: str | None = None,
 ) -> ListRequest:
     """Validate the arguments of `MemoryEngine.listed`, and return them as a request.
 
@@ -130,6 +131,7 @@ def list_request(
         words=_words(words),
         is_by_time=is_by_time,
         about=About(about) if about else None,
+        project=project_name(project),
     )
     if kinds != [Kind.PAGE] and (request.source or request.words or is_by_time):
         problem = (

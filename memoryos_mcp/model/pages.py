@@ -3,6 +3,7 @@
 import json
 import re
 import secrets
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -22,6 +23,7 @@ META_DATA_MAX_CHARS = 65_536
 # The JSON parsers of clients fail at about 200 levels. Clients could not read a page with such data.
 META_DATA_MAX_DEPTH = 32
 IDEMPOTENCY_KEY_MAX_CHARS = 256
+PROJECT_MAX_CHARS = 200
 FUTURE_TOLERANCE = timedelta(days=1)
 EARLIEST_YEAR = 1900
 BYTES_PER_TOKEN = 4
@@ -30,6 +32,8 @@ CORRECTED_CHARS = 120
 DAMAGED_TEXT = "[This page is damaged on disk, so its text is withheld. Run `memoryos-mcp doctor` for advice.]"
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+# Marks show the name of a project between quotation marks and brackets, and delimiters begin with "<".
+_NOT_IN_PROJECTS = re.compile('["<>\\[\\]]')
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -62,6 +66,7 @@ class NewTurn:
         idempotency_key: A key that the caller chooses, at most 256 characters. Turns with the same key become one page.
         meta_data: The caller's own data, which must be plain JSON.
         source: Origin of the text, one of the values of `Source`.
+        project: Name of the project that the turn belongs to, at most 200 characters; None for no project.
     """
 
     user_input: str
@@ -70,6 +75,7 @@ class NewTurn:
     idempotency_key: str | None = None
     meta_data: Mapping[str, Any] | None = None
     source: str = Source.CONVERSATION
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,7 @@ class Turn:
         meta_data: The caller's own data as JSON text; None if there is none.
         idempotency_key: A key that the caller chose; None if there is none. Turns with the same key become one page.
         gives_orders: Whether the text contains instructions to an assistant that reads it; see `text.injection`.
+        project: Name of the page's project, as `project_name` returns it; None if the page has no project.
     """
 
     user_input: str
@@ -92,6 +99,7 @@ class Turn:
     idempotency_key: str | None = None
     source: Source = Source.CONVERSATION
     gives_orders: bool = False
+    project: str | None = None
 
 
 TURN_FIELDS = tuple(each.name for each in fields(Turn))
@@ -116,15 +124,21 @@ class Said(Protocol):
         """Texts of facts that the page states and that the user has corrected since."""
         ...
 
+    @property
+    def project(self) -> str | None:
+        """Name of the page's project; None if the page has no project."""
+        ...
+
 
 def page_marks(said: Said, *, is_excerpt: bool) -> list[str]:
     """Return the marks to show before a page's text, such as "excerpt".
 
-    There is a mark for an excerpt, for text that does not come from a conversation, for text with instructions to an
+    There is a mark for an excerpt, for the page's project, for text that does not come from a conversation, for text with instructions to an
     assistant, and for each statement that the user has corrected since.
     """
     marks = {
         "excerpt": is_excerpt,
+        f'project "{one_line(said.project or "")}"': said.project is not None,
         f"from {said.source}, not said by the user": said.source != Source.CONVERSATION,
         ORDERS: said.gives_orders,
     }
@@ -280,7 +294,29 @@ def checked(new: NewTurn, *, max_page_chars: int, zone: tzinfo | None, now: date
         idempotency_key=_idempotency_key(new.idempotency_key),
         source=source,
         gives_orders=any(gives_orders(side, is_said=is_said) for side in (user_input, agent_response)),
+        project=project_name(new.project),
     )
+
+
+def project_name(name: str | None) -> str | None:
+    """Return the name of a project in its stored form; None if it is None or blank.
+
+    White space at the ends is removed, and other white space becomes one space. Letters are in Unicode's form NFC.
+
+    Raises:
+        ArgumentError: The name is longer than 200 characters, or contains a character or text that is not allowed.
+    """
+    text = " ".join(unicodedata.normalize("NFC", name or "").split())
+    if not text:
+        return None
+    if len(text) > PROJECT_MAX_CHARS:
+        raise ArgumentError(argument="project", problem=f"is longer than {PROJECT_MAX_CHARS} characters; shorten it")
+    if not text.isprintable() or one_line(text) != text or _NOT_IN_PROJECTS.search(text):
+        problem = 'contains a control character, an invisible character or one of " < > [ ]; leave these out'
+        raise ArgumentError(argument="project", problem=problem)
+    if gives_orders(text, is_said=False):
+        raise ArgumentError(argument="project", problem="contains instructions to an assistant; choose a plain name")
+    return text
 
 
 def parse_timestamp(timestamp: str | datetime | None, *, zone: tzinfo | None, now: datetime) -> datetime:

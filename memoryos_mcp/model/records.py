@@ -21,12 +21,13 @@ from memoryos_mcp.model.pages import (
     Tier,
     Turn,
     meta_data_json,
+    project_name,
     storable,
 )
 from memoryos_mcp.model.profile import Level
 
 FORMAT = "memoryos"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # Every JSON parser reads integers up to this one exactly. It also fits an SQLite integer.
 _LARGEST = 2**53
 
@@ -46,6 +47,7 @@ Moment = Annotated[datetime, PlainValidator(_moment), PlainSerializer(datetime.i
 Text = Annotated[str, AfterValidator(storable)]
 Name = Annotated[Text, Field(min_length=1, max_length=IDEMPOTENCY_KEY_MAX_CHARS)]
 PageId = Annotated[str, Field(pattern=PAGE_PATTERN)]
+Project = Annotated[str, AfterValidator(project_name)]
 Count = Annotated[int, Field(ge=0, le=_LARGEST)]
 Number = Annotated[int, Field(ge=1, le=_LARGEST)]
 
@@ -111,6 +113,7 @@ class PageRecord(_Line):
     meta_data: dict[str, JsonValue] | None = None
     source: Source = Source.CONVERSATION
     gives_orders: bool = False
+    project: Project | None = None
     is_analysed: bool = False
     read_by: Text | None = None
     organised_by: Text | None = None

@@ -40,6 +40,7 @@ class Segment:
         last_visit: When the segment was last returned by a retrieval; if it never was, when it was created.
         unanalysed_count: Number of pages that have not yet been read to update the profile.
         summariser: Name of the analyst that wrote the summary and the keywords, such as the LLM's name.
+        project: Name of the project of the segment's pages; None if they have no project.
     """
 
     segment: int
@@ -52,6 +53,7 @@ class Segment:
     page_count: int
     unanalysed_count: int
     summariser: str
+    project: str | None = None
 
     def heat(self, now: datetime, weights: HeatWeights) -> float:
         """Return the segment's heat at the time ``now``: how urgently it must be analysed (see `model.heat`)."""

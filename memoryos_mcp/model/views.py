@@ -170,6 +170,8 @@ class ListRequest:
         about: Whom the facts are about; None means both.
         source: Origin of the pages to list; None means any.
         words: The words that each page must contain, in the form that `text.terms.words` returns.
+        project: Name of the project of the pages, or of at least one page of a segment or of a fact's or trait's
+            evidence; None means any.
         is_by_time: Whether pages are listed by the time of their dialogue. Otherwise, they are listed in the order in
             which they were added.
     """
@@ -186,6 +188,7 @@ class ListRequest:
     source: Source | None = field(default=None, repr=False)
     words: Sequence[str] = field(default=(), repr=False)
     is_by_time: bool = field(default=False, repr=False)
+    project: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

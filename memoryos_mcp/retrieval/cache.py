@@ -15,7 +15,7 @@ from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.fact_ranking import FactTable
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import FactQuery
+from memoryos_mcp.storage.values import EvidenceProjects, FactQuery
 from memoryos_mcp.text.terms import stem
 
 CHANGES_AT_ONCE = 1_000
@@ -31,6 +31,7 @@ class MemoryCache:
         self.facts: Mapping[About, FactTable] = {about: FactTable() for about in About}
         self.traits: Sequence[Trait] = ()
         self._store = store
+        self._projects: EvidenceProjects | None = None
         self._position: int | None = None
         self._lock = asyncio.Lock()
 
@@ -68,6 +69,13 @@ class MemoryCache:
                     await self._load_longterm()
                 self._position, is_complete = changes.position, changes.is_complete
 
+    async def evidence_projects(self) -> EvidenceProjects:
+        """Return the projects of the evidence of facts and traits. They are read again after a change."""
+        async with self._lock:
+            if self._projects is None:
+                self._projects = await self._store.evidence_projects()
+            return self._projects
+
     async def _load_midterm(self) -> None:
         self.segments = {segment.segment: segment for segment in await self._store.segments()}
         self.segment_stems = {
@@ -75,6 +83,7 @@ class MemoryCache:
         }
 
     async def _load_longterm(self) -> None:
+        self._projects = None
         self.traits = await self._store.traits()
         facts = {about: await self._store.facts(FactQuery(about, with_archived=True)) for about in About}
         self.facts = await to_thread.run_sync(lambda: {about: FactTable(known) for about, known in facts.items()})

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -67,8 +68,12 @@ class FactTable:
                 places[each].append(place)
         self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
 
-    def ranked(self, parsed: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
+    def ranked(
+        self, parsed: ParsedQuery, now: datetime | None = None, hidden: AbstractSet[int] = frozenset()
+    ) -> list[RecalledFact]:
         """Return the best facts for a query, best first, at most `FACTS_AT_MOST`. Wishes are never included.
+
+        Facts whose number is in ``hidden`` are left out.
 
         Facts that are no longer valid at ``now`` are omitted. If ``now`` is None, they are included. If two facts have
         the same score, the newer fact comes first.
@@ -82,6 +87,8 @@ class FactTable:
             signals["time"] = nearness(parsed.times, self._days)
         ones = np.ones(len(self._facts), dtype=np.int64)
         in_force = self._states if now is None else self._states & (self._ends_s > now.timestamp())
+        if hidden:
+            in_force = in_force & np.array([fact.fact not in hidden for fact in self._facts])
         places = np.arange(len(self._facts))
         signals = {name: values - self._losses * np.abs(values) for name, values in signals.items()}
         ranked = rank(FACTS, places, signals, ones, in_force, FACTS_AT_MOST)

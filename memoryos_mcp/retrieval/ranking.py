@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 from memoryos_mcp.retrieval.signals import Mask, Scores, z_scores
 
 # Signals that are not scaled; all others become z-scores over the candidates of a query.
-ABSOLUTE_SIGNALS = frozenset({"time"})
+ABSOLUTE_SIGNALS = frozenset({"time", "project"})
 # Signals of neighbouring pages. They are divided by the number of windows of the page, because a short turn depends on
 # its context and a long turn does not.
 CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
 # Maximum distance in pages for ``words_nearby``.
 NEIGHBOURHOOD_PAGES = 8
+# The signal ``project`` exists only in queries that name a project. It is -1 for a page that is not of the project, and
+# otherwise 0, so that pages of the project keep their scores. A page of another project then needs a score that is
+# higher by this number.
+PROJECT_WEIGHT = 3.0
 # If a query asks for several memories, a page loses this score for each better page of the same session.
 SPREAD = 0.8
 # Pages below this share of the best score are omitted, but at least `CUT_KEEPS` pages are returned.
@@ -50,6 +54,7 @@ TOKENS = Recipe(
         "segment": 0.2,
         "heat": 0.02,
         "time": 5.0,
+        "project": PROJECT_WEIGHT,
     },
 )
 WINDOWS = Recipe(
@@ -63,6 +68,7 @@ WINDOWS = Recipe(
         "words_nearby": 0.5,
         "heat": 0.02,
         "time": 4.4,
+        "project": PROJECT_WEIGHT,
     },
 )
 WORDS = Recipe(
@@ -76,6 +82,7 @@ WORDS = Recipe(
         "segment": 0.3,
         "heat": 0.02,
         "time": 3.6,
+        "project": PROJECT_WEIGHT,
     },
 )
 # The signals of facts are not scaled, so that scores from different rankings are comparable.

@@ -18,7 +18,7 @@ from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, speakers_of
 from memoryos_mcp.model.pages import Page, Tier
-from memoryos_mcp.model.profile import relevant_traits
+from memoryos_mcp.model.profile import Trait, relevant_traits
 from memoryos_mcp.model.segments import Segment, Vector, segment_match
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.budget import roots, whole
@@ -41,6 +41,7 @@ from memoryos_mcp.retrieval.query_cache import QueryCache
 from memoryos_mcp.retrieval.query_time import nearness, time_spans
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
+from memoryos_mcp.retrieval.scope import EVERYTHING, Scope
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import FactQuery, Outlines, PageQuery, TokenRows, WordMatches
@@ -54,6 +55,10 @@ CANDIDATES_BY_MEANING = 100
 # The neighbours of this many of the best pages are candidates too. Half of these pages are the best by keywords, half
 # are the best by vectors.
 NEIGHBOURS_OF = 30
+# In a project, this many times as many pages are found first, because most of them may be of other projects. The vectors
+# of at most `PROJECT_PAGES_AT_MOST` pages of the project are compared, the newest ones.
+WIDER = 4
+PROJECT_PAGES_AT_MOST = 5_000
 # Maximum bytes of token vectors that a query reads. If the pages are long, it reads only the most promising ones.
 CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
@@ -92,6 +97,23 @@ class Candidates:
     code_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """The memories that are not shown in a scope.
+
+    Attributes:
+        facts: The numbers of facts, including wishes.
+        wishes: The numbers of wishes; numbers of other facts have no effect.
+        traits: The dimensions of traits.
+        has_calls: Whether the names by which the speakers call each other may be shown. They are from any page.
+    """
+
+    facts: AbstractSet[int] = frozenset()
+    wishes: AbstractSet[int] = frozenset()
+    traits: AbstractSet[str] = frozenset()
+    has_calls: bool = True
+
+
 class Retrieving:
     """Searches one user's memory.
 
@@ -123,15 +145,21 @@ class Retrieving:
         # because the names in the query itself are not known yet.
         self._side_names: AbstractSet[str] = frozenset()
 
-    async def retrieve(self, query: str, limits: Limits) -> Recall:
+    async def retrieve(self, query: str, limits: Limits, scope: Scope = EVERYTHING) -> Recall:
         """Return the memories of all tiers that answer a query. The query must not be blank.
+
+        Pages of the project in ``scope`` are preferred. With walls, pages of other projects are left out, and so are
+        facts that only they state, and traits that they support.
 
         Raises:
             StorageError: The store could not be read.
         """
         short_term, (parsed, candidates) = await asyncio.gather(
-            self._store.pages(PageQuery(tier=Tier.SHORT_TERM)), self.candidates(query)
+            self._store.pages(PageQuery(tier=Tier.SHORT_TERM)), self.candidates(query, scope)
         )
+        if scope:  # short-term pages of other projects are ordinary candidates
+            short_term = [page for page in short_term if scope.includes(page.project)]
+        hidden = await self._hidden(scope)
         recent = {page.seq for page in short_term[-RECENT_PAGES:] if page.session == short_term[-1].session}
         ranked = _ranked(candidates, parsed, {page.seq for page in short_term}, limits.pages)
         relevant = ranking.cut(ranked, recent)
@@ -142,13 +170,13 @@ class Retrieving:
             ranked = relevant
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
         found, facts = await asyncio.gather(
-            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(parsed)
+            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(parsed, hidden)
         )
-        speakers = self._speakers(parsed)
+        speakers = self._speakers(parsed, hidden)
         fitted = fit(
             Found(
-                wishes=self._wishes(),
-                traits=relevant_traits(self.cache.traits, frozenset(stems(parsed.subject))),
+                wishes=self._wishes(hidden),
+                traits=relevant_traits(self._traits(hidden), frozenset(stems(parsed.subject))),
                 facts=facts,
                 short_term=short_term,
                 pages=[self._recalled(entry, *found[entry.seq]) for entry in ranked if entry.seq in found],
@@ -187,7 +215,7 @@ class Retrieving:
         Raises:
             StorageError: The store could not be read.
         """
-        _, found = await self.candidates(query)
+        _, found = await self.candidates(query, EVERYTHING)
         is_about = found.signals.get("words", np.zeros(len(found.outlines.seqs))) > 0
         if (cosines := found.signals.get("best_window")) is not None:
             is_about |= (cosines >= ABOUT_COSINE) & (found.best_parts >= 0)
@@ -202,23 +230,25 @@ class Retrieving:
             return ranking.WORDS.name
         return (ranking.TOKENS if self.embedder.has_tokens else ranking.WINDOWS).name
 
-    async def candidates(self, query: str) -> tuple[ParsedQuery, Candidates]:
-        """Return the parsed query and the pages that may answer it.
+    async def candidates(self, query: str, scope: Scope = EVERYTHING) -> tuple[ParsedQuery, Candidates]:
+        """Return the parsed query and the pages that may answer it in a scope.
 
         Raises:
             StorageError: The store could not be read.
         """
         text = normalised(query)
         names = capitalised(text)
-        found_words, (embedded, nearest), times = await asyncio.gather(
-            self._store.search_words(query_words(text), names, CANDIDATES_BY_WORDS),
-            self._nearest(expected := without(text, self._side_names)),
+        wider = WIDER if scope else 1
+        own, found_words, (embedded, nearest), times = await asyncio.gather(
+            self._own(scope),
+            self._store.search_words(query_words(text), names, CANDIDATES_BY_WORDS * wider),
+            self._nearest(expected := without(text, self._side_names), wider),
             anyio.to_thread.run_sync(time_spans, query, self._clock().astimezone(self._zone)),
         )
         stats = found_words.stats
         self._side_names = (self._side_names - {*names}) | stats.user_names | stats.agent_names
         if (subject := subject_of(text, stats)) != expected:
-            embedded, nearest = await self._nearest(subject)
+            embedded, nearest = await self._nearest(subject, wider)
         tokens = embedded.spans if embedded else ()
         parsed = ParsedQuery(
             subject=subject,
@@ -233,11 +263,68 @@ class Retrieving:
             agent_called=stats.agent_called,
         )
         words = {hit.seq: hit.score for hit in found_words.hits}
+        if scope:
+            words, nearest = await self._in_scope(scope, own, words, embedded, nearest)
         found = _with_neighbours(list(words), NEIGHBOURS_OF // 2 if embedded else NEIGHBOURS_OF)
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
             meaning = await self._match(embedded.vector, nearest, found)
-        return parsed, await self._candidates(parsed, sorted({*found, *meaning}), words, meaning)
+        seqs = sorted({*found, *meaning})
+        if scope.is_walled:
+            others = await self._store.pages_of_others(seqs, scope.project)
+            seqs = [seq for seq in seqs if seq not in others]
+            meaning = {seq: match for seq, match in meaning.items() if seq not in others}
+        candidates = await self._candidates(parsed, seqs, words, meaning)
+        if scope.project is None or not len(candidates.outlines.seqs):
+            return parsed, candidates
+        project = np.where(np.isin(candidates.outlines.seqs, own), 0.0, -1.0)
+        return parsed, replace(candidates, signals={**candidates.signals, "project": project})
+
+    async def _own(self, scope: Scope) -> list[int]:
+        """Return the ``seq`` of the newest pages of the scope's project, newest first; empty without a project."""
+        return [] if scope.project is None else await self._store.project_pages(scope.project, PROJECT_PAGES_AT_MOST)
+
+    async def _in_scope(
+        self,
+        scope: Scope,
+        own: Sequence[int],
+        words: Mapping[int, float],
+        embedded: EmbeddedQuery | None,
+        nearest: Sequence[int],
+    ) -> tuple[dict[int, float], list[int]]:
+        """Return the best pages of a scope by words, with their scores, and those by meaning, nearest first.
+
+        The best pages of the scope's project are included, even if many other pages are better.
+
+        Args:
+            own: The pages of the scope's project.
+            words: The keyword score of each page, the best first.
+            nearest: The pages nearest to the query, nearest first.
+        """
+        project = frozenset(own)
+        walled = await self._store.pages_of_others([*words, *nearest], scope.project) if scope.is_walled else set()
+        by_words = [seq for seq in words if seq not in walled]
+        kept = {*by_words[:CANDIDATES_BY_WORDS]}
+        kept.update([seq for seq in by_words if seq in project][:CANDIDATES_BY_WORDS])
+        by_meaning = [seq for seq in nearest if seq not in walled][:CANDIDATES_BY_MEANING]
+        if embedded is not None and own:
+            similar = await self._match(embedded.vector, (), own)
+            best = sorted(similar, key=lambda seq: -similar[seq].best)[:CANDIDATES_BY_MEANING]
+            by_meaning = list(dict.fromkeys([*best, *by_meaning]))
+        return {seq: words[seq] for seq in by_words if seq in kept}, by_meaning
+
+    async def _hidden(self, scope: Scope) -> "_Hidden":
+        """Return the facts, wishes and traits that are not shown in a scope."""
+        if not scope:
+            return _Hidden()
+        projects = await self.cache.evidence_projects()
+        facts = scope.hidden(projects.facts, needs_all=False)
+        if not scope.is_walled:
+            return _Hidden(wishes=facts)
+        return _Hidden(facts, facts, scope.hidden(projects.traits, needs_all=True), has_calls=False)
+
+    def _traits(self, hidden: "_Hidden") -> Sequence[Trait]:
+        return [trait for trait in self.cache.traits if trait.dimension not in hidden.traits]
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
         """Return the vectors of a query; None if there is no model or the model fails.
@@ -256,13 +343,13 @@ class Retrieving:
         self._query_cache.put(subject, embedded)
         return embedded
 
-    async def _nearest(self, subject: str) -> tuple[EmbeddedQuery | None, Sequence[int]]:
+    async def _nearest(self, subject: str, wider: int = 1) -> tuple[EmbeddedQuery | None, Sequence[int]]:
         """Update the cache; return the vectors of a query, and the ``seq`` of each page near it, nearest first."""
         embedded, _ = await asyncio.gather(self._embedded(subject), self.cache.refresh())
         if embedded is None:
             return None, ()
         try:
-            return embedded, await self.cache.index.nearest(embedded.vector, CANDIDATES_BY_MEANING)
+            return embedded, await self.cache.index.nearest(embedded.vector, CANDIDATES_BY_MEANING * wider)
         except StorageError as error:
             logger.warning("the vector index failed, so only keywords are searched: %s", error)
             return embedded, ()
@@ -339,31 +426,36 @@ class Retrieving:
         pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
-    async def _facts(self, parsed: ParsedQuery) -> list[RecalledFact]:
+    async def _facts(self, parsed: ParsedQuery, hidden: "_Hidden") -> list[RecalledFact]:
         """Return the best facts about the user and the assistant.
 
         Facts that are no longer valid are included only if the query asks about the past.
         """
         now = self._clock()
-        ranked = [self.cache.facts[about].ranked(parsed, now) for about in About]
+        ranked = [self.cache.facts[about].ranked(parsed, now, hidden.facts) for about in About]
         if asks_past(parsed.subject, parsed, int(now.timestamp()) // SECONDS_PER_DAY):
             queries = (FactQuery(about, is_past=True, limit=PAST_FACTS_AT_MOST) for about in About)
             ranked += [
-                FactTable(past).ranked(parsed) for past in await asyncio.gather(*map(self._store.facts, queries))
+                FactTable(past).ranked(parsed, hidden=hidden.facts)
+                for past in await asyncio.gather(*map(self._store.facts, queries))
             ]
         return best_of(*ranked)
 
-    def _wishes(self) -> list[RecalledFact]:
+    def _wishes(self, hidden: "_Hidden") -> list[RecalledFact]:
         """Return the user's preferences that apply to every answer, newest first."""
-        return self.cache.facts[About.USER].wishes(self._clock())
+        wishes = self.cache.facts[About.USER].wishes(self._clock())
+        return [wish for wish in wishes if wish.fact.fact not in hidden.wishes]
 
-    def _speakers(self, parsed: ParsedQuery) -> Speakers:
+    def _speakers(self, parsed: ParsedQuery, hidden: "_Hidden") -> Speakers:
         """Return the names of the user and the assistant.
 
         A stated name, as in "I'm called Ada", takes precedence over the name that the other speaker uses.
         """
         now = self._clock()
-        stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
+        named = [fact for about in About for fact in self.cache.facts[about].named(now)]
+        stated = speakers_of([fact for fact in named if fact.fact not in hidden.facts])
+        if not hidden.has_calls:
+            return stated
         return Speakers(user=stated.user or parsed.user_called, agent=stated.agent or parsed.agent_called)
 
     def _segment_of(self, segment: int | None) -> Segment | None:

@@ -34,6 +34,7 @@ from memoryos_mcp.storage.values import (
     Changes,
     Commit,
     Copy,
+    EvidenceProjects,
     FactQuery,
     Failure,
     Fingerprint,
@@ -153,6 +154,17 @@ class Index(Protocol):
         """
         ...
 
+    async def project_pages(self, project: str, limit: int) -> list[int]:
+        """Return the ``seq`` of the newest pages of a project, newest first, at most ``limit``."""
+        ...
+
+    async def pages_of_others(self, seqs: Sequence[int], project: str | None) -> set[int]:
+        """Return those of the given pages that belong to a project other than ``project``.
+
+        Pages without a project are never returned. With None, all pages that have a project are returned.
+        """
+        ...
+
     async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
         """Return all vectors of the given pages. Pages without vectors are left out."""
         ...
@@ -218,6 +230,10 @@ class Knowledge(Protocol):
 
         Each of the two groups is sorted, oldest fact first.
         """
+        ...
+
+    async def evidence_projects(self) -> EvidenceProjects:
+        """Return the projects of the pages from which facts and traits were learned."""
         ...
 
     async def corrected_facts(self) -> list[CorrectedFact]:

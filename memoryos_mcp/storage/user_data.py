@@ -77,11 +77,12 @@ class UserData(Protocol):
         """
         ...
 
-    async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
+    async def export_records(self, take: Callable[[Iterator[Record]], T], project: str | None = None) -> T:
         """Call ``take`` with an iterator over all records of the memory, and return the result of ``take``.
 
         The records contain the memory as it was at one moment, even if the memory changes meanwhile. Vectors and
-        indexes are not included. ``take`` runs in a thread.
+        indexes are not included. ``take`` runs in a thread. With a project, the records contain only its pages, their
+        chains and segments, and the facts that these pages state.
         """
         ...
 
@@ -133,8 +134,10 @@ class UserData(Protocol):
         """
         ...
 
-    async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
-        """Return the ``seq`` of each page whose dialogue took place in a period.
+    async def pages_between(
+        self, after: datetime | None, before: datetime | None, project: str | None = None
+    ) -> list[int]:
+        """Return the ``seq`` of each page whose dialogue took place in a period, in one project or in all.
 
         The period includes its start ``after``, but not its end ``before``. None means no limit.
         """

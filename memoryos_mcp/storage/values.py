@@ -212,6 +212,22 @@ class FactQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceProjects:
+    """The projects of the pages from which facts and traits were learned.
+
+    The mappings contain only facts and traits that have evidence. None stands for pages without a project. A fact that
+    replaced wrong facts, and that no page states, has the projects of these facts.
+
+    Attributes:
+        facts: A mapping from the number of each fact to its projects.
+        traits: A mapping from the dimension of each trait to its projects.
+    """
+
+    facts: Mapping[int, Collection[str | None]]
+    traits: Mapping[str, Collection[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
 class Unembedded:
     """Facts and segments that have no vectors.
 

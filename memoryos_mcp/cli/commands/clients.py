@@ -66,7 +66,7 @@ class ClientCommand(Command):
     cls=ClientCommand,
     examples=[
         ("memoryos-mcp install", "list the clients on this machine"),
-        ("memoryos-mcp install --client cursor --dry-run", "only show what would change in Cursor's file"),
+        ("memoryos-mcp install --client claude-code --hooks", "store and recall without tool calls"),
         ("memoryos-mcp install --client all", "add the server to all clients on this machine"),
     ],
 )
@@ -89,6 +89,18 @@ class ClientCommand(Command):
     "is_link",
     is_flag=True,
     help="Only print a link. Opening the link adds the server to the client. No file is changed.",
+)
+@click.option(
+    "--hooks",
+    "has_hooks",
+    is_flag=True,
+    help="Also add hooks, which store and recall without tool calls.",
+)
+@click.option(
+    "--rules",
+    "has_rules",
+    is_flag=True,
+    help="Also add rules, which ask the assistant to use it.",
 )
 @config_option
 @setting_option("user_id")

@@ -8,6 +8,7 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ from memoryos_mcp.cli.commands.common import has_memory, has_memory_or_note, ope
 from memoryos_mcp.cli.terminal import note, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
-from memoryos_mcp.model.pages import Turn, utc_now
+from memoryos_mcp.model.pages import Turn, project_name, utc_now
 from memoryos_mcp.model.records import PageRecord, Record
 from memoryos_mcp.model.redaction import Redaction, redact_turn
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
@@ -40,8 +41,8 @@ _OTHER_FORMATS = frozenset(
 )
 
 
-async def export_memory(settings: Settings, target: str, *, as_json: bool = False) -> None:
-    """Export the configured user's memory to a file, and show the progress on stderr.
+async def export_memory(settings: Settings, target: str, *, project: str | None = None, as_json: bool = False) -> None:
+    """Export the configured user's memory, or one project of it, to a file, and show the progress on stderr.
 
     ``target`` is a path, or ``-`` for stdout. The file is compressed if its name ends in ``.gz``. An existing export is
     replaced only when the new one is complete.
@@ -57,7 +58,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         with progress_on_stderr() as show, _target(target) as write:
             report = cancellable(lambda done: show("exporting", done, pages))
             contents = await store.user_data.export_records(
-                lambda records: export_format.write(_counted(records, report), write)
+                lambda records: export_format.write(_counted(records, report), write), project_name(project)
             )
         damaged = await store.damaged_pages()
     if as_json:
@@ -69,19 +70,23 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         raise StorageError(msg)
 
 
-async def import_memory(settings: Settings, path: Path, *, name: str | None, is_dry_run: bool, as_json: bool) -> None:
+async def import_memory(
+    settings: Settings, path: Path, *, name: str | None, project: str | None = None, is_dry_run: bool, as_json: bool
+) -> None:
     """Import a file or folder into the configured user's memory, and print a report.
 
     The progress is shown on stderr. ``name`` is the name of the format. None means that the format is recognised from
-    the content. A dry run reads the file and counts its items, but changes nothing.
+    the content. Pages without a project get ``project``. A dry run reads the file and counts its items, but changes
+    nothing.
     """
+    project = project_name(project)
     reader = await to_thread.run_sync(_chosen, path, name)
     size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
     with progress_on_stderr("MB") as show:
         report_progress = cancellable(lambda step, done: show(step, done // _BYTES_PER_MB, size))
 
         def prepare(turn: Turn) -> Redaction:
-            return redact_turn(turn, settings.secret_policy)
+            return redact_turn(replace(turn, project=turn.project or project), settings.secret_policy)
 
         @asynccontextmanager
         async def opening() -> AsyncIterator[Store | None]:

@@ -44,13 +44,20 @@ SMALLEST_SNIPPET_CHARS = 24
 
 
 async def search_memory(
-    settings: Settings, query: str, *, max_results: int | None, is_full: bool, is_explained: bool, as_json: bool
+    settings: Settings,
+    query: str,
+    *,
+    max_results: int | None,
+    project: str | None,
+    is_full: bool,
+    is_explained: bool,
+    as_json: bool,
 ) -> None:
     """Print the pages, facts and traits in the configured user's memory that match a query.
 
     The memory is not changed. The JSON output is the result of the tool ``retrieve_memory``.
     """
-    given = {"query": query, "max_results": max_results, "explain": is_explained}
+    given = {"query": query, "max_results": max_results, "project": project, "explain": is_explained}
     arguments = check(RetrieveMemoryArguments, {name: value for name, value in given.items() if value is not None})
     if not query.strip():
         raise ArgumentError(argument="query", problem="is empty; enter a question or a few words")

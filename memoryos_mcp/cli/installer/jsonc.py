@@ -28,13 +28,15 @@ _TOKEN = re.compile(
 class _Node:
     """A JSON value and its position: the value is written at ``text[start:end]``.
 
-    ``members`` contains the members of an object in order, including duplicates. It is empty for other values.
+    ``members`` contains the members of an object in order, including duplicates, and ``items`` the items of a list.
+    Both are empty for other values.
     """
 
     start: int
     end: int
     value: Any
     members: "tuple[_Member, ...]" = ()
+    items: "tuple[_Node, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,38 @@ def without_member(text: str, path: Sequence[str]) -> str:
         return _checked(head + rest, expected)
     except ClientFileError:  # a line comment before the member has to end with a line break
         return _checked(head + _style(text).newline + rest, expected)
+
+
+def with_item(text: str, path: Sequence[str], value: Any) -> str:
+    """Return the text after adding an item at the end of the list at a path of keys. A missing list is created."""
+    root = _object(text)
+    objects = _objects_on(root, path)
+    found = _member(objects[-1], path[-1]) if len(objects) == len(path) else None
+    if found is None or found.node.value == []:
+        return with_member(text, path, [value])
+    items, style = found.node.items, _style(text)
+    if not items:
+        msg = f'"{path[-1]}" is not a list; correct the file, then run the command again'
+        raise ClientFileError(msg)
+    before = text[: items[-1].start]
+    blank = before[len(before.rstrip(" \t\r\n")) :]
+    if "\n" in blank:
+        indent = blank[blank.rindex("\n") + 1 :]
+        added = style.newline + indent + _shown(value, style, 0).replace(style.newline, style.newline + indent)
+    else:
+        added = " " + json.dumps(value, ensure_ascii=False)
+    at = items[-1].end
+    return _checked(text[:at] + "," + added + text[at:], _with(root.value, path, [*found.node.value, value]))
+
+
+def without_item(text: str, path: Sequence[str], index: int) -> str:
+    """Return the text without one item of the list at a path of keys. The list must have other items too."""
+    root = _object(text)
+    found = _member(_objects_on(root, path)[-1], path[-1])
+    items = () if found is None else found.node.items
+    start, end = (items[index - 1].end, items[index].end) if index else (items[0].start, items[1].start)
+    left = [item.value for place, item in enumerate(items) if place != index]
+    return _checked(text[:start] + text[end:], _with(root.value, path, left))
 
 
 def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str, str]:
@@ -312,16 +346,16 @@ class _Scanner:
 
     def _items(self, depth: int) -> _Node:
         start = self._start
-        items: list[Any] = []
+        items: list[_Node] = []
         self._next()
         while self._kind != "]":
-            items.append(self._value(depth + 1).value)
+            items.append(self._value(depth + 1))
             if self._kind != ",":
                 break
             self._next()
         end = self._end
         self._take("]")
-        return _Node(start, end, items)
+        return _Node(start, end, [item.value for item in items], items=tuple(items))
 
     def _take(self, mark: str) -> None:
         if self._kind != mark:

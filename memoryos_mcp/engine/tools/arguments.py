@@ -46,6 +46,7 @@ class RetrieveMemoryArguments(Arguments):
     style_hint: str = Field(default="", description="Tone of your answer.")
     max_results: Count = Field(default=None, description="Number of pages; usually omitted.", json_schema_extra=RESULTS)
     max_tokens: Count = Field(default=None, description="Token limit; usually omitted.", json_schema_extra=TOKENS)
+    project: str = Field(default="", description="Project asked about, if any.")
     explain: bool = Field(default=False, description="Explain why each page was found.")
 
 

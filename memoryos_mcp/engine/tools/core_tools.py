@@ -92,6 +92,7 @@ async def retrieve_memory(service: Memories, user_id: str, arguments: RetrieveMe
             max_results=arguments.max_results,
             max_tokens=arguments.max_tokens,
             reserved_tokens=_reserved(arguments, manner, service.settings.retrieval_max_tokens),
+            project=arguments.project,
         )
     text = recall_text(recall, manner)
     user_facts, assistant_facts = _recalled([*recall.wishes, *recall.user_facts]), _recalled(recall.assistant_facts)

@@ -40,6 +40,7 @@ class ListMemoriesArguments(Arguments):
     state: States = Field(default="", description="State of knowledge or segments. Default: current.")
     after: str = Field(default="", description="From this time on, ISO 8601.")
     before: str = Field(default="", description="Before this time, ISO 8601.")
+    project: str = Field(default="", description="Only of this project.")
     cursor: str = Field(default="", description="next_cursor of the last call; keep the other arguments.")
     limit: Count = Field(default=20, description="Number of memories.", json_schema_extra=RESULTS)
 

@@ -411,7 +411,15 @@ CREATE TABLE sign_ins (
 ) WITH (fillfactor = 50)
 """
 
-MIGRATIONS: tuple[list[str], ...] = (_first(), _second(), _BY_TIME, [_SIGN_INS])
+# The project of a page. Only pages of projects are in the index.
+_NEW_VALUES = ", ".join(f"new.{name}" for name in _NEW_PAGE.split(", "))
+_PROJECTS = [
+    "ALTER TABLE pages ADD COLUMN project text",
+    "CREATE INDEX pages_project ON pages (user_no, project, seq) WHERE project IS NOT NULL",
+    _ADD_PAGE_2.replace(_NEW_PAGE, f"{_NEW_PAGE}, project").replace(_NEW_VALUES, f"{_NEW_VALUES}, new.project"),
+]
+
+MIGRATIONS: tuple[list[str], ...] = (_first(), _second(), _BY_TIME, [_SIGN_INS], _PROJECTS)
 CURRENT_VERSION = len(MIGRATIONS)
 
 

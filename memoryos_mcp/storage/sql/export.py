@@ -66,6 +66,35 @@ _REFUSED = (
 )
 
 
+def project_records(connection: Connection, project: str) -> Iterator[Record]:
+    """Yield the records of a project: its pages, their chains and segments, and the facts that these pages state.
+
+    Of the evidence of a fact, only pages of the project are included.
+    """
+
+    def within(sql: str) -> str:
+        for name in ("FROM", "JOIN"):
+            sql = sql.replace(f"{name} pages", f"{name} (SELECT * FROM pages WHERE project = ?1) AS pages")
+        return sql
+
+    chains = {row[0]: place for place, row in enumerate(connection.execute(within(_CHAINS), (project,)), start=1)}
+    segments = {row[0]: place for place, row in enumerate(connection.execute(within(_SEGMENTS), (project,)), start=1)}
+    for chain, summary in connection.execute(within(_CHAINS), (project,)):
+        yield ChainRecord(kind="chain", chain=chains[chain], summary=summary)
+    for segment, *rest in connection.execute(within(_SEGMENTS), (project,)):
+        yield _segment(segments[segment], rest)
+    for row in connection.execute(within(_PAGES), (project,)):
+        yield _page(row, chains, segments)
+    stated = within("SELECT DISTINCT fact FROM fact_evidence JOIN pages USING (seq)")
+    facts_sql = within(_FACTS).replace("FROM facts", f"FROM facts WHERE fact IN ({stated})")
+    rows = connection.execute(facts_sql, (project,)).fetchall()
+    facts = {row[0]: place for place, row in enumerate(rows, start=1)}
+    evidence_sql = within(_FACT_EVIDENCE).replace("fact = ?", "fact = ?2")
+    for row in rows:
+        evidence = connection.execute(evidence_sql, (project, row[0])).fetchall()
+        yield _fact(evidence, row, facts)
+
+
 def records(connection: Connection) -> Iterator[Record]:
     """Yield the records of a memory in the order of the export file. Vectors and indexes are not included."""
     chains = _numbered(connection, "SELECT chain", _CHAINS)
@@ -78,7 +107,7 @@ def records(connection: Connection) -> Iterator[Record]:
         yield _page(row, chains, segments)
     facts = _numbered(connection, "SELECT fact", _FACTS)
     for row in connection.execute(_FACTS):
-        yield _fact(connection, row, facts)
+        yield _fact(connection.execute(_FACT_EVIDENCE, (row[0],)).fetchall(), row, facts)
     yield from _profile(connection)
     for key, value in connection.execute(_NOTES):
         yield NoteRecord(kind="note", key=key, value=value)
@@ -146,10 +175,9 @@ def _salvaged(side: bytes) -> str:
     return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
 
 
-def _fact(connection: Connection, row: Sequence[Any], facts: dict[int, int]) -> FactRecord:
+def _fact(evidence: Sequence[tuple[Any, ...]], row: Sequence[Any], facts: dict[int, int]) -> FactRecord:
     fact, about, assistant_id, text, slot, from_us_, until_us, stated_us, offset_s, superseded_by, *rest = row
     ended_by, ended_after, confirmed_us, is_archived, learned_by, kind, since, end = rest
-    evidence: list[tuple[Any, ...]] = connection.execute(_FACT_EVIDENCE, (fact,)).fetchall()
     return FactRecord(
         kind="fact",
         fact=facts[fact],
@@ -160,7 +188,7 @@ def _fact(connection: Connection, row: Sequence[Any], facts: dict[int, int]) -> 
         valid_from=from_us(from_us_, offset_s),
         valid_until=_optional(until_us, offset_s),
         stated_until=_optional(stated_us, offset_s),
-        superseded_by=None if superseded_by is None else facts[superseded_by],
+        superseded_by=None if superseded_by is None else facts.get(superseded_by),
         ended_by=ended_by,
         ended_after=ended_after,
         confirmed_at=from_us(confirmed_us),

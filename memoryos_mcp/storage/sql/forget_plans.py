@@ -23,17 +23,19 @@ LATEST_US = 1 << 62
 # Building plans -----------------------------------------------------------------------------------------------------
 
 
-def pages_between(connection: Connection, from_us: int | None, before_us: int | None) -> list[int]:
-    """Return the ``seq`` of each page whose dialogue took place in a period.
+def pages_between(
+    connection: Connection, from_us: int | None, before_us: int | None, project: str | None = None
+) -> list[int]:
+    """Return the ``seq`` of each page whose dialogue took place in a period, in one project or in all.
 
     The period includes its start ``from_us``, but not its end ``before_us``. Both are in microseconds since 1970, and
     None means no limit.
     """
     sql = (
-        "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, ?) "
-        "ORDER BY seq"
+        "SELECT seq FROM pages WHERE occurred_us >= coalesce(?1, occurred_us) AND occurred_us < coalesce(?2, ?3) "
+        "AND (?4 IS NULL OR project = ?4) ORDER BY seq"
     )
-    return numbers(connection, sql, from_us, before_us, LATEST_US)
+    return numbers(connection, sql, from_us, before_us, LATEST_US, project)
 
 
 def has_fact(connection: Connection, fact: int) -> bool:

@@ -76,6 +76,7 @@ def _filters(connection: Connection, request: ListRequest) -> dict[str, Any]:
         "chain": request.chain,
         "about": request.about,
         "source": request.source,
+        "project": request.project,
         "seqs": json.dumps(connection.words.newest_with(request.words, 0, NO_LIMIT)) if request.words else None,
     }
 
@@ -195,6 +196,7 @@ _QUERIES = {
             "segments": f"segment {_OF_TOPIC}",
             "chain": "chain = :chain",
             "source": "source = :source",
+            "project": "project = :project",
             "seqs": "seq IN (SELECT value FROM json_each(:seqs))",
         },
         _page,
@@ -211,6 +213,7 @@ _QUERIES = {
             "before_us": "EXISTS (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND occurred_us < "
             ":before_us)",
             "segments": f"segment {_OF_TOPIC}",
+            "project": "EXISTS (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND project = :project)",
         },
         _segment,
     ),
@@ -227,6 +230,8 @@ _QUERIES = {
             "about": "about = :about",
             "segments": "EXISTS (SELECT 1 FROM fact_evidence AS e JOIN pages USING (seq) "  # noqa: S608 - constant
             f"WHERE e.fact = stated.fact AND segment {_OF_TOPIC})",
+            "project": "EXISTS (SELECT 1 FROM fact_evidence AS e JOIN pages USING (seq) "
+            "WHERE e.fact = stated.fact AND project = :project)",
         },
         _fact,
     ),
@@ -239,6 +244,8 @@ _QUERIES = {
             "before_us": "updated_us < :before_us",
             "segments": "EXISTS (SELECT 1 FROM trait_evidence AS e JOIN pages USING (seq) "  # noqa: S608 - constant
             f"WHERE e.dimension = traits.dimension AND segment {_OF_TOPIC})",
+            "project": "EXISTS (SELECT 1 FROM trait_evidence AS e JOIN pages USING (seq) "
+            "WHERE e.dimension = traits.dimension AND project = :project)",
         },
         _trait,
     ),

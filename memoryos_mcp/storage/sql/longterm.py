@@ -13,7 +13,7 @@ from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.mapping import all_rows, folded, numbers
 from memoryos_mcp.storage.sql.moments import from_us, offset_s, to_us
 from memoryos_mcp.storage.sql.vector_table import note_change
-from memoryos_mcp.storage.values import ARCHIVED, Learning
+from memoryos_mcp.storage.values import ARCHIVED, EvidenceProjects, Learning
 
 MAX_WISHES = 50
 # Whether a fact is valid; the parameter is the current time in microseconds.
@@ -24,6 +24,15 @@ WOULD_BE_VALID = (
     f"fact NOT IN {_LEFT_OUT} AND (valid_until_us IS NULL OR valid_until_us > ?4 OR (superseded_by IN {_LEFT_OUT} "
     "AND ended_by IS NULL AND (stated_until_us IS NULL OR stated_until_us > ?4)))"
 )
+
+
+_FACT_PROJECTS = (
+    "SELECT DISTINCT fact, project FROM fact_evidence JOIN pages USING (seq) "
+    "UNION SELECT DISTINCT superseded_by, project FROM facts JOIN fact_evidence USING (fact) JOIN pages USING (seq) "
+    "WHERE superseded_by IS NOT NULL AND NOT EXISTS "
+    "(SELECT 1 FROM fact_evidence AS own WHERE own.fact = facts.superseded_by)"
+)
+_TRAIT_PROJECTS = "SELECT DISTINCT dimension, project FROM trait_evidence JOIN pages USING (seq)"
 
 
 def read_traits(connection: Connection, dimension: str | None = None) -> list[Trait]:
@@ -47,6 +56,18 @@ def read_traits(connection: Connection, dimension: str | None = None) -> list[Tr
         )
         for dimension, level, reason, updated_us, learned_by, evidence in rows
     ]
+
+
+def evidence_projects(connection: Connection) -> EvidenceProjects:
+    """Return the projects of the pages from which facts and traits were learned; see `Knowledge.evidence_projects`."""
+    facts: dict[int, set[str | None]] = {}
+    traits: dict[str, set[str | None]] = {}
+    of_facts, of_traits = connection.execute(_FACT_PROJECTS), connection.execute(_TRAIT_PROJECTS)
+    for fact, project in of_facts:
+        facts.setdefault(fact, set()).add(project)
+    for dimension, project in of_traits:
+        traits.setdefault(dimension, set()).add(project)
+    return EvidenceProjects(facts, traits)
 
 
 def past_dimensions(connection: Connection) -> list[str]:

@@ -76,13 +76,14 @@ NEWEST_SEQ = "SELECT coalesce(max(seq), 0) FROM pages"
 SEGMENT_COLUMNS = (
     "segment, summary, keywords, (SELECT vector FROM segment_vectors AS v WHERE v.segment = segments.segment "
     "AND v.space = ?1), n_visit, l_interaction, last_visit_us, "
-    "page_count, unanalysed_count, summariser"
+    "page_count, unanalysed_count, summariser, "
+    "(SELECT project FROM pages WHERE pages.segment = segments.segment ORDER BY seq LIMIT 1)"
 )
 
 
 def to_segment(row: tuple[Any, ...]) -> Segment:
     """Convert a row of `SEGMENT_COLUMNS` to a segment."""
-    segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, summariser = row
+    segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, summariser, project = row
     return Segment(
         segment=segment,
         summary=summary,
@@ -94,6 +95,7 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
         page_count=pages,
         unanalysed_count=unanalysed,
         summariser=summariser,
+        project=project,
     )
 
 

@@ -50,6 +50,7 @@ from memoryos_mcp.storage.values import (
     Commit,
     Copy,
     CopyOutcome,
+    EvidenceProjects,
     FactQuery,
     Failure,
     Filing,
@@ -170,6 +171,17 @@ class SqlStore:
         found, sessions, segments, seconds, sizes = columns.T
         return Outlines(found, sessions, segments, days=seconds // SECONDS_PER_DAY, sizes=sizes)
 
+    async def project_pages(self, project: str, limit: int) -> list[int]:
+        sql = "SELECT seq FROM pages WHERE project = ? ORDER BY seq DESC LIMIT ?"
+        return [seq for (seq,) in await self._database.rows(sql, project, limit)]
+
+    async def pages_of_others(self, seqs: Sequence[int], project: str | None) -> set[int]:
+        sql = (
+            "SELECT seq FROM pages WHERE project IS NOT NULL AND project <> coalesce(?, '') "
+            "AND seq IN (SELECT value FROM json_each(?))"
+        )
+        return {seq for (seq,) in await self._database.rows(sql, project, json.dumps(list(seqs)))}
+
     def _outline_rows(self, connection: Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
         """Return a row of `OUTLINE_COLUMNS` for each page, in the order of ``seq``."""
         raise NotImplementedError
@@ -222,6 +234,9 @@ class SqlStore:
             return self._fact_rows.facts(rows)
 
         return await self._database.read(read)
+
+    async def evidence_projects(self) -> EvidenceProjects:
+        return await self._database.read(longterm.evidence_projects)
 
     async def corrected_facts(self) -> list[CorrectedFact]:
         return await self._database.read(longterm.corrected_facts)

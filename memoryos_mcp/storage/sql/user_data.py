@@ -97,7 +97,9 @@ class SqlUserData:
 
     # Exporting and importing ---------------------------------------------------------------------------------------
 
-    async def export_records(self, take: Callable[[Iterator[Record]], T]) -> T:
+    async def export_records(self, take: Callable[[Iterator[Record]], T], project: str | None = None) -> T:
+        if project is not None:
+            return await self._database.read(lambda connection: take(export.project_records(connection, project)))
         return await self._database.read(lambda connection: take(export.records(connection)))
 
     async def count_existing_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
@@ -129,9 +131,11 @@ class SqlUserData:
             forget_plans.everything if ids is None else lambda connection: forget_plans.named(connection, ids)
         )
 
-    async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
+    async def pages_between(
+        self, after: datetime | None, before: datetime | None, project: str | None = None
+    ) -> list[int]:
         after_us, before_us = (None if moment is None else to_us(moment) for moment in (after, before))
-        return await self._database.read(forget_plans.pages_between, after_us, before_us)
+        return await self._database.read(forget_plans.pages_between, after_us, before_us, project)
 
     async def stored_plan(self, handle: str) -> ForgetPlan | None:
         now_us = to_us(self._clock())

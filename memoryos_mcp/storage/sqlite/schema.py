@@ -333,6 +333,12 @@ UPDATE facts SET slot = CASE slot WHEN 'lives in' THEN 'lives' WHEN 'works as' T
     WHEN 'works at' THEN 'employer' WHEN 'born in' THEN 'from' ELSE slot END WHERE slot IS NOT NULL;
 """
 
+# The project of a page. Few memories have projects, so only pages of projects are in the index.
+_PROJECTS = """
+ALTER TABLE pages ADD COLUMN project TEXT;
+CREATE INDEX pages_project ON pages (project, seq) WHERE project IS NOT NULL;
+"""
+
 
 def _add_ranking(connection: "SqliteConnection") -> None:
     connection.execute(_RANKING)
@@ -359,6 +365,7 @@ MIGRATIONS: tuple[str | Callable[["SqliteConnection"], None], ...] = (
     _RESTORABLE_TRAITS,
     add_checksums,
     _READ,
+    _PROJECTS,
 )
 CURRENT_VERSION = len(MIGRATIONS)
 

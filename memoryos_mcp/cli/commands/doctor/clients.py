@@ -12,7 +12,7 @@ import httpx2
 
 from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed_by, parts, passed, warned
 from memoryos_mcp.cli.commands.installing import clients_here
-from memoryos_mcp.cli.installer import entries, files, planning
+from memoryos_mcp.cli.installer import entries, files, hooks, planning
 from memoryos_mcp.cli.installer.catalogue import Http
 from memoryos_mcp.cli.installer.places import Location, Machine
 from memoryos_mcp.config.http import LOOPBACK
@@ -94,13 +94,24 @@ async def _check(location: Location) -> Check:
         text = f'"{others[0]}" starts a different project, which is also called memoryos-mcp'
         return warned(name, text, f"remove it from {file}, then run {install}")
     if ours:
-        return passed(name, f"the server is configured in {file}")
+        return passed(name, f"the server is configured in {file}{_hooks_of(location)}")
     if entries.NAME in listed:
         text = f'"{entries.NAME}" in {file} was not added by this program'
         return warned(
             name, text, f"to replace it, run {install} --force; to add the server under another name, use --name NAME"
         )
     return passed(name, f"the server is not configured in {file}", f"to add the server, run {install}")
+
+
+def _hooks_of(location: Location) -> str:
+    """Return a phrase that says that a client has hooks of this program; an empty text if it has none."""
+    if location.client.name not in hooks.HOOK_FILES:
+        return ""
+    path = hooks.file_of(location.client.name, "user", Machine.this())
+    try:
+        return ", with hooks" if hooks.has_hooks(files.read(path).text) else ""
+    except ClientFileError:
+        return ""
 
 
 async def _problem_of(entry: Mapping[str, Any], http: Http | None) -> _Problem | None:

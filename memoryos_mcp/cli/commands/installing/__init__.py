@@ -10,8 +10,8 @@ from urllib.parse import urlsplit, urlunsplit
 import click
 
 from memoryos_mcp.cli.commands.installing.outcomes import ALL, Outcome, Request, masked, print_outcomes, shown_change
-from memoryos_mcp.cli.installer import claude_code, entries, files, planning
-from memoryos_mcp.cli.installer.catalogue import CLIENTS
+from memoryos_mcp.cli.installer import claude_code, entries, files, hooks, planning, rules
+from memoryos_mcp.cli.installer.catalogue import CLIENTS, Client
 from memoryos_mcp.cli.installer.entries import Local, Remote
 from memoryos_mcp.cli.installer.places import Location, Machine, locations_of
 from memoryos_mcp.cli.installer.planning import Action
@@ -226,6 +226,8 @@ def _outcomes(request: Request, server: Local | Remote | None, machine: Machine)
             raise ArgumentError(argument="--client all", problem=problem)
     for name in names:
         client = CLIENTS[name]
+        if server is None:  # in the reverse order, so that a file that contains both is restored byte for byte
+            yield from _with_texts(client, request, server, machine)
         try:
             places = locations_of(client, request.scope or "user", machine)
         except ArgumentError as error:
@@ -236,6 +238,61 @@ def _outcomes(request: Request, server: Local | Remote | None, machine: Machine)
                 yield _changed(location, request, server)
             except MemoryOSError as error:
                 yield Outcome(client, location.file, None, problem=masked(str(error)))
+        if server is not None:
+            yield from _with_texts(client, request, server, machine)
+
+
+def _with_texts(client: Client, request: Request, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
+    """Add a client's hooks and rules if they are requested, and yield the outcomes. Without a server, remove them."""
+    scope = request.scope or "user"
+    wanted = [("hooks", client.name in hooks.HOOK_FILES, request.has_hooks)]
+    wanted += [("rules", client.name in rules.RULE_FILES, request.has_rules)]
+    for also, is_supported, is_requested in wanted:
+        if not (is_supported if server is None or ALL in request.clients else is_requested):
+            continue
+        if server is not None and not is_requested:
+            continue
+        path = None
+        try:
+            if also == "hooks":
+                path, plan, then = _hook_plan(client, server, request, machine)
+            else:
+                path, then = rules.file_of(client.name, scope, machine), None
+                plan = rules.plan_uninstall(path) if server is None else rules.plan_install(path)
+            if server is None and not plan.changes:
+                continue
+            yield _text_outcome(client, plan, request, also, then, is_removal=server is None)
+        except MemoryOSError as error:
+            if server is not None or not isinstance(error, ArgumentError):
+                yield Outcome(client, path, None, problem=masked(str(error)), also=also)
+
+
+def _hook_plan(
+    client: Client, server: Local | Remote | None, request: Request, machine: Machine
+) -> tuple[Path, hooks.TextPlan, str | None]:
+    if client.name not in hooks.HOOK_FILES:
+        problem = f"{client.title} cannot run hooks; use --rules, or one of {', '.join(hooks.HOOK_FILES)}"
+        raise ArgumentError(argument="--hooks", problem=problem)
+    path = hooks.file_of(client.name, request.scope or "user", machine)
+    if server is None:
+        return path, hooks.plan_uninstall(client.name, path), None
+    if isinstance(server, Remote):
+        problem = "cannot be combined with --http, because hooks open the memory on this machine; omit one of them"
+        raise ArgumentError(argument="--hooks", problem=problem)
+    return path, hooks.plan_install(client.name, path, server), hooks.HOOK_FILES[client.name].then
+
+
+def _text_outcome(
+    client: Client, plan: hooks.TextPlan, request: Request, also: str, then: str | None, *, is_removal: bool
+) -> Outcome:
+    if not plan.changes:
+        return Outcome(client, plan.path, Action.NOTHING, also=also)
+    backup = None
+    if not request.is_dry_run:
+        backup = files.write(plan.file, plan.file.encoded(plan.after), utc_now(), is_private=request.scope != "project")
+    action = Action.REMOVE if is_removal else Action.ADD
+    change = shown_change(plan.path, plan.file.text, plan.after)
+    return Outcome(client, plan.path, action, change, backup, also=also, next_step=then)
 
 
 def _changed(location: Location, request: Request, server: Local | Remote | None) -> Outcome:

@@ -43,6 +43,8 @@ class Request:
     is_dry_run: bool = False
     is_forced: bool = False
     as_json: bool = False
+    has_hooks: bool = False
+    has_rules: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,16 @@ class Outcome:
     backup: Path | None = None
     problem: str | None = None
     is_client_there: bool = True
+    also: str | None = None
+    next_step: str | None = None
 
     @property
     def then(self) -> str | None:
         """What the user has to do after the change, such as restarting the client. None if nothing was changed."""
         if self.action in (None, Action.NOTHING):
             return None
+        if self.also is not None:
+            return self.next_step
         if self.action is Action.REMOVE:
             return f"if {self.client.title} is running, restart it to stop the server"
         return self.client.then
@@ -122,7 +128,7 @@ def _print(outcome: Outcome, request: Request) -> None:
             click.secho(shown, fg=_COLOURS.get(line[:1]))
     done = _DONE[outcome.action][request.is_dry_run]
     click.echo(
-        f"{client.title}: {request.name} {done} ({outcome.file})"
+        f"{client.title}: {outcome.also or request.name} {done} ({outcome.file})"
         if outcome.action is not Action.NOTHING
         else f"{client.title}: {done}, {outcome.file} is up to date"
     )

@@ -1,0 +1,179 @@
+"""How long a hook takes, and how much of a conversation is captured and recalled with and without hooks.
+
+``python -m benchmarks.hooks --part times`` measures hook processes beside ``python -c pass`` and a round trip over
+a socket. ``--part rates`` plays ten written sessions, once with hooks and once with the
+tool calls that an assistant made.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoryos_mcp.hooks import spool
+from memoryos_mcp.hooks.daemon import LOCK
+from memoryos_mcp.hooks.hook import ADDRESS, STARTED
+
+LIMIT_S = 120.0
+# Ten sessions: what the user says, whether the assistant called add_memory of itself, and a later question with the
+# word that the answer needs. The calls follow the habit of assistants to store only what sounds like a personal fact.
+SESSIONS: Sequence[tuple[str, bool, str, str]] = (
+    ("My sister Ilse moved to Utrecht last spring.", True, "Which town did my sister Ilse move to?", "Utrecht"),
+    ("The staging database runs on port 6543 now.", False, "Which port does the staging database use?", "6543"),
+    ("I am allergic to hazelnuts, so no pralines please.", True, "What nuts am I allergic to?", "hazelnuts"),
+    ("We named the release branch heron-2.", False, "What is the name of the release branch?", "heron-2"),
+    ("The boiler was serviced by Bakker on Tuesday.", False, "Who serviced the boiler?", "Bakker"),
+    ("My bicycle lock code hint is the year of the flood.", False, "What is the hint of my bicycle lock?", "flood"),
+    ("Our parser drops comments on purpose, keep it so.", False, "Does our parser keep comments?", "drops"),
+    ("I play the cello in the Thursday orchestra.", True, "Which instrument do I play in the orchestra?", "cello"),
+    ("The invoice of the printer went to Pieter.", False, "Who got the invoice of the printer?", "Pieter"),
+    ("We deploy on Mondays because Sundays are quiet.", False, "On which day do we deploy?", "Mondays"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder with a state folder and a memory of its own."""
+
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of a hook."""
+        return {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
+
+    @property
+    def state(self) -> Path:
+        """The hooks' private folder."""
+        return next(each for each in (self.folder / "state/memoryos-mcp/hooks").iterdir() if each.is_dir())
+
+    def hook(self, event: str, given: dict[str, str], wait_s: float = 1.0) -> str:
+        """Run a hook and return its stdout."""
+        command = [str(Path(sys.executable).parent / "memoryos-mcp"), "hook", event, "--wait", str(wait_s)]
+        line = [*command, "--data-storage-path", str(self.folder / "data")]
+        text = json.dumps({**given, "cwd": str(self.folder)})
+        return subprocess.run(
+            line, input=text, env=self.environment, capture_output=True, text=True, check=True, timeout=LIMIT_S
+        ).stdout
+
+    def turn(self, session: str, prompt: str) -> None:
+        """Run the hooks of one turn."""
+        self.hook("prompt", {"session_id": session, "prompt": prompt})
+        self.hook("stop", {"session_id": session, "last_assistant_message": "Understood."})
+
+    def until(self, is_true: Callable[[], bool]) -> None:
+        """Wait for a condition."""
+        give_up_at = time.monotonic() + LIMIT_S
+        while not is_true():
+            if time.monotonic() > give_up_at:
+                msg = "the daemon did not become ready"
+                raise TimeoutError(msg)
+            time.sleep(0.05)
+
+    def ready(self) -> None:
+        """Start the daemon, and wait until it answers and has stored what waited."""
+        self.hook("session-start", {"session_id": "ready"})
+        self.until(lambda: (self.state / ADDRESS).exists() and not list(spool.waiting(str(self.state))))
+
+    def kill(self) -> None:
+        """Kill the daemon and keep hooks from starting another."""
+        with suppress(OSError, ValueError):
+            os.kill(int((self.state / LOCK).read_text()), signal.SIGKILL)
+        (self.state / STARTED).touch()
+
+
+def percentiles(values: Sequence[float]) -> tuple[float, float]:
+    """Return the median and the 95th percentile of seconds, in milliseconds."""
+    return statistics.median(values) * 1000, statistics.quantiles(values, n=20)[-1] * 1000
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return how many seconds a call takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
+    """Return p50 and p95 in milliseconds of hooks and of the two floors, measured in turn."""
+    for number, (said, *_) in enumerate(SESSIONS):
+        place.turn(f"s{number}", said)
+    place.ready()
+    # The first query loads the model.
+    place.until(lambda: "Utrecht" in place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][2]}, 30.0))
+    left, right = socket.socketpair()
+    echo = threading.Thread(target=lambda: [left.sendall(part) for part in iter(lambda: left.recv(100), b"")])
+    echo.start()
+
+    def round_trip() -> None:
+        right.sendall(b"ping")
+        right.recv(100)
+
+    def stop() -> None:
+        place.hook("stop", {"session_id": "t", "last_assistant_message": "Understood."})
+
+    found: dict[str, list[float]] = {}
+
+    def measure(name: str, work: Callable[[], object]) -> None:
+        found.setdefault(name, []).append(timed(work))
+
+    for kind in ("warm", "cold"):
+        for number in range(rounds):
+            said, _, question, _ = SESSIONS[number % len(SESSIONS)]
+            measure("python -c pass", lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
+            measure("socket round trip", round_trip)
+            prompt = {"session_id": "t", "prompt": question if kind == "warm" else said}
+            measure(f"prompt, {kind}", lambda prompt=prompt: place.hook("prompt", prompt))  # type: ignore[misc]
+            measure(f"stop, {kind}", stop)
+        place.kill()
+    right.close()
+    left.close()
+    return {name: percentiles(values) for name, values in found.items()}
+
+
+def rates(place: Place) -> dict[str, tuple[int, int]]:
+    """Return how many of the ten sessions were captured and recalled: with hooks, and by tool calls alone."""
+    for number, (said, *_) in enumerate(SESSIONS):
+        place.turn(f"s{number}", said)
+    place.ready()
+    place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][2]}, 30.0)))
+    line = [sys.executable, "-m", "memoryos_mcp", "stats", "--json", "--data-storage-path", str(place.folder / "data")]
+    stats = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+    questions = [(question, word) for *_, question, word in SESSIONS]
+    told = [word in place.hook("prompt", {"session_id": "q", "prompt": question}, 30.0) for question, word in questions]
+    by_calls = sum(is_called for _, is_called, *_ in SESSIONS)
+    return {"hooks": (int(stats["total_pages"]), sum(told)), "tool calls": (by_calls, by_calls)}
+
+
+def main() -> None:
+    """Run one part and print its table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=["times", "rates"], required=True)
+    parser.add_argument("--rounds", type=int, default=50)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="memoryos-hooks-") as folder:
+        place = Place(Path(folder))
+        try:
+            if chosen.part == "times":
+                for name, (p50, p95) in times(place, chosen.rounds).items():
+                    print(f"{name:<20} p50 {p50:7.1f} ms   p95 {p95:7.1f} ms")  # noqa: T201 - it is the result
+            else:
+                for name, (captured, recalled) in rates(place).items():
+                    print(f"{name:<12} captured {captured} of 10, recalled {recalled} of 10")  # noqa: T201
+        finally:
+            place.kill()
+
+
+if __name__ == "__main__":
+    main()
