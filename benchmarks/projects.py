@@ -7,6 +7,7 @@ memories of other projects that were returned with the setting ``project_isolati
 
 import argparse
 import asyncio
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -54,6 +55,12 @@ async def opened(folder: Path, *, is_walled: bool) -> AsyncIterator[MemoryServic
     )
     async with MemoryService(settings) as service:
         yield service
+
+
+def show(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 async def fed(engine: MemoryEngine, project: Project, name: str | None) -> dict[str, str]:
@@ -114,14 +121,13 @@ async def run(data: Path, folder: Path) -> None:
                 before = await recall_of(alone, project, None, own)
             after = await recall_of(shared, project, project.name, ids[project.name])
             lost.append((len(project.questions), before, after))
-            print(
+            show(
                 f"{project.name}: {len(project.questions)} questions, recall@{FOUND} alone {before:.1f}, "
                 f"as a project {after:.1f}",
-                flush=True,
             )
     questions = sum(count for count, _, _ in lost)
     alone_mean, shared_mean = (sum(row[0] * row[place] for row in lost) / questions for place in (1, 2))
-    print(
+    show(
         f"all: {questions} questions, alone {alone_mean:.1f}, as projects {shared_mean:.1f}, "
         f"lost {alone_mean - shared_mean:.1f} points"
     )
@@ -130,7 +136,7 @@ async def run(data: Path, folder: Path) -> None:
         await settled(shared)
         for project in projects:
             leaks.update(await leaks_of(shared, project, ids[project.name]))
-    print("returned from other projects with walls:", ", ".join(f"{name} {count}" for name, count in leaks.items()))
+    show(f"returned from other projects with walls: {dict(leaks)}")
 
 
 def main() -> None:

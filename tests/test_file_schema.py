@@ -11,6 +11,7 @@ from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from memoryos_mcp.storage.values import PageQuery
 from tests.earlier_versions import make_version, said
+from tests.memories import memory
 from tests.test_store import opened
 
 LIMIT_S = 30
