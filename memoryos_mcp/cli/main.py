@@ -434,7 +434,10 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
         msg = "Nothing is selected. Use --id, --query, --after, --before, --project or --everything."
         raise click.UsageError(msg)
     if ways > 1:
-        msg = "These options cannot be combined. Use --id, --everything, or any of --query, --after, --before and --project."
+        msg = (
+            "These options cannot be combined. Use --id, --everything, or some of --query, --after, --before and "
+            "--project."
+        )
         raise click.UsageError(msg)
 
 

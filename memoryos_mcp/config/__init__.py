@@ -256,8 +256,8 @@ class Settings(HttpSettings):
     )
     project_isolation: StrictBool = Field(
         default=False,
-        description="Whether a query sees only the memories of its project and those without a project. A query without "
-        "a project then sees only memories without one.",
+        description="Whether a query finds only memories of its project and memories without a project. A query "
+        "without a project then finds only memories without one.",
     )
     max_open_users: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(
         default=200,

@@ -18,7 +18,16 @@ from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.errors import MemoryOSError, ModelError
 from memoryos_mcp.llm.analysis import Analyst, Surroundings
-from memoryos_mcp.model.knowledge import NAME_SLOTS, CorrectedFact, Fact, Kind, KnowledgeChange, Lessons, speakers_of
+from memoryos_mcp.model.knowledge import (
+    NAME_SLOTS,
+    AddFact,
+    CorrectedFact,
+    Fact,
+    Kind,
+    KnowledgeChange,
+    Lessons,
+    speakers_of,
+)
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.storage.interface import Store
@@ -192,7 +201,8 @@ class Reading:
             said = {page.seq: page.occurred_at for page in read.pages}
             facts = await self._facts(reader, read.pages)
             kept = await self._kept(facts, read.pages)
-            lessons = await to_thread.run_sync(reconcile, learned.lessons, learned.traits, traits, facts, said, kept)
+            own = _in_project(learned.lessons, read.pages[0].project)
+            lessons = await to_thread.run_sync(reconcile, own, learned.traits, traits, facts, said, kept)
             if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was undone
                 learned = await self._learned(lease, read.pages, reader, is_reading=read.is_reading)
                 continue
@@ -261,3 +271,20 @@ class Reading:
     def _has_facts(self, page: Page) -> bool:
         """Return whether the analyst has already extracted the facts of a page."""
         return page.read_by is not None and (page.read_by != self._fallback.name or self._analyst is self._fallback)
+
+
+def _in_project(lessons: Lessons, project: str | None) -> Lessons:
+    """Return the lessons, with wishes about a property (slot) limited to a project.
+
+    The property of such a wish has the project in its name, so that it neither ends nor is ended by a wish about the
+    same property elsewhere.
+    """
+    if project is None:
+        return lessons
+    return replace(lessons, knowledge=tuple(_own_wish(change, project) for change in lessons.knowledge))
+
+
+def _own_wish(change: KnowledgeChange, project: str) -> KnowledgeChange:
+    if not isinstance(change, AddFact) or change.kind is not Kind.WISH or change.slot is None:
+        return change
+    return replace(change, slot=f"{change.slot} in {project}")

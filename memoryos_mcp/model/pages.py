@@ -133,8 +133,8 @@ class Said(Protocol):
 def page_marks(said: Said, *, is_excerpt: bool) -> list[str]:
     """Return the marks to show before a page's text, such as "excerpt".
 
-    There is a mark for an excerpt, for the page's project, for text that does not come from a conversation, for text with instructions to an
-    assistant, and for each statement that the user has corrected since.
+    There is a mark for an excerpt, for the page's project, for text that does not come from a conversation, for text
+    with instructions to an assistant, and for each statement that the user has corrected since.
     """
     marks = {
         "excerpt": is_excerpt,

@@ -55,8 +55,8 @@ CANDIDATES_BY_MEANING = 100
 # The neighbours of this many of the best pages are candidates too. Half of these pages are the best by keywords, half
 # are the best by vectors.
 NEIGHBOURS_OF = 30
-# In a project, this many times as many pages are found first, because most of them may be of other projects. The vectors
-# of at most `PROJECT_PAGES_AT_MOST` pages of the project are compared, the newest ones.
+# In a project, this many times as many pages are found first, because most of them may be of other projects. The
+# vectors of at most `PROJECT_PAGES_AT_MOST` pages of the project are compared, the newest ones.
 WIDER = 4
 PROJECT_PAGES_AT_MOST = 5_000
 # Maximum bytes of token vectors that a query reads. If the pages are long, it reads only the most promising ones.
@@ -264,7 +264,11 @@ class Retrieving:
         )
         words = {hit.seq: hit.score for hit in found_words.hits}
         if scope:
-            words, nearest = await self._in_scope(scope, own, words, embedded, nearest)
+            if embedded is not None and own:
+                similar = await self._match(embedded.vector, (), own)
+                best = sorted(similar, key=lambda seq: -similar[seq].best)[:CANDIDATES_BY_MEANING]
+                nearest = list(dict.fromkeys([*best, *nearest]))
+            words, nearest = await self._in_scope(scope, own, words, nearest)
         found = _with_neighbours(list(words), NEIGHBOURS_OF // 2 if embedded else NEIGHBOURS_OF)
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
@@ -289,7 +293,6 @@ class Retrieving:
         scope: Scope,
         own: Sequence[int],
         words: Mapping[int, float],
-        embedded: EmbeddedQuery | None,
         nearest: Sequence[int],
     ) -> tuple[dict[int, float], list[int]]:
         """Return the best pages of a scope by words, with their scores, and those by meaning, nearest first.
@@ -297,21 +300,18 @@ class Retrieving:
         The best pages of the scope's project are included, even if many other pages are better.
 
         Args:
+            scope: The scope of the query.
             own: The pages of the scope's project.
             words: The keyword score of each page, the best first.
-            nearest: The pages nearest to the query, nearest first.
+            nearest: The pages nearest to the query: first those of the project, then others, each nearest first.
         """
         project = frozenset(own)
         walled = await self._store.pages_of_others([*words, *nearest], scope.project) if scope.is_walled else set()
         by_words = [seq for seq in words if seq not in walled]
         kept = {*by_words[:CANDIDATES_BY_WORDS]}
         kept.update([seq for seq in by_words if seq in project][:CANDIDATES_BY_WORDS])
-        by_meaning = [seq for seq in nearest if seq not in walled][:CANDIDATES_BY_MEANING]
-        if embedded is not None and own:
-            similar = await self._match(embedded.vector, (), own)
-            best = sorted(similar, key=lambda seq: -similar[seq].best)[:CANDIDATES_BY_MEANING]
-            by_meaning = list(dict.fromkeys([*best, *by_meaning]))
-        return {seq: words[seq] for seq in by_words if seq in kept}, by_meaning
+        by_meaning = [seq for seq in nearest if seq not in walled]
+        return {seq: words[seq] for seq in by_words if seq in kept}, by_meaning[: 2 * CANDIDATES_BY_MEANING]
 
     async def _hidden(self, scope: Scope) -> "_Hidden":
         """Return the facts, wishes and traits that are not shown in a scope."""

@@ -1,4 +1,4 @@
--- version 12
+-- version 13
 CREATE TABLE chains (
     chain INTEGER PRIMARY KEY AUTOINCREMENT,
     summary TEXT NOT NULL
@@ -126,13 +126,14 @@ CREATE TABLE pages (
     user_input TEXT NOT NULL,
     agent_response TEXT NOT NULL
 , organised_by TEXT, learned_by TEXT, is_degraded INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0, source TEXT NOT NULL DEFAULT 'conversation'
-    CHECK (source IN ('conversation', 'tool', 'web', 'document')), gives_orders INTEGER NOT NULL DEFAULT 0, checksum INTEGER NOT NULL DEFAULT 0, read_by TEXT) STRICT;
+    CHECK (source IN ('conversation', 'tool', 'web', 'document')), gives_orders INTEGER NOT NULL DEFAULT 0, checksum INTEGER NOT NULL DEFAULT 0, read_by TEXT, project TEXT) STRICT;
 CREATE INDEX pages_chain ON pages (chain, seq) WHERE chain IS NOT NULL;
 CREATE INDEX pages_degraded ON pages (seq) WHERE is_degraded = 1;
 CREATE UNIQUE INDEX pages_idempotency ON pages (idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX pages_outline ON pages (
     seq, session, segment, occurred_us, utc_offset_s, octet_length(user_input) + octet_length(agent_response)
 );
+CREATE INDEX pages_project ON pages (project, seq) WHERE project IS NOT NULL;
 CREATE INDEX pages_segment ON pages (segment, seq) WHERE segment IS NOT NULL;
 CREATE INDEX pages_tier ON pages (tier, seq);
 CREATE INDEX pages_unread ON pages (seq) WHERE read_by IS NULL;

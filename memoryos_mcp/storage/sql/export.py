@@ -74,7 +74,7 @@ def project_records(connection: Connection, project: str) -> Iterator[Record]:
 
     def within(sql: str) -> str:
         for name in ("FROM", "JOIN"):
-            sql = sql.replace(f"{name} pages", f"{name} (SELECT * FROM pages WHERE project = ?1) AS pages")
+            sql = sql.replace(f"{name} pages", f"{name} (SELECT * FROM pages WHERE project = ?1) AS pages")  # noqa: S608 - constants
         return sql
 
     chains = {row[0]: place for place, row in enumerate(connection.execute(within(_CHAINS), (project,)), start=1)}
