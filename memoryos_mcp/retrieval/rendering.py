@@ -172,7 +172,7 @@ def head(*marks: str | None) -> str:
 
 
 def left_out_line(left_out: "LeftOut") -> str:
-    """Return a line that says what did not fit into the token budget, and which budget would be enough."""
+    """Return a line with the counts of omitted memories and the token budget that they need."""
     return f"{left_out_text(left_out)}; pass max_tokens={left_out.max_tokens} for all."
 
 

@@ -1,4 +1,4 @@
-"""The view Search: what an assistant gets for a question, and why."""
+"""The view Search: the memories that an assistant gets for a question, and the reasons for their rank."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -113,7 +113,7 @@ def _tokens(name: str, text: str) -> int:
 
 
 def _topics(recall: Recall) -> Iterator[tuple[Segment | None, list[Hit]]]:
-    """Yield each topic with its pages, in the order of their best page. The last element may have no topic."""
+    """Yield each topic with its pages, in the order of their best page. Pages without a topic come last."""
     bars = dict(
         zip(
             (page.page.seq for page in recall.pages),
