@@ -253,6 +253,6 @@ class LeaseKeeper:
                 self._lease = await self._store.take_lease(self._ttl_s) or self._lease
             except StorageError as error:
                 logger.warning(
-                    "the lease for the background work could not be renewed, so another process can start this work: %s",
+                    "the lease for the background work was not renewed, so another process can start this work: %s",
                     type(error).__name__,
                 )

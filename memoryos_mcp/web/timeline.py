@@ -65,7 +65,7 @@ class Asked:
         return urlencode({name: value for name, value in own.items() if value})
 
     def on(self, day: date | None, year: int | None = None) -> str:
-        """Return the query of an address with the same filters but another day and year. None removes a filter."""
+        """Return the query of an address with the same filters but another day and year. None removes the value."""
         return replace(self, day=day, year=year).query()
 
     def listed(self) -> Mapping[str, Any]:
