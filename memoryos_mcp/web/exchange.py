@@ -38,7 +38,7 @@ async def imports(visit: Visit) -> Response:
 
 
 async def export(visit: Visit) -> Response:
-    """Send the whole memory as a file."""
+    """Send the whole memory to the browser as a file."""
     # Written before it is sent, so that a slow reader does not hold up the store. The file has no name.
     file = await to_thread.run_sync(tempfile.TemporaryFile)
     try:

@@ -32,6 +32,6 @@ def shown(request: Request, session: Session) -> list[str]:
 
 
 def drop(response: Response, request: Request) -> None:
-    """Remove a message, if there is one, because it was shown."""
+    """Remove the message that was shown, if there is one."""
     if cookie_name(request, COOKIE) in request.cookies:
         add_cookie(response.headers, request, COOKIE, "", 0)

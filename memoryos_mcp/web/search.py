@@ -35,7 +35,7 @@ SIGNALS = {
     "segment": "how well its topic fits",
     "heat": "how hot its topic is",
     "time": "how near its day is to the time in the question",
-    "spread": "less, because a better page of the same conversation comes first",
+    "spread": "lower, because a better page of the same conversation ranks higher",
 }
 # What the problems of arguments are about.
 _FIELDS = {"query": "The question", "tokens": "The first budget", "tokens2": "The second budget"}

@@ -259,7 +259,7 @@ def _templates() -> jinja2.Environment:
 
 @cache
 def _static(name: str) -> str:
-    """Return the address of a static file. It contains a digest, so that a changed file is loaded again."""
+    """Return the address of a static file. It contains a digest, so that browsers load a changed file again."""
     digest = hashlib.sha256((STATIC_FOLDER / name).read_bytes()).hexdigest()[:12]
     return f"{STATIC}{name}?{digest}"
 

@@ -39,7 +39,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A running server at an address, which clients reach over Streamable HTTP.
+    """A running server. Clients reach it over Streamable HTTP.
 
     ``token_variable`` is the name of an environment variable that contains the token.
     """
