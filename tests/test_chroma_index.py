@@ -345,7 +345,7 @@ async def test_the_command_forget_leaves_nothing_in_the_files(data: Path) -> Non
     line = ("forget", "--everything", "--yes", "--user-id", "ada", "--data-storage-path", data)
     done = run_here(*line, env=environment)
     assert done.returncode == 0, done.stderr
-    assert "; scrubbed from the files" in done.stdout
+    assert "; overwritten in the files" in done.stdout
     assert not is_in_files(data, vector)
 
 

@@ -180,7 +180,7 @@ async def test_every_retrieval_contains_wishes_and_the_stated_name(tmp_path: Pat
     async with memory_of("The ferry leaves at nine.", tmp_path, wish, name) as (service, _):
         answer = await retrieve_memory(service, "ada", RetrieveMemoryArguments(query="When does the ferry leave?"))
     lines = answer.text.splitlines()
-    assert lines[2:4] == ["## What the user wants of every answer", "- Answer in metric units. (2026-05-08)"]
+    assert lines[2:4] == ["## What the user wants in every answer", "- Answer in metric units. (2026-05-08)"]
     assert "User (Ada): The ferry leaves at nine." in lines
     kinds = [fact["kind"] for fact in answer.result.model_dump()["retrieved_user_knowledge"]]
     assert kinds == ["wish", "statement"]

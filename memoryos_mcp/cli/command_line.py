@@ -116,8 +116,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        A command may pass its options to an MCP tool. If the tool raises an `ArgumentError`, this error names an
-        argument of the tool. The error is replaced with one that names the matching option of the command.
+        If an MCP tool refuses a value with `ArgumentError`, the error names the tool's argument. It is replaced with an
+        error that names the matching option of the command.
         """
         try:
             return super().invoke(ctx)
@@ -134,7 +134,7 @@ class Command(click.Command):
 
 
 class _OutputClosedError(Exception):
-    """The program that reads the output has closed it.
+    """The output was closed by the program that reads it.
 
     This error replaces `BrokenPipeError`, because click would exit with 1 after a `BrokenPipeError`.
     """

@@ -31,7 +31,7 @@ PIPED_COLUMNS = 120
 
 class _StdoutConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """Raise `BrokenPipeError`, which `memoryos_mcp.cli.command_line` handles. The base class would exit instead."""
+        """Raise `BrokenPipeError` for `memoryos_mcp.cli.command_line`. The base class would exit instead."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 

@@ -1,4 +1,4 @@
-"""Stores a user's LLM usage in the user's memory, so that the counts survive restarts and all processes share them."""
+"""Stores a user's LLM usage in the user's memory. All processes share the counts, also after a restart."""
 
 from collections.abc import Callable
 from datetime import datetime, tzinfo

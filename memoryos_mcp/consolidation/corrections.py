@@ -36,9 +36,14 @@ def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[Corr
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
     """Return ``lessons`` (facts and traits learned from pages) without the facts that contradict a correction.
 
-    In a correction, the user declares a fact wrong, and may state the correct fact. A new fact contradicts the
-    correction if it supersedes the correct fact, states the same attribute as the wrong fact, or repeats the wrong
-    fact in other words. A new fact is kept if a page that supports it is newer than the correction.
+    In a correction, the user declares a fact wrong, and can state the correct fact. A new fact contradicts a correction
+    if it does one of the following:
+
+    - it supersedes the correct fact;
+    - it states the same attribute as the wrong fact;
+    - it repeats the wrong fact in other words.
+
+    A new fact is kept if a page that supports it is newer than the correction.
 
     Facts are compared by their vectors, or by their words if ``embed`` is None or fails.
     """
@@ -57,11 +62,6 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
 
 
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
-    """Return whether a new fact contradicts a correction by the user.
-
-    A contradiction is found in two cases: the new fact supersedes the user's replacement for the wrong fact, or it
-    states the same attribute (slot) as the wrong fact.
-    """
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 
 

@@ -65,8 +65,8 @@ class VectorSpaces:
         store: The user's memory. This object sets the vector space that the store reads.
         embedders: The embedders of the configured model and of the models of existing spaces.
         retrieving: Function that creates a `Retrieving` from a store, the store's cache, and an embedder or None.
-        make_index: Function that creates the page index of a space from a store that uses the space, the identity of
-            the space, and the length of its vectors.
+        make_index: Function that creates the page index of a space. Its arguments are a store that uses the space, the
+            identity of the space, and the length of its vectors.
         clock: Returns the current time.
     """
 
@@ -170,7 +170,7 @@ class VectorSpaces:
         return None if embedder is None else await embedder.embed(texts)
 
     async def pending(self) -> Pending:
-        """Return the pending background work. Until the model is loaded, all pages count as unembedded."""
+        """Return the counts of pending work. Until the model is loaded, all pages count as unembedded."""
         if self._target is not None:
             return await self._target.store.pending()
         pending = await self._store.pending()
@@ -240,7 +240,7 @@ class VectorSpaces:
         return is_done
 
     async def tidy(self, lease: Lease) -> bool:
-        """Delete some vectors of models that were unused for `KEPT_UNUSED`. Return whether there may be more."""
+        """Delete some vectors of models that were not used for `KEPT_UNUSED`. Return whether to call again."""
         if self._target is None or self._previous is not None:
             return False
         keep = [self._target.identity]

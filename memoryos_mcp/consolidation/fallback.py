@@ -31,7 +31,7 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
 
 
 async def becomes_final(failure: BaseException, count: Count) -> bool:
-    """Return whether to keep the fallback's result for good, and not to ask the analyst again.
+    """Return whether the fallback's result becomes final, so that the analyst is not asked again.
 
     The result is True at the fifth unusable answer of the analyst.
 

@@ -180,7 +180,7 @@ class Forgetting:
         return replace(receipt, is_scrubbed=handle not in await self._user_data.unpurged())
 
     async def expire(self, lease: Lease) -> bool:
-        """Forget some of the pages that are older than the retention time. Return whether there may be more.
+        """Forget some of the pages that are older than the retention time. Return whether to call again.
 
         While the clock may be wrong, nothing is forgotten.
         """
@@ -204,8 +204,8 @@ class Forgetting:
     async def tidy(self) -> None:
         """Remove the remains of forgotten content, and write all missing summaries.
 
-        If content was forgotten, the LLM log is deleted, and the content is overwritten in the memory's files. While
-        another process is reading the memory, nothing is overwritten. The next call tries again.
+        Forgotten content is overwritten in the files, and the LLM log is deleted. If another process is reading, call
+        again later.
         """
         await self._purge()
         await self._resummarise()
@@ -234,8 +234,7 @@ class Forgetting:
     async def _purge(self) -> None:
         """Delete the LLM log, and remove forgotten content from the vector index and from the memory's files.
 
-        If no forgotten content is left in the files, do nothing. If the log cannot be deleted, the index is not ready,
-        or another process is reading the memory, the content stays in the files until a later call.
+        If one of these steps is not possible now, a later call tries again.
         """
         async with self._tidying:
             if not await self._user_data.unpurged():
@@ -267,7 +266,7 @@ class Forgetting:
         self._summarised_epoch = epoch
 
     async def _resummarise_some(self, place: SummaryCursor) -> SummaryCursor | None:
-        """Write some of the missing summaries. Return the position to continue at, or None if no summary is missing.
+        """Write some of the missing summaries. Return where to continue, or None if all are written.
 
         If memories were forgotten meanwhile, nothing is written, and the work continues at the beginning.
         """

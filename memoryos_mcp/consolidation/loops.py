@@ -140,9 +140,9 @@ async def _nothing() -> bool:
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, even if the caller is cancelled, and return its result.
+    """Return the result of a coroutine. The coroutine runs to its end even if the caller is cancelled.
 
-    If the caller is cancelled, CancelledError is raised when the coroutine has ended.
+    In this case, CancelledError is raised after the coroutine has ended.
     """
     task = asyncio.create_task(work)  # noqa: TID251 - the owner
     try:
@@ -253,6 +253,6 @@ class LeaseKeeper:
                 self._lease = await self._store.take_lease(self._ttl_s) or self._lease
             except StorageError as error:
                 logger.warning(
-                    "the lease for the background work could not be renewed, so another process may take over: %s",
+                    "the lease for the background work was not renewed, so another process can start this work: %s",
                     type(error).__name__,
                 )

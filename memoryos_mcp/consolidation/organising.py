@@ -1,4 +1,4 @@
-"""Organising: assigns the pages of the backlog to chains and segments. This is called filing.
+"""Organising: assigns ("files") the pages of the backlog to chains and segments.
 
 The analyst is usually the LLM. If it fails, the fallback, which needs no LLM, files the pages. The analyst then files
 them again later.
@@ -32,8 +32,8 @@ class BatchRule:
         idle: Time without new pages after which an incomplete batch is due.
         is_thrifty: Whether an incomplete batch waits longer than ``idle``: the fewer pages it has, the longer it
             waits. This saves LLM calls in a slow conversation, because each batch costs one call.
-        at_once: Maximum number of batches that the analyst gets in parallel. While the analyst works on one of them,
-            it does not see its answers to the others.
+        at_once: Maximum number of batches that are sent to the analyst in parallel. Their answers are independent of
+            each other.
     """
 
     pages: int
@@ -106,10 +106,10 @@ class Organising:
         return newest if largest >= self._rule.pages else newest + self._rule.silence(largest)
 
     async def step(self, lease: Lease, *, needs_vectors: bool, is_hurried: bool = False) -> bool:
-        """File the due batches, which means that their pages are assigned to chains and segments.
+        """File the due batches: assign their pages to chains and segments.
 
-        The analyst gets the batches in parallel, but they are filed in page order. If the analyst has failed too often
-        or the budget is spent, the fallback files a batch and marks it as degraded.
+        The analyst analyses the batches in parallel, but they are filed in page order. If the analyst has failed too
+        often or the budget is spent, the fallback files a batch and marks it as degraded.
 
         Args:
             lease: The lease, which allows this process to write.
@@ -118,7 +118,7 @@ class Organising:
             is_hurried: Whether an incomplete batch is due at once.
 
         Returns:
-            Whether there may be more due batches.
+            Whether to call again for further due batches.
 
         Raises:
             ModelError: The analyst failed on a batch. This batch and all later batches stay in the backlog.
@@ -160,7 +160,7 @@ class Organising:
         batch, the fallback's result for this batch is kept for good.
 
         Returns:
-            Whether there may be more such pages.
+            Whether to call again for further pages.
 
         Raises:
             ModelError: The analyst failed on at least one batch, and no batch was reassigned.

@@ -84,7 +84,7 @@ class Promotion:
         The pages of a segment are read before it is archived. With ``ignores_heat``, all segments count as hot.
 
         Returns:
-            Whether there may be more segments to read.
+            Whether to call again for further segments.
 
         Raises:
             ModelError: The analyst failed on a segment. A later step will try this segment again.
@@ -170,7 +170,7 @@ class Promotion:
         return sorted(segments[:-1], key=lambda segment: segment.heat(now, self._weights))[:count]
 
     async def _portions(self, segments: Sequence[int], due: Set[int]) -> list[_Portion]:
-        """Return the unread pages of the segments, grouped into portions for one LLM call each.
+        """Return the unread pages of the segments, grouped into one portion for each LLM call.
 
         ``due`` contains the segments that the analyst should read again. They never share a call with other segments.
         If a call has failed, its segments are read in separate calls.
@@ -206,5 +206,4 @@ class Promotion:
             self._unshared.difference_update(portion.segments)
 
     async def _count_attempt(self, lease: Lease, segments: Sequence[int]) -> int:
-        """Count a failed attempt for each segment. Return the highest number of failed attempts."""
         return max([await self._store.count_attempt(lease, segment=segment) for segment in segments])

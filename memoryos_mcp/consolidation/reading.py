@@ -97,7 +97,7 @@ class Reading:
         return bool(await self._store.pages(PageQuery(is_unread=True, limit=1)))
 
     async def step(self, lease: Lease) -> bool:
-        """Extract facts from the oldest unread pages. Return whether there may be more."""
+        """Extract facts from the oldest unread pages. Return whether to call again."""
         async with self._committing:  # otherwise two steps could read the same page
             pages = await self._store.pages(PageQuery(is_unread=True, limit=PAGES_AT_ONCE))
             if pages:
@@ -144,8 +144,8 @@ class Reading:
 
         Args:
             pages: The pages, at least one.
-            forget_epoch: The counter of forget operations when the pages were read. It is copied into the context, so
-                that an LLM client can check whether something was forgotten since.
+            forget_epoch: The number of deletions when the pages were read. An LLM client compares it to find out
+                whether anything was forgotten since.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
@@ -269,7 +269,6 @@ class Reading:
         return await self._store.facts(FactQuery(without=(self._fallback.name, pages[0].seq)))
 
     def _has_facts(self, page: Page) -> bool:
-        """Return whether the analyst has already extracted the facts of a page."""
         return page.read_by is not None and (page.read_by != self._fallback.name or self._analyst is self._fallback)
 
 

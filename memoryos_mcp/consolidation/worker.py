@@ -154,7 +154,7 @@ class Worker:
             logger.warning("semantic search is not available; keyword search still works: %s", error)
 
     async def close(self) -> None:
-        """Stop all loops, and save the number of visits to each segment.
+        """Stop all loops, and save the visit counts of the segments.
 
         Raises:
             StorageError: The visits could not be written.
@@ -205,7 +205,7 @@ class Worker:
             self._loops[name].wake()
 
     def redo(self) -> None:
-        """Wake the loop in which the LLM redoes the fallback's work."""
+        """Wake the loop that lets the LLM redo the fallback's work."""
         self._loops["redo"].wake()
 
     async def analyse(self) -> None:
@@ -397,7 +397,7 @@ class Worker:
             await asyncio.sleep(min(quiet_at, give_up_at) - time.monotonic())
 
     def _is_embedding_well(self) -> bool:
-        """Return whether pages will get vectors. If not, they are assigned to segments by keywords."""
+        """Return whether a model embeds new pages. If not, pages are assigned to segments by keywords."""
         return self._spaces.has_model and not self._loops["embedding"].health.failed_attempts
 
     async def _save_health(self, work: str, health: Health) -> None:

@@ -168,10 +168,9 @@ class MemoryEngine:
         return engine
 
     def is_in_place(self) -> bool:
-        """Return whether the memory's open file is still valid.
+        """Return False if the caller must close this memory and open it again.
 
-        The file is not valid if it was replaced or removed, or if it was opened read-only but is now writable. In these
-        cases, the caller must close this memory and open it again.
+        This is so if its file was replaced or removed, or was opened read-only but is now writable.
         """
         return self._store.is_in_place()
 
@@ -236,7 +235,7 @@ class MemoryEngine:
     async def add_answer(
         self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
     ) -> Receipt:
-        """Store a query and the answer that was generated from the memory, and return the receipt.
+        """Store a query and the answer that the LLM generated from memories, and return the receipt.
 
         Args:
             query: What the user said.
@@ -683,13 +682,13 @@ class MemoryEngine:
     async def next_work_at(self) -> datetime | None:
         """Return the time at which the next background work is due. Return None if all work is done.
 
-        If the work is overdue, return the current time. If another process is doing the work, return the earliest time
-        at which this process could take over the work.
+        If the work is overdue, return the current time. If another process is doing the work, return the current time
+        plus the duration of a lease.
         """
         return await self._worker.next_work_at()
 
     async def waiting(self) -> Pending:
-        """Return the amount of pending background work. This is cheap enough to call for every open memory."""
+        """Return the counts of pending background work. The call is cheap."""
         return await self._spaces.pending()
 
     async def topics(self) -> list[str]:
@@ -793,7 +792,7 @@ class MemoryEngine:
 
 
 async def _texts(parts: AsyncGenerator[Recall | str | Response, None]) -> AsyncGenerator[str, None]:
-    """Yield the pieces of an answer without the other parts."""
+    """Yield only the pieces of the answer."""
     async with aclosing(parts):
         async for part in parts:
             if isinstance(part, str):

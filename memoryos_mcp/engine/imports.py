@@ -34,7 +34,7 @@ Opening = Callable[[str], "AbstractAsyncContextManager[MemoryEngine]"]
 
 
 class Stage(StrEnum):
-    """What an import is doing."""
+    """The stage of an import."""
 
     WAITING = "waiting"
     COUNTING = "counting"
@@ -52,7 +52,7 @@ class FileImport:
     Attributes:
         name: The name of the file, as its owner called it.
         size_bytes: The size of the file.
-        stage: What the import is doing.
+        stage: The current stage.
         done_bytes: Number of bytes processed in the current step.
         dry_run: The report of the dry run: what the import would store; None until the dry run has ended.
         report: The report of the import: what was stored; None until the import is done.
@@ -115,11 +115,11 @@ class Imports:
             raise ArgumentError(argument="file", problem=problem)
 
     def begin(self, user_id: str, path: Path, name: str, format_name: str | None) -> FileImport:
-        """Begin to import a file: count what it contains, then wait for `confirm`. The file is removed at the end.
+        """Begin to import a file: count its items, then wait for `confirm`.
 
         Args:
             user_id: The user into whose memory the file is imported.
-            path: The file, which belongs to the import from now on.
+            path: The file. The import removes it at the end.
             name: The name of the file for messages.
             format_name: The name of the format; None means that the format is recognised from the file.
         """
@@ -132,7 +132,7 @@ class Imports:
         return begun
 
     def confirm(self, user_id: str, import_id: str) -> FileImport:
-        """Store the counted content of a file, because the user has confirmed the import.
+        """Store the counted content of a file. Call this when the user has confirmed the import.
 
         Raises:
             ArgumentError: The import does not exist, or does not wait for confirmation.

@@ -1,4 +1,4 @@
-"""Reads memories by their ids, and returns lists of memories in parts."""
+"""Reads memories by id, and returns long lists of memories in parts."""
 
 import base64
 import binascii

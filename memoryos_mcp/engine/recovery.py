@@ -91,10 +91,7 @@ class Recovery:
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
-        """Delete the time that `note` recorded for a user. Call this before the user's memory is opened.
-
-        While the memory is open, its engine does the user's work.
-        """
+        """Delete the time that `note` recorded for a user. Call this before the user's memory is opened."""
         self._due.pop(user_id, None)
 
     async def _watch(self) -> bool:
@@ -126,7 +123,7 @@ class Recovery:
         return any(worked)
 
     async def _work_off(self) -> bool:
-        """Finish the work of one user after another until no user's work is due. Return whether any work was due."""
+        """Finish all due work, one user at a time. Return whether any work was due."""
         has_worked = False
         while (user_id := await self._next_user()) is not None:
             has_worked = True

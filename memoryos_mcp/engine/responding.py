@@ -199,7 +199,7 @@ class Responding:
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return how many tokens of a prompt are available for memories, at most ``wanted``.
+    """Return the number of prompt tokens that are available for memories, at most ``wanted``.
 
     The result is negative if the other parts of the prompt are already too long.
     """

@@ -145,7 +145,7 @@ class Memories(Protocol):
 
 
 class _ReadOnlyMemories:
-    """Access to the memories for a caller who may only read.
+    """Access to the memories for a caller with read-only rights.
 
     For a user without a memory, an empty temporary memory is opened.
     """
@@ -181,8 +181,8 @@ class MemoryService:
         embedder: An embedder to use instead of the configured one.
         chat: An LLM client to use instead of the configured one.
         analyst: An analyst to use instead of the one that calls the LLM.
-        catches_up: Whether the service opens the memories of users with unfinished background work by itself, so that
-            the work is completed. Use this option for a server with many users.
+        catches_up: Whether the service itself opens memories with unfinished background work and completes this work.
+            Use this for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
         only_looks: Whether to open all memories read-only; see `MemoryEngine.begin`.
         stores: The stores of the memories, which are closed with the service. None lets the service create them.

@@ -1,7 +1,7 @@
 """A cache in RAM for each user, with the data that every query needs.
 
-Other processes may change the store. To find their changes, each refresh reads the store's change sequence with one
-small query.
+Other processes can change the store. Each refresh asks the store for all changes since the last refresh, and applies
+them.
 """
 
 import asyncio
@@ -38,7 +38,8 @@ class MemoryCache:
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
         """Fill the vector index from the store, unless it is filled already.
 
-        Meanwhile, queries use only keywords. ``give_way`` is awaited before each block of vectors is read.
+        Meanwhile, queries use only keywords. ``give_way`` is awaited before each block of vectors, so that queries can
+        run first.
         """
         if self.index.is_loaded:
             return

@@ -298,8 +298,8 @@ class _Budget:
     def _allowed(self, room: int, share: float) -> int:
         """Return the number of bytes that one page may use.
 
-        If all memories fit, the page may use all of ``room``. Otherwise, it may use the given ``share`` of ``room``, or
-        the size of `PAGE_ALLOWANCE_TOKENS` tokens if that is larger, but never more than ``room``.
+        If all memories fit, this is ``room``. Otherwise, it is a ``share`` of ``room``, but at least
+        `PAGE_ALLOWANCE_TOKENS` tokens.
         """
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 

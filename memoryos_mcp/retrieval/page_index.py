@@ -67,7 +67,7 @@ class PageIndex:
         return not self._has_failed and (self._index is None or self._index.is_settled)
 
     async def is_filled(self) -> bool:
-        """Return whether the index is stored permanently and has already been filled."""
+        """Return whether the index is stored outside this process and was already filled."""
         return self._given is not None and await self._given.mark() is not None
 
     async def load(self, position: int, give_way: Callable[[], Awaitable[None]]) -> int:
@@ -120,7 +120,7 @@ class PageIndex:
             await self._use_store()
 
     async def settle(self, at_most: int | None = None) -> bool:
-        """Do the maintenance of the index. It may take minutes. Return whether no maintenance is left.
+        """Do the maintenance of the index, which can take minutes. Return True if none is left.
 
         If the index has more than ``at_most`` windows, nothing is done. None means no limit.
         """

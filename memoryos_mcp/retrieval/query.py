@@ -1,4 +1,4 @@
-"""Query parsing: finds out what a query asks for, and weights its words."""
+"""Query parsing: finds the names, time spans and kind of a query, and weights its words."""
 
 import math
 import re
@@ -53,7 +53,7 @@ class ParsedQuery:
 
     Attributes:
         subject: The query without the names of the user and the assistant.
-        side: The side whose words the query asks for, the user or the assistant; None if it asks for neither or both.
+        side: The speaker that the query asks about, the user or the assistant; None if it names neither or both.
         counts: The words of the query, each with the number of pages that contain it.
         pages: Approximate number of pages in the memory.
         times: The time spans in the query.
@@ -90,10 +90,9 @@ def subject_of(query: str, stats: TermStats) -> str:
 
 
 def side_of(query: str, stats: TermStats) -> Side | None:
-    """Return the side whose words a query asks for; None if it does not ask for the words of one side.
+    """Return the side of the dialogue that a query names first, such as Ada's side in "What did Ada tell Ben?".
 
-    It is the side that the query names first, such as Ada's side in "What did Ada tell Ben?". The result is None if the
-    query names neither side, or both together, as in "Where did Ada and Ben meet?".
+    Return None if the query names neither side, or both together, as in "Where did Ada and Ben meet?".
     """
     sides = dict.fromkeys(stats.agent_names, Side.AGENT) | dict.fromkeys(stats.user_names, Side.USER)
     named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]

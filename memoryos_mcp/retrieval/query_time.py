@@ -1,7 +1,7 @@
 """Query time: finds time spans such as "last May" in a query, and rates how near pages are to these spans.
 
-The time phrases are found in twelve languages, by patterns made from dateparser's data. Then dateparser parses the
-phrases. The library is imported when the first query is parsed.
+Patterns made from dateparser's data find time phrases in twelve languages. Then dateparser parses the phrases. The
+library is imported when the first query is parsed.
 """
 
 import re
@@ -109,10 +109,9 @@ def time_spans(query: str, now: datetime) -> list[Span]:
 def nearness(spans: Sequence[Span], days: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how near each day is to the closest of the time spans, from 0 (far) to 2, shape ``(n,)``.
 
-    A day within a span has a nearness that depends on the span's unit: 2 for a day, 1.5 for a week, 1 for a month and
-    0.3 for a year. A day shortly after a span has half of this nearness. "Shortly" means within 7 days if the unit is a
-    day or a week, and within 15 days if it is a month. For a year, no day after the span counts. If the unit is a day,
-    the other days of the same month have a nearness of 0.5. All other days have 0.
+    Within a span, the value is 2 if the span's unit is a day, 1.5 for a week, 1 for a month and 0.3 for a year. It is
+    half as large for up to 7 days after a day or week, and up to 15 days after a month. If the unit is a day, the other
+    days of the same month have 0.5. All other days have 0.
 
     ``days`` contains numbers of days since 1970-01-01, shape ``(n,)``.
     """

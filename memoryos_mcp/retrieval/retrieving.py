@@ -86,7 +86,7 @@ class Candidates:
         signals: The values of each signal by its name, shape ``(n,)``.
         windows: Number of windows of each page, at least 1, shape ``(n,)``.
         best_parts: Position of each page's best window, shape ``(n,)``; -1 if unknown.
-        code_bytes: Number of bytes of token vectors that were read.
+        code_bytes: Size in bytes of the token vectors that were read.
     """
 
     recipe: Recipe
@@ -357,8 +357,7 @@ class Retrieving:
     async def _match(self, vector: Vector, nearest: Sequence[int], also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return the similarity of pages to a vector, by the page's ``seq``.
 
-        The pages are those in ``nearest`` and in ``also``, and the two pages before and the two pages after each of the
-        first `NEIGHBOURS_OF` // 2 pages in ``nearest``.
+        The pages are ``nearest``, ``also``, and the neighbours of the first `NEIGHBOURS_OF` // 2 pages of ``nearest``.
         """
         try:
             return await self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
@@ -487,8 +486,8 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
     """Return the ``seq`` of each given page, and of the neighbours of the first ``count`` of these pages.
 
-    The neighbours of a page are the two pages before it and the two pages after it. They are included because an answer
-    may not repeat the words of its question.
+    The neighbours are the two pages before and the two pages after a page. An answer often has none of its question's
+    words.
     """
     beside = {seq + apart for seq in best_first[:count] for apart in (-2, -1, 1, 2)}
     return [*{*best_first, *beside}]

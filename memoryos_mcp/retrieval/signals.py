@@ -25,7 +25,7 @@ def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> 
 def around(values: Scores, neighbours: Mask) -> Scores:
     """Return, for each candidate, the sum of its neighbours' values.
 
-    The lowest value of all candidates is subtracted from each value first.
+    First, the lowest value of all candidates is subtracted from each value.
     """
     return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
 

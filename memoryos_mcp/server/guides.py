@@ -1,4 +1,4 @@
-"""The server's instructions and prompts, which tell an assistant how to use the memory."""
+"""The server's instructions and prompts. They explain to an assistant how to use the memory."""
 
 import mcp_types as types
 

@@ -67,7 +67,7 @@ def write(records: Iterator[Record], put: Callable[[bytes], object]) -> Contents
 
 
 def recognises(path: Path) -> bool:
-    """Return whether this program seems to have exported a file. Only its beginning is read."""
+    """Return whether a file begins like an export of this program."""
     if not path.is_file():
         return False
     try:

@@ -186,7 +186,7 @@ class Import:
         yield long_term
 
     def _prepared(self, page: PageRecord) -> Iterator[PageRecord]:
-        """Yield the page after removing secrets from it. Yield nothing if the page must not be stored."""
+        """Yield the page without its secrets, or nothing if the page must not be stored."""
         try:
             redaction = self._prepare(page.turn)
         except ArgumentError as error:

@@ -20,7 +20,7 @@ _LINE = 16
 
 
 def level(value: float, most: float) -> int:
-    """Return the colour for a value as a number: 0 for the value 0, and `HOTTEST` for values from ``most``."""
+    """Return the number of the colour for a value: 0 for the value 0, `HOTTEST` for ``most`` or more."""
     if value <= 0 or most <= 0:
         return 0
     return max(1, min(HOTTEST, int(HOTTEST * value / most)))
@@ -192,7 +192,7 @@ _DAY_ROOM = 120
 def heat_chart(
     past: Sequence[HeatPoint], future: Sequence[HeatPoint], threshold: float, *, width: int, height: int = 240
 ) -> HeatChart:
-    """Return the chart of a topic's heat until now and from now on, with the threshold."""
+    """Return the chart of a topic's past and expected future heat, with the threshold."""
     left, top, right, bottom = 44, 12, width - 12, height - 26
     first, last = past[0].at, future[-1].at
     span_s = max(1.0, (last - first).total_seconds())
@@ -225,7 +225,7 @@ def heat_chart(
 
 
 def _round_values(most: float) -> list[float]:
-    """Return round values from 0 to ``most`` at equal distances, six at most."""
+    """Return at most six round values at equal distances, from 0 up to ``most``."""
     scale = 10 ** math.floor(math.log10(most / _TICKS))
     step = next(step for each in (1, 2, 5, 10) if most / (step := each * scale) <= _TICKS + 1)
     return [step * number for number in range(int(most / step) + 1)]
@@ -352,7 +352,7 @@ class PeriodChart:
 
 
 def period_chart(periods: Sequence[Period], now: datetime) -> PeriodChart:
-    """Return a chart of periods, in their order. Periods without an end last until the end of the axis."""
+    """Return a chart of periods in the given order. A period without an end extends to the end of the axis."""
     first = min([now, *(period.begin for period in periods)])
     last = max([now, *(period.begin for period in periods), *(period.end for period in periods if period.end)])
     length = max(last - first, timedelta(days=1))

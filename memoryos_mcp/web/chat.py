@@ -134,7 +134,7 @@ def _end(whole: responding.Response | None) -> dict[str, str]:
 
 def _used(recall: Recall) -> Used:
     found = {
-        "What you want of every answer": _facts(recall.wishes),
+        "What you want in every answer": _facts(recall.wishes),
         "Profile": map(_trait_item, recall.traits),
         "Known about you": _facts(recall.user_facts),
         rendering.KNOWN[About.ASSISTANT]: _facts(recall.assistant_facts),

@@ -29,7 +29,7 @@ TIERS = {
 
 
 async def page(visit: Visit) -> Response:
-    """Show a page of dialogue: its words, where it belongs, and what was learned from it."""
+    """Show a page of dialogue: its text, its topic and chain, and the facts and traits learned from it."""
     is_whole = bool(visit.asked("whole"))
     try:
         [view] = await visit.engine.look(

@@ -1,4 +1,4 @@
-"""The view Import and export: a whole memory as a file, and files of this and other programs."""
+"""The view Import and export: downloads a memory as a file, and imports files of this and other programs."""
 
 import gzip
 import os
@@ -38,7 +38,7 @@ async def imports(visit: Visit) -> Response:
 
 
 async def export(visit: Visit) -> Response:
-    """Send the whole memory as a file."""
+    """Send the whole memory to the browser as a file."""
     # Written before it is sent, so that a slow reader does not hold up the store. The file has no name.
     file = await to_thread.run_sync(tempfile.TemporaryFile)
     try:
@@ -56,7 +56,7 @@ async def export(visit: Visit) -> Response:
 
 
 async def upload(visit: Visit) -> Response:
-    """Begin to import an uploaded file. Its content is only counted until the person confirms the import."""
+    """Count the content of an uploaded file. Nothing is imported until the person confirms it."""
     name = visit.given("format") or None
     check_format(name, argument="format")
     file = visit.form.get("file")
@@ -70,7 +70,7 @@ async def upload(visit: Visit) -> Response:
 
 
 async def confirm(visit: Visit) -> Response:
-    """Store the content of an uploaded file, after it was counted and the person has confirmed the import."""
+    """Import the content of an uploaded file, after the person has confirmed it."""
     visit.imports.confirm(visit.session.caller.user_id, visit.given("import"))
     return visit.go("/exchange#imports")
 

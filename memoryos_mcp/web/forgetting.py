@@ -46,7 +46,7 @@ async def confirm_everything(visit: Visit) -> Response:
 
 
 async def receipt(visit: Visit) -> Response:
-    """Show one receipt, and the copies that may still contain what was forgotten."""
+    """Show one receipt, and the backup copies that can still contain forgotten memories."""
     name = visit.request.path_params["receipt"]
     found = next((each for each in await visit.engine.forget_receipts() if each.receipt == name), None)
     if found is None:

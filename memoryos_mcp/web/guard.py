@@ -1,4 +1,4 @@
-"""Protects the pages: headers for the browser, and the session of each request."""
+"""Protects the web pages: adds security headers, and requires a session for each request."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,7 @@ _HEADERS = {
 
 
 class PageHeaders:
-    """Adds protective headers to every response to a request for a page, also if the request is refused."""
+    """Adds security headers to every response from the web pages, including refusals."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

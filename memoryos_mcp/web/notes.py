@@ -1,7 +1,7 @@
 """Messages for the next page, such as "The fact is corrected.".
 
-A message is in a cookie, because the next page may come from another server of the same database. It is sealed by the
-session, so that nobody else can put a message on a page.
+A message is stored in a cookie, because another server of the same database may send the next page. The session signs
+the message, so that nobody else can put a message on a page.
 """
 
 import base64
@@ -24,7 +24,7 @@ def put(response: Response, request: Request, session: Session, note: str) -> No
 
 
 def shown(request: Request, session: Session) -> list[str]:
-    """Return the message that the page is to show, if there is one."""
+    """Return a list with the message to show on this page; empty if there is none."""
     text, _, seal = request.cookies.get(cookie_name(request, COOKIE), "").partition(".")
     if not text or not compare_digest(seal.encode(), session.seal(f"note {text}").encode()):
         return []
@@ -32,6 +32,6 @@ def shown(request: Request, session: Session) -> list[str]:
 
 
 def drop(response: Response, request: Request) -> None:
-    """Remove a message, if there is one, because it was shown."""
+    """Remove the message that was shown, if there is one."""
     if cookie_name(request, COOKIE) in request.cookies:
         add_cookie(response.headers, request, COOKIE, "", 0)

@@ -1,4 +1,4 @@
-"""All addresses of the pages, and the address for signing in."""
+"""The routes of all web pages, and of signing in and out."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus

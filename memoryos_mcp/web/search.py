@@ -1,4 +1,4 @@
-"""The view Search: what an assistant gets for a question, and why."""
+"""The view Search: the memories that an assistant gets for a question, and the reasons for their rank."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ SIGNALS = {
     "segment": "how well its topic fits",
     "heat": "how hot its topic is",
     "time": "how near its day is to the time in the question",
-    "spread": "less, because a better page of the same conversation comes first",
+    "spread": "lower, because a better page of the same conversation ranks higher",
 }
 # What the problems of arguments are about.
 _FIELDS = {"query": "The question", "tokens": "The first budget", "tokens2": "The second budget"}
@@ -113,7 +113,7 @@ def _tokens(name: str, text: str) -> int:
 
 
 def _topics(recall: Recall) -> Iterator[tuple[Segment | None, list[Hit]]]:
-    """Yield each topic with its pages, in the order of their best page. The last element may have no topic."""
+    """Yield each topic with its pages, in the order of their best page. Pages without a topic come last."""
     bars = dict(
         zip(
             (page.page.seq for page in recall.pages),

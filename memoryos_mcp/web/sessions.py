@@ -1,7 +1,7 @@
 """The sessions of signed-in people, and the one-time keys with which the command ``ui`` signs a person in.
 
-A session that began with an access token is stored in the database if several servers share one, so that each of them
-can answer the browser's next request. All other sessions are in RAM, and are lost when the process ends.
+If several servers share a database, sessions that began with an access token are stored there, so that any server can
+answer the browser. All other sessions are in RAM, and are lost when the process ends.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class Session:
 
     @property
     def caller(self) -> Caller:
-        """Who is signed in."""
+        """The signed-in person and their rights."""
         return self.sign_in.caller
 
     @property
@@ -52,7 +52,7 @@ class Session:
 
 
 async def always(_: SignIn) -> bool:
-    """Return True, for sessions without an access token, because such a session has no token to be revoked."""
+    """Return True. A session without an access token has no token that could be revoked."""
     return True
 
 

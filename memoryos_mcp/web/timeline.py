@@ -29,8 +29,8 @@ class Asked:
 
     Attributes:
         day: The day of the listed pages; None means all days.
-        year: The year of the listed pages and of the calendar. None means that pages of all years are listed, and that
-            the calendar shows the last twelve months or, if ``day`` is not among them, the year of ``day``.
+        year: The year of the listed pages and of the calendar. If it is None, pages of all years are listed. The
+            calendar then shows the last twelve months, or else the year of ``day``.
     """
 
     topic: str
@@ -56,7 +56,7 @@ class Asked:
 
     @property
     def has_filters(self) -> bool:
-        """Whether any filter but the year is set."""
+        """Whether any filter except the year is set."""
         return any(self.filters.values()) or self.day is not None
 
     def query(self, **more: str) -> str:
@@ -65,7 +65,7 @@ class Asked:
         return urlencode({name: value for name, value in own.items() if value})
 
     def on(self, day: date | None, year: int | None = None) -> str:
-        """Return the query of an address with another day and year (None: without them), and the same other filters."""
+        """Return the query of an address with the same filters but another day and year. None removes the value."""
         return replace(self, day=day, year=year).query()
 
     def listed(self) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""The view Topics: a map of all topics, and what is known about one of them."""
+"""The view Topics: a map of all topics, and the details of one topic."""
 
 import asyncio
 from collections.abc import Callable, Mapping

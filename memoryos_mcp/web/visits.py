@@ -180,14 +180,14 @@ class _Endpoint:
 
 
 def get(path: str, handler: Handler) -> "Address":
-    """Return an address for GET requests, which only show something and change nothing."""
+    """Return an address for GET requests. They change nothing."""
     return Address(path, handler, method="GET", writes=False)
 
 
 def post(path: str, handler: Handler, *, writes: bool = True) -> "Address":
     """Return an address to which a form is submitted.
 
-    With ``writes``, a person who may only read the memory is refused.
+    If ``writes`` is true, a person without write access is refused.
     """
     return Address(path, handler, method="POST", writes=writes)
 
@@ -229,7 +229,7 @@ def shown(template: str, request: Request, status: int = 200, **values: Any) -> 
 
 
 def _problem(request: Request, session: Session, error: MemoryOSError) -> Response:
-    """Return a page that says what went wrong."""
+    """Return an error page with the problem and what to do."""
     status, title = 500, "That did not work"
     match error:
         case ArgumentError():
@@ -259,7 +259,7 @@ def _templates() -> jinja2.Environment:
 
 @cache
 def _static(name: str) -> str:
-    """Return the address of a static file. It contains a digest, so that a changed file is loaded again."""
+    """Return the address of a static file. It contains a digest, so that browsers load a changed file again."""
     digest = hashlib.sha256((STATIC_FOLDER / name).read_bytes()).hexdigest()[:12]
     return f"{STATIC}{name}?{digest}"
 

@@ -18,7 +18,7 @@ _DONE = {
 
 
 async def correct(settings: Settings, given: Mapping[str, object], *, as_json: bool) -> None:
-    """Correct or restore a fact or trait, and print the change.
+    """Correct a fact or trait, or undo its correction, and print the change.
 
     ``given`` contains the arguments of the tool ``correct_memory``. The JSON output is the result of this tool.
     """

@@ -18,7 +18,7 @@ class Look(Enum):
 class Exchange:
     """One exchange of the conversation.
 
-    Every exchange takes place in the evening. ``days_ago`` is at least 1, because today's evening may still be ahead.
+    Every exchange takes place in the evening. ``days_ago`` is at least 1, because today's evening can be in the future.
     """
 
     days_ago: int

@@ -83,7 +83,9 @@ def _dry_run_lines(dry_run: DryRun) -> Iterator[str]:
 
 
 def _summary(receipt: ForgetReceipt) -> str:
-    state = "scrubbed from the files" if receipt.is_scrubbed else "not scrubbed from the files yet; a server will retry"
+    state = (
+        "overwritten in the files" if receipt.is_scrubbed else "not overwritten in the files yet; a server will retry"
+    )
     return f"Forgotten: {_amount(receipt.counts)}; {state}. Receipt {receipt.receipt}"
 
 

@@ -1,6 +1,6 @@
 """The command ``memoryos-mcp llm-log``: show the LLM requests for a user, and the LLM's replies.
 
-The log may be large, so it is read line by line.
+The log can be large, so it is read line by line.
 """
 
 from collections import deque

@@ -269,7 +269,7 @@ def _naming_target() -> Iterator[None]:
 
 
 def _stopping() -> _Check:
-    """Return a function that raises `StorageError` if the command has been stopped. Any thread may call it."""
+    """Return a function that raises `StorageError` if the command was stopped. It can be called from any thread."""
     task = asyncio.current_task()
 
     def check() -> None:

@@ -39,8 +39,7 @@ Row = Sequence[RenderableType]
 class Overview(BaseModel, frozen=True):
     """An overview of a memory.
 
-    ``last_errors`` contains the last error of each kind of background work. An error may come from any
-    process that uses the memory.
+    ``last_errors`` contains the last error of each kind of background work, from any process that uses the memory.
     """
 
     file: str

@@ -38,7 +38,7 @@ class Http:
         headers_key: Key of the HTTP headers.
         reference: Placeholder that the client replaces with the value of the environment variable ``NAME``. None if
             the client does not replace placeholders.
-        variable_key: Key whose value is the name of an environment variable that contains the token. None if the client
+        variable_key: Key for the name of the environment variable that contains the token. None if the client
             has no such key.
     """
 

@@ -51,7 +51,7 @@ def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
     program = shutil.which(str(client.own_command))
     if program is None:
         msg = (
-            f"the command {client.own_command}, which is needed to change {client.title}'s file, is not on the PATH; "
+            f"only the command {client.own_command} can change {client.title}'s file, and it is not on the PATH; "
             f"install it or add its folder to the PATH, then run: {_quoted(commands)}"
         )
         raise ClientFileError(msg)

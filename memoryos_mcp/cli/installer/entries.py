@@ -39,7 +39,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A running server at an address, which clients reach over Streamable HTTP.
+    """A running server. Clients reach it over Streamable HTTP.
 
     ``token_variable`` is the name of an environment variable that contains the token.
     """
@@ -153,7 +153,7 @@ def _words(entry: Mapping[str, Any]) -> list[str]:
 def file_name(command: str) -> str:
     """Return the name of a program in lower case, without its folder and without ``.exe`` or ``.cmd``.
 
-    ``command`` may be a path on Windows, Linux or macOS.
+    ``command`` can be a path of Windows, Linux or macOS.
     """
     return PureWindowsPath(PurePosixPath(command).name).name.lower().removesuffix(".exe").removesuffix(".cmd")
 

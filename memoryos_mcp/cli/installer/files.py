@@ -18,7 +18,7 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """A client's configuration file and the content of this file.
+    """A client's configuration file and its content.
 
     ``target`` is the path after following symbolic links. ``content`` is None if the file does not exist.
     """

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A JSON value and its position: the value is written at ``text[start:end]``.
+    """A JSON value and its position: the text of the value is ``text[start:end]``.
 
     ``members`` contains the members of an object in order, including duplicates, and ``items`` the items of a list.
     Both are empty for other values.

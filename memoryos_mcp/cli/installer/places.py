@@ -1,4 +1,4 @@
-"""Finds out which clients are installed on this machine, and where their configuration files are."""
+"""Finds the clients installed on this machine, and their configuration files."""
 
 import os
 import sys
@@ -39,8 +39,8 @@ class Machine:
     def base(self, name: str) -> Path:
         """Return the path of the base folder with this name. These names are used in `Place.folder`.
 
-        The names are ``home`` (the home folder), ``config`` (settings of desktop programs), ``local`` (local settings
-        on Windows), ``xdg`` (settings on Unix), ``codex`` (settings of Codex) and ``claude`` (settings of Claude Code).
+        The names are ``home`` (the home folder), ``config`` (desktop programs), ``local`` (local settings on Windows),
+        ``xdg`` (Unix), ``codex`` and ``claude`` (Claude Code).
         """
         if name == "home":
             return self.home

@@ -70,7 +70,7 @@ def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """Split ``given`` into the user id and the other arguments. The user id is None if ``given`` does not contain it.
 
     Raises:
-        ArgumentError: The user id is not a string. Null is rejected too, because it does not say whose memory is meant.
+        ArgumentError: The user id is not a string. Null is rejected too, because it does not identify a user.
     """
     if USER_ID not in given:
         return None, given

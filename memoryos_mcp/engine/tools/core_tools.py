@@ -166,7 +166,7 @@ async def get_user_profile(service: Memories, user_id: str, arguments: GetUserPr
 
 
 async def get_memory_stats(service: Memories, user_id: str, arguments: NoArguments) -> Answer:  # noqa: ARG001
-    """Return how many memories of each kind there are, and the state of the background work."""
+    """Return the number of memories of each kind, and the state of the background work."""
     async with service.user(user_id) as engine:
         stats = await engine.stats()
     result = stats_result(service, user_id, stats, topics_shown=TOPICS_SHOWN)

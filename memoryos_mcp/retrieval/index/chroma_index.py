@@ -208,7 +208,7 @@ class ChromaIndex:
         return await self.search(query, k)  # `settle` has replaced the collection
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> None:
-        """Return None: this index computes no cosines. Computing them from the vectors in the store is faster."""
+        """Return None. The caller then computes the cosines from the store's vectors, because this is faster."""
 
     async def size(self) -> int:
         """Return the number of windows in the index."""
@@ -293,7 +293,7 @@ class ChromaIndex:
         )
 
     async def _delete_others(self, kept: Collection) -> None:
-        """Delete collections that ``kept`` replaces, that were abandoned, or whose vector space no longer exists."""
+        """Delete replaced and unfinished collections, and collections of vector spaces that no longer exist."""
         known = {self._prefix, *(_prefix(space.identity) for space in await self._request.store.spaces())}
         folder = self._indexes.folder
 

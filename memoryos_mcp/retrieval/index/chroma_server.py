@@ -1,6 +1,6 @@
-"""A client of version 2 of Chroma's HTTP API, which every Chroma server since release 1.0 offers.
+"""A client of version 2 of Chroma's HTTP API. Chroma servers support this version since release 1.0.
 
-It has those methods of Chroma's own client that `ChromaIndex` uses. Chroma's own client sets no time limits, does not
+The client has only the methods that `ChromaIndex` needs. Chroma's own client is not used: it sets no timeouts, does not
 close its connections, and requires about a hundred other packages.
 """
 

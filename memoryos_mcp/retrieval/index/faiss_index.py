@@ -63,7 +63,7 @@ class FaissIndex:
         return len(self._index)
 
     async def settle(self) -> None:
-        """Do pending maintenance, which may take long; see `VectorIndex.settle`."""
+        """Do pending maintenance, such as building an approximate index; see `VectorIndex.settle`."""
         await anyio.to_thread.run_sync(self._index.settle)
 
     async def mark(self) -> str | None:

@@ -54,7 +54,12 @@ class BearerVerifier:
         return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
     async def sign_in(self, token: str) -> SignIn | None:
-        """Return who signs in at the pages by a token; None if the token is not valid. Raises as `verify_token`."""
+        """Return the person who signs in to the web pages with a token; None if the token is not valid.
+
+        Raises:
+            IssuerError: The issuer's keys for a JWT could not be fetched.
+            StorageError: The static tokens could not be read.
+        """
         access = await self.verify_token(token)
         if access is None:
             return None
@@ -63,7 +68,7 @@ class BearerVerifier:
         return SignIn(caller_of(access), issuer, expires_at)
 
     async def is_current(self, sign_in: SignIn) -> bool:
-        """Return whether the token by which somebody signed in is still valid, with the same scopes.
+        """Return whether the token of a signed-in person is still valid and has the same scopes.
 
         Raises:
             StorageError: The static tokens could not be read.

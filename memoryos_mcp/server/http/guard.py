@@ -41,7 +41,7 @@ _OF_ANOTHER_PAGE = frozenset({"cross-site", "same-site"})
 
 
 class Refusal(JSONResponse):
-    """A response that refuses a request: a JSON-RPC error, because clients show no other body. Readers get a page."""
+    """A response that refuses a request. MCP clients get a JSON-RPC error, and browsers get a web page."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""

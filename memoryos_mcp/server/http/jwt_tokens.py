@@ -117,7 +117,7 @@ class JwtVerifier:
             return _refused(type(error).__name__)
 
     def is_current(self, issuer: str, expires_at: datetime | None, now: datetime) -> bool:
-        """Return whether a token that was valid earlier is still of this issuer and has not expired."""
+        """Return whether a token that was valid earlier is from this issuer and has not expired."""
         has_expired = expires_at is None or expires_at + timedelta(seconds=LEEWAY_S) <= now
         return issuer == self._issuer and not has_expired
 

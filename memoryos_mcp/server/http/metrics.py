@@ -22,9 +22,11 @@ class Metrics:
     def __init__(self, service: MemoryService) -> None:
         self._service = service
         registry = self._registry = CollectorRegistry()
-        self._calls = Counter("memoryos_tool_calls_total", "Calls of tools.", ["tool", "outcome"], registry=registry)
+        self._calls = Counter(
+            "memoryos_tool_calls_total", "Number of tool calls.", ["tool", "outcome"], registry=registry
+        )
         self._took = Histogram(
-            "memoryos_tool_call_seconds", "How long calls took.", ["tool"], buckets=_BUCKETS_S, registry=registry
+            "memoryos_tool_call_seconds", "Duration of tool calls.", ["tool"], buckets=_BUCKETS_S, registry=registry
         )
 
         def gauge(name: str, described: str) -> Gauge:
@@ -33,11 +35,15 @@ class Metrics:
         self._open_users = gauge("memoryos_open_users", "Open memories.")
         self._unread_users = gauge(
             "memoryos_unread_users",
-            "Open memories that could not be read in time, and are missing from the numbers of pages.",
+            "Open memories that are missing from the page counts, because they could not be read in time.",
         )
-        self._backlog_pages = gauge("memoryos_backlog_pages", "Pages of open memories that wait to be organised.")
-        self._backlog_age = gauge("memoryos_backlog_age_seconds", "How long the oldest page to organise has waited.")
-        self._unembedded_pages = gauge("memoryos_unembedded_pages", "Pages of open memories that wait for vectors.")
+        self._backlog_pages = gauge(
+            "memoryos_backlog_pages", "Pages of open memories that are not assigned to a topic yet."
+        )
+        self._backlog_age = gauge(
+            "memoryos_backlog_age_seconds", "Age of the oldest page that is not assigned to a topic yet."
+        )
+        self._unembedded_pages = gauge("memoryos_unembedded_pages", "Pages of open memories without vectors.")
         registry.register(_LlmCounts(service))
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -74,8 +80,10 @@ class _LlmCounts(Collector):
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        calls = CounterMetricFamily("memoryos_llm_calls", "Calls of the LLM.", labels=["purpose", "outcome"])
-        tokens = CounterMetricFamily("memoryos_llm_tokens", "Tokens of the LLM.", labels=["purpose", "kind"])
+        calls = CounterMetricFamily("memoryos_llm_calls", "Number of LLM calls.", labels=["purpose", "outcome"])
+        tokens = CounterMetricFamily(
+            "memoryos_llm_tokens", "Tokens in prompts and replies of the LLM.", labels=["purpose", "kind"]
+        )
         for purpose, spent in self._service.llm_spent.items():
             calls.add_metric([purpose, Outcome.OK], spent.calls)
             calls.add_metric([purpose, Outcome.FAILED], spent.failed_calls)

@@ -77,7 +77,7 @@ def make_page_app(service: MemoryService, sessions: Sessions, machine: OwnMachin
 
 
 async def _load_to_look(service: MemoryService, user_id: str) -> None:
-    """Load the embedding model for a memory that was opened read-only. Such a memory does not load it by itself."""
+    """Load the embedding model for a memory that was opened read-only, because no background loop loads it."""
     with suppress(ModelError):  # search uses keywords only
         if await service.has_memory(user_id):
             async with service.user(user_id) as engine:

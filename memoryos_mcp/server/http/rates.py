@@ -69,8 +69,8 @@ class _Share:
 class SharedRates:
     """The request rates of callers over all servers of a database.
 
-    A server asks the database for permission to admit several requests of a caller at once. The caller's limit
-    applies to all servers together. A caller that has reached its limit is refused without asking the database.
+    A server reserves several requests of a caller at once in the database. The caller's limit applies to all servers
+    together. A caller that has reached its limit is refused without a query to the database.
 
     Args:
         rates: The counts in the database.

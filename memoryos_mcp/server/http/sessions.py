@@ -94,7 +94,7 @@ class SessionGuard:
     async def _go_on(
         self, key: str, name: str, message: JSONRPCMessage | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass on a request of a session to the guarded application.
+        """Pass a session's request on to the guarded application.
 
         If the session does not exist (status 404), or if the request deletes it, the session is no longer counted.
 
@@ -255,7 +255,7 @@ class UnreadReplies:
         self._unread: dict[tuple[str, str], _Unread] = {}
 
     async def stream(self, scope: Scope, send: Send, serve: Callable[[Send], Awaitable[None]]) -> None:
-        """Run ``serve`` for a new stream, and track the stream's unread data."""
+        """Run ``serve`` for a new stream, and count the stream's unread bytes and replies."""
         key, name, unread = self._caller(scope), "", _Unread()
         put, waiting = anyio.create_memory_object_stream[Message](math.inf)
 

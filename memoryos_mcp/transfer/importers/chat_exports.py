@@ -21,9 +21,9 @@ DAMAGED = "a damaged message"
 
 
 def has_conversations(path: Path, key: str) -> bool:
-    """Return whether a file, folder or archive contains conversations.
+    """Return whether a file, folder or archive contains conversations: a list of objects with the key ``key``.
 
-    The result is True if an object in a list has the key ``key``. Only the beginning of each file is read.
+    Only the beginning of each file is read.
     """
     return any(key in found.inner for found in outlines(path, FILES))
 

@@ -1,4 +1,4 @@
-"""Makes keys for imported pages and facts. The same data gets the same key at every import."""
+"""Makes keys for imported pages and facts. The same data has the same key in every import."""
 
 import hashlib
 

@@ -66,8 +66,7 @@ def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Ite
 def _pairs(turns: list[Mapping[str, Any]], first: object) -> list[dict[bool, Mapping[str, Any]]]:
     """Return the pages of a session: each turn of the first speaker with the other speaker's turn that follows it.
 
-    A page maps True to the turn of the first speaker, and False to the turn of the other speaker. One of the turns may
-    be missing.
+    A page maps True to the first speaker's turn, and False to the other speaker's turn. One of the two can be missing.
     """
     pages: list[dict[bool, Mapping[str, Any]]] = []
     for turn in turns:

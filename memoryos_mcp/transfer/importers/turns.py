@@ -59,9 +59,8 @@ def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
     message in the export (`Message.name`). If a later export contains further messages of the page, the last message is
     a different one. So the page has a new key, and is imported again.
 
-    If the last message has no id, or has the same id as the last message of an earlier page, the key instead contains
-    the page's number in the conversation and a hash of its text. Such a key changes if a later export has additional
-    pages before the page.
+    If the last message has no unique id, the key contains the page's number in the conversation and a hash of its text.
+    Such a key changes if a later export has additional pages before the page.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):

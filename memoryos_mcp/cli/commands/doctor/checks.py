@@ -48,7 +48,7 @@ def failed(name: str, found: str, fix: str | None = None) -> Check:
 
 
 def failed_by(name: str, error: MemoryOSError) -> Check:
-    """Return the result of a check that failed with ``error``, whose message states the problem and the fix."""
+    """Return the result of a check that failed with ``error``. The error's message contains the problem and the fix."""
     return failed(name, *parts(error))
 
 

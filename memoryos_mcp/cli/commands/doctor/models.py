@@ -265,8 +265,5 @@ async def _model_names(api: Api) -> list[str]:
 
 
 def _is_showable(name: str, key: str) -> bool:
-    """Return whether a name from a server may be shown.
-
-    The name must be short and printable, and must not contain the API key.
-    """
+    """Return whether a server's model name is short, printable and free of the API key."""
     return 0 < len(name) <= MODEL_NAME_MAX_CHARS and name.isprintable() and key not in name
