@@ -445,7 +445,8 @@ class _MemoryThread:
 
     def _run(self, opened: "Future[None]") -> None:
         try:
-            asyncio.run(self._live(opened))
+            # Without debug mode, which would report slow steps of this private loop on stderr.
+            asyncio.run(self._live(opened), debug=False)
         except BaseException as error:  # noqa: BLE001 - raised to the caller
             if not opened.done():
                 opened.set_exception(error)
