@@ -117,7 +117,15 @@ def test_warnings_as_errors_find_nothing_at_the_end(tmp_path: Path, warnings: st
 
 
 def test_an_exception_is_the_only_thing_shown(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", "-c", f"{LEFT_OPEN}\nraise ValueError('of the program')", str(tmp_path), "0"]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        f"{LEFT_OPEN}\nraise ValueError('of the program')",
+        str(tmp_path),
+        "0",
+    ]
     done = subprocess.run(
         command, env=clean_environment(), capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False
     )

@@ -1,7 +1,6 @@
 """Runs an agent with the server of docs/frameworks.md: `openai_agents_mcp.py store|find`."""
 
 import asyncio
-import json
 import os
 import sys
 
@@ -18,7 +17,7 @@ CALLS = {
 async def main():
     server.params.env = dict(os.environ)
     name, arguments = CALLS[sys.argv[1]]
-    model = ScriptedModel([function_call(name, json.dumps(arguments)), assistant_message("Done.")])
+    model = ScriptedModel([[function_call(name, arguments, call_id="1")], [assistant_message("Done.")]])
     async with server:
         result = await Runner.run(make_agent(model), "Go on.")
     assert len(model.calls[0].tools) == 8

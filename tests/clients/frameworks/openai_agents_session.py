@@ -11,7 +11,7 @@ from memoryos_mcp import MemoryEngine
 
 
 async def ask(session, text, answer):
-    model = ScriptedModel([assistant_message(answer)])
+    model = ScriptedModel([[assistant_message(answer)]])
     agent = Agent("assistant", instructions="Be brief.", model=model)
     result = await Runner.run(agent, text, session=session, run_config=session.run_config)
     assert result.final_output == answer
