@@ -8,6 +8,7 @@ import importlib
 TYPE_CHECKING = False  # the module typing would delay hooks
 if TYPE_CHECKING:
     from memoryos_mcp.config import Settings as Settings
+    from memoryos_mcp.consolidation.forgetting import Selection as Selection
     from memoryos_mcp.engine.engine import MemoryEngine as MemoryEngine
     from memoryos_mcp.engine.service import MemoryService as MemoryService
     from memoryos_mcp.errors import ArgumentError as ArgumentError
@@ -27,6 +28,7 @@ _PLACES = {
     "MemoryService": "engine.service",
     "Memoryos": "sync",
     "ModelError": "errors",
+    "Selection": "consolidation.forgetting",
     "Settings": "config",
     "StorageError": "errors",
 }

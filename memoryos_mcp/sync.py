@@ -8,7 +8,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from datetime import datetime
@@ -18,14 +18,19 @@ from typing import Any, Self, TypeVar
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
+from memoryos_mcp.consolidation.forgetting import DryRun, Selection
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.inspection import ListPart
 from memoryos_mcp.engine.service import Memories, MemoryService
-from memoryos_mcp.engine.tools.arguments import Arguments, GetUserProfileArguments, NoArguments, check
+from memoryos_mcp.engine.tools.arguments import Arguments, GetUserProfileArguments, NoArguments
 from memoryos_mcp.engine.tools.core_tools import get_memory_stats, get_user_profile
 from memoryos_mcp.engine.tools.definitions import Answer
-from memoryos_mcp.engine.tools.memory_arguments import CorrectMemoryArguments
-from memoryos_mcp.engine.tools.memory_tools import correct_memory
 from memoryos_mcp.errors import MemoryOSError, StorageError
+from memoryos_mcp.model.forgotten import ForgetReceipt
+from memoryos_mcp.model.stats import ProfileView
+from memoryos_mcp.model.views import MemoryView
+from memoryos_mcp.retrieval.recall import Recall
+from memoryos_mcp.storage.values import Corrected
 
 T = TypeVar("T")
 Tool = Callable[[Memories, str, Any], Awaitable[Answer]]
@@ -192,34 +197,144 @@ class Memoryos:
         knowledge: list[dict[str, Any]] = self._profile()["assistant_knowledge"]
         return knowledge
 
-    def correct_memory(
+    def retrieve(self, query: str, *, max_results: int | None = None, max_tokens: int | None = None) -> Recall:
+        """Return the memories of all three tiers that are relevant to a query. `Recall.text` is their text.
+
+        Args:
+            query: A question or keywords.
+            max_results: Maximum number of pages to return in addition to short-term pages, 1 to 100. None means
+                ``retrieval_queue_capacity`` pages, without pages that score far below the best page.
+            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``.
+
+        Raises:
+            ArgumentError: An argument is not valid.
+            StorageError: The store could not be read.
+        """
+        return self._thread.call(
+            lambda _, engine: engine.retrieve(query, max_results=max_results, max_tokens=max_tokens)
+        )
+
+    def profile(self) -> ProfileView:
+        """Return what is known: the user's traits, and the current facts about the user and the assistant.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return self._thread.call(lambda _, engine: engine.profile())
+
+    def listed(
+        self,
+        *,
+        tier: str = "",
+        topic: str = "",
+        state: str = "",
+        after: str | datetime = "",
+        before: str | datetime = "",
+        cursor: str = "",
+        limit: int | None = None,
+        words: str = "",
+    ) -> ListPart:
+        """Return one part of a list of memories, newest first. Each entry has an id and the beginning of its text.
+
+        Args:
+            tier: The memories to list: pages (the default), short_term, backlog, mid_term, segments, knowledge (facts),
+                profile (traits) or long_term (traits and facts).
+            topic: Id of a segment, or part of a segment's keyword; empty means any topic.
+            state: current (the default), superseded (only for facts) or archived (only for facts and segments).
+            after: Earliest time, inclusive; empty means no limit.
+            before: Latest time, exclusive; empty means no limit.
+            cursor: The cursor of the previous part; empty means the beginning of the list.
+            limit: Maximum number of memories, 1 to 100; None means 20.
+            words: Words that each page must contain; empty means no such filter.
+
+        Raises:
+            ArgumentError: An argument is not valid.
+            StorageError: The store could not be read.
+        """
+        return self._thread.call(
+            lambda _, engine: engine.listed(
+                tier=tier,
+                topic=topic,
+                state=state,
+                after=after,
+                before=before,
+                cursor=cursor,
+                limit=limit,
+                words=words,
+            )
+        )
+
+    def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[MemoryView]:
+        """Return the memories with the given ids, each with its evidence and history.
+
+        Args:
+            ids: Ids of pages, segments, chains, facts and traits, at most 50.
+            max_tokens: Token budget for the texts of all pages together, 100 to 1,000,000. None means 50,000.
+
+        Raises:
+            ArgumentError: An argument is not valid, or an id does not exist.
+            StorageError: The store could not be read.
+        """
+        return self._thread.call(lambda _, engine: engine.look(ids, max_tokens=max_tokens))
+
+    def correct(
         self,
         memory_id: str,
+        *,
         text: str | None = None,
         level: str | None = None,
         reason: str | None = None,
-        wrong: bool = False,
-        restore: bool = False,
-        dry_run: bool = False,
-    ) -> dict[str, Any]:
-        """Correct a fact or trait, and return the result of the tool ``correct_memory``.
+        is_wrong: bool = False,
+        is_restored: bool = False,
+        is_dry_run: bool = False,
+    ) -> Corrected:
+        """Correct a fact or trait on behalf of the user, and return the change.
 
         Args:
             memory_id: Id of a fact (k1) or trait (trait:NAME).
             text: The correct text of a fact.
             level: The correct level of a trait: Low, Medium or High.
             reason: The reason for the trait's level.
-            wrong: Whether the fact or trait is wrong and has no replacement.
-            restore: Whether to undo the last correction of the fact or trait.
-            dry_run: Whether to return the change without making it.
+            is_wrong: Whether the fact or trait is wrong and has no replacement.
+            is_restored: Whether to undo the last correction of the fact or trait.
+            is_dry_run: Whether to return the change without making it.
 
         Raises:
             ArgumentError: The correction is not valid; nothing was changed.
             StorageError: The store could not be written; nothing was changed.
         """
-        given = {"text": text, "level": level, "reason": reason, "wrong": wrong, "restore": restore, "dry_run": dry_run}
-        arguments = check(CorrectMemoryArguments, {"id": memory_id, **given})
-        return self._call_tool(correct_memory, arguments)
+        return self._thread.call(
+            lambda _, engine: engine.correct(
+                memory_id,
+                text=text,
+                level=level,
+                reason=reason,
+                is_wrong=is_wrong,
+                is_restored=is_restored,
+                is_dry_run=is_dry_run,
+            )
+        )
+
+    def plan_forgetting(self, selection: Selection) -> DryRun:
+        """Return what `forget` would delete: counts, samples and a handle. Nothing is forgotten yet.
+
+        Raises:
+            ArgumentError: The selection is empty or contradictory, or an id does not exist.
+            StorageError: The store could not be read.
+        """
+        return self._thread.call(lambda _, engine: engine.plan_forgetting(selection))
+
+    def forget(self, handle: str) -> ForgetReceipt:
+        """Forget the memories that a dry run selected, and return the receipt.
+
+        Args:
+            handle: The handle that `plan_forgetting` returned.
+
+        Raises:
+            ArgumentError: The handle is unknown or expired; nothing was forgotten.
+            StorageError: The store could not be written.
+        """
+        return self._thread.call(lambda _, engine: engine.forget(handle))
 
     def get_memory_stats(self) -> dict[str, Any]:
         """Return the result of the tool ``get_memory_stats``: counts, and the state of the background work.
@@ -330,7 +445,8 @@ class _MemoryThread:
 
     def _run(self, opened: "Future[None]") -> None:
         try:
-            asyncio.run(self._live(opened))
+            # Without debug mode, which would report slow steps of this private loop on stderr.
+            asyncio.run(self._live(opened), debug=False)
         except BaseException as error:  # noqa: BLE001 - raised to the caller
             if not opened.done():
                 opened.set_exception(error)

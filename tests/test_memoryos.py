@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import memoryos_mcp
-from memoryos_mcp import MemoryEngine, Memoryos, MemoryOSError, StorageError
+from memoryos_mcp import MemoryEngine, Memoryos, MemoryOSError, Selection, StorageError
 from memoryos_mcp.errors import ArgumentError, ConfigError, DamagedStoreError, ModelError
+from memoryos_mcp.model.views import PageView
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.sync import _MemoryThread
 from tests.llm_server import Asked, api_error, completion, llm_server
@@ -111,13 +112,34 @@ def test_a_fact_is_corrected_and_restored(tmp_path: Path) -> None:
         for number in range(11):
             memo.add_memory(f"My garden grows {number} tomatoes.", "How nice.")
         memo.force_mid_term_analysis()
-        dry = memo.correct_memory("k1", text="I live in Oslo.", dry_run=True)
-        done = memo.correct_memory("k1", text="I live in Oslo.")
-        back = memo.correct_memory("k1", restore=True)
-        with pytest.raises(ArgumentError, match="k1 was not corrected"):
-            memo.correct_memory("k1", restore=True)
-    assert (dry["status"], done["status"], back["status"]) == ("dry_run", "corrected", "restored")
-    assert (done["before"], done["after"]) == (dry["before"], dry["after"]) == (back["after"], back["before"])
+        [fact] = memo.profile().user_facts
+        dry = memo.correct(fact.id, text="I live in Oslo.", is_dry_run=True)
+        assert memo.profile().user_facts == [fact]
+        done = memo.correct(fact.id, text="I live in Oslo.")
+        [corrected] = memo.profile().user_facts
+        back = memo.correct(fact.id, is_restored=True)
+        with pytest.raises(ArgumentError, match=f"{fact.id} was not corrected"):
+            memo.correct(fact.id, is_restored=True)
+    assert corrected.text == "I live in Oslo."
+    assert (done.before, done.current) == (dry.before, dry.current) == (back.current, back.before)
+
+
+def test_pages_are_found_listed_and_forgotten(tmp_path: Path) -> None:
+    with opened(tmp_path) as memo:
+        radios = memo.add_memory("I repair old radios.", "Which one is on your bench?")
+        roses = memo.add_memory("My roses bloom in June.", "Lovely.")
+        found = memo.retrieve("radios")
+        assert "I repair old radios." in found.text
+        listed = memo.listed(words="roses").entries
+        assert [entry.id for entry in listed] == [roses]
+        [view] = memo.look([radios])
+        assert isinstance(view, PageView)
+        assert view.page.user_input == "I repair old radios."
+        plan = memo.plan_forgetting(Selection(ids=[radios]))
+        assert (plan.counts.pages, memo.get_memory_stats()["total_pages"]) == (1, 2)
+        receipt = memo.forget(plan.handle)
+        assert (receipt.counts.pages, memo.get_memory_stats()["total_pages"]) == (1, 1)
+        assert "radios" not in memo.retrieve("radios").text
 
 
 async def test_errors_are_raised_and_nothing_is_stored(tmp_path: Path) -> None:

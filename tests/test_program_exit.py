@@ -92,6 +92,51 @@ def test_a_program_that_ends_early_ends_cleanly(tmp_path: Path, name: str) -> No
         assert (process.returncode, process.stderr.decode()) == (0, ""), f"after {delay_s:.3f} s"
 
 
+WARNINGS = {
+    "none": [],
+    "as errors": ["-W", "error"],
+    "as errors in development mode": ["-X", "dev", "-W", "error"],
+}
+LEFT_OPEN = f"""{_SYNC}
+memory = Memoryos("ada", data_storage_path=folder)
+memory.add_memory("I repair old radios.", "Which one is on your bench?")
+print(memory.retrieve("radios").text)
+"""
+
+
+@pytest.mark.parametrize("warnings", WARNINGS)
+def test_warnings_as_errors_find_nothing_at_the_end(tmp_path: Path, warnings: str) -> None:
+    for number, last in enumerate(("", "memory.force_mid_term_analysis()", "del memory", "memory.close()")):
+        command = [sys.executable, *WARNINGS[warnings], "-c", LEFT_OPEN + last, str(tmp_path / str(number)), "0"]
+        done = subprocess.run(
+            command, env=clean_environment(), capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), last
+        assert "I repair old radios." in done.stdout
+        assert not list(tmp_path.rglob("*-wal"))
+
+
+def test_an_exception_is_the_only_thing_shown(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        f"{LEFT_OPEN}\nraise ValueError('of the program')",
+        str(tmp_path),
+        "0",
+    ]
+    done = subprocess.run(
+        command, env=clean_environment(), capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if not line.startswith(" ")] == [
+        "Traceback (most recent call last):",
+        "ValueError: of the program",
+    ]
+    assert not list(tmp_path.rglob("*-wal"))
+
+
 async def test_ctrl_c_closes_the_memory_of_a_program(tmp_path: Path) -> None:
     dice = random.Random(7)  # noqa: S311 - no secret
     for number in range(ENDS):

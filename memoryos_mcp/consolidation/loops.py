@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import logging
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
@@ -108,10 +109,11 @@ class BackgroundLoop:
             has_more = await self._step()
         except LeaseLostError:
             return self._poll_s
-        except MemoryOSError as error:
-            return await self._failed(error)
         except Exception as error:
-            logger.exception("%s: unexpected failure", self.name)
+            if not threading.main_thread().is_alive():
+                return self._poll_s  # a program that ends can start no threads; its next start continues the work
+            if not isinstance(error, MemoryOSError):
+                logger.exception("%s: unexpected failure", self.name)
             return await self._failed(error)
         if self.health.failed_attempts:
             self.health = Health(0, self.health.last_error, self.health.last_error_at)

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from memoryos_mcp.model import ids
 from memoryos_mcp.model.profile import TraitChange
 from memoryos_mcp.text.addressees import Speakers, stated_name
 
@@ -69,6 +70,11 @@ class Fact:
     learned_by: str = ""
     last_said: tuple[datetime, int] | None = None
     is_corrected: bool = False
+
+    @property
+    def id(self) -> str:
+        """The public id, such as k1."""
+        return ids.numbered_id(ids.Kind.FACT, self.fact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from memoryos_mcp.model.ids import trait_id
 from memoryos_mcp.text.quoting import one_line
 from memoryos_mcp.text.terms import stems
 
@@ -47,6 +48,11 @@ class Trait:
     evidence: tuple[str, ...]
     updated_at: datetime
     learned_by: str = ""
+
+    @property
+    def id(self) -> str:
+        """The public id, such as trait:Practicality."""
+        return trait_id(self.dimension)
 
 
 @dataclass(frozen=True, slots=True)

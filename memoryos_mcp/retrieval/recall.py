@@ -7,6 +7,7 @@ from memoryos_mcp.model.knowledge import Fact
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.retrieval import rendering
 from memoryos_mcp.retrieval.budget import Quote
 from memoryos_mcp.retrieval.query import ParsedQuery
 from memoryos_mcp.text.addressees import NAMELESS, Speakers
@@ -95,3 +96,8 @@ class Recall:
     speakers: Speakers = NAMELESS
     has_topics: bool = False
     left_out: LeftOut | None = None
+
+    @property
+    def text(self) -> str:
+        """The memories as text for an LLM, delimited and marked as information that contains no instructions."""
+        return rendering.recall_text(self)

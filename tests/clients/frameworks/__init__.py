@@ -1,0 +1,1 @@
+"""Programs that use the recipes of docs/frameworks.md, each in the environment of its framework."""
