@@ -18,14 +18,18 @@ from tests.memories import load_once
 from tests.servers import clean_environment
 
 
-def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run any command but ``serve``, one at a time, with an empty stdin and without a terminal.
+def run_here(
+    *arguments: object, env: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> subprocess.CompletedProcess[str]:
+    """Run any command but ``serve``, one at a time, without a terminal. Its stdin contains ``stdin``.
 
     A command has its own event loop, so it runs in a thread if a loop is running already. The bundled model is loaded
     once for all commands.
     """
     line = [str(argument) for argument in arguments]
-    stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(3))
+    given, stdout, stderr = (
+        io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", write_through=True) for content in (stdin, b"", b"")
+    )
     root, ours = logging.getLogger(), logging.getLogger("memoryos_mcp")
     before = root.handlers[:], root.level, ours.level
     root.handlers[:] = []
@@ -33,7 +37,7 @@ def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subpro
         with (
             patch.dict(os.environ, clean_environment(env), clear=True),
             patch("os._exit", side_effect=AssertionError("the model was not ready")),
-            patch("sys.stdin", stdin),
+            patch("sys.stdin", given),
             patch.object(bundled, "_load", load_once),
             redirect_stdout(stdout),
             redirect_stderr(stderr),

@@ -137,7 +137,7 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
         sys.exit(EXIT_FAILED)
 
 
-# Inspect a memory -----------------------------------------------------------------------------------------------------
+# Use a memory ---------------------------------------------------------------------------------------------------------
 
 
 @cli.command(
@@ -190,6 +190,62 @@ async def search(settings: Settings, **given: Any) -> None:
 
 
 @cli.command(
+    "add",
+    examples=[
+        ('memoryos-mcp add "I am allergic to walnuts."', "store what the user said"),
+        ('memoryos-mcp add "Which tea?" --response "Oolong." --time 2026-01-08T10:00', "also the answer, at this time"),
+    ],
+)
+@click.argument("user_input", metavar="TEXT")
+@click.option("--response", "agent_response", default="", metavar="TEXT", help="What the assistant answered.")
+@click.option("--time", "timestamp", default="", metavar="TIME", help="Time of the page (ISO 8601). Default: now.")
+@json_option
+@takes_settings()
+async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
+    """Store what was said as one page.
+
+    TEXT is read from stdin if it is a hyphen. A running server organises the page, and so does the command organise.
+    """
+    from memoryos_mcp.cli.commands.adding import add
+
+    await add(settings, given, as_json=as_json)
+
+
+@cli.command(
+    "list",
+    examples=[
+        ("memoryos-mcp list", "the newest pages"),
+        ("memoryos-mcp list facts --state superseded", "facts that are no longer valid"),
+    ],
+)
+@click.argument("tier", metavar="[KIND]", type=Choice(["pages", "topics", "facts", "traits"]), default="pages")
+@click.option("--topic", metavar="ID_OR_WORD", help="Only pages of this topic: its id, or a part of a keyword.")
+@click.option(
+    "--state", type=Choice(["current", "superseded", "archived"]), help="State of facts or topics. Default: current."
+)
+@click.option("--after", metavar="TIME", help="Only from this time (ISO 8601) or later.")
+@click.option("--before", metavar="TIME", help="Only from before this time (ISO 8601).")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of entries.")
+@click.option("--cursor", metavar="TEXT", help="Continue a list; the previous part ends with this option.")
+@json_option
+@takes_settings(makes_folder=False)
+async def list_command(settings: Settings, as_json: bool, **given: Any) -> None:
+    """List pages, topics, facts or traits, newest first.
+
+    KIND is pages, topics, facts or traits; without it, pages are listed. The memory is not changed.
+    """
+    from memoryos_mcp.cli.commands.listing import show_list
+
+    if given["state"] == "superseded" and given["tier"] != "facts":
+        msg = "'--state superseded' applies only to facts. Use: memoryos-mcp list facts --state superseded"
+        raise click.UsageError(msg)
+    if given["state"] == "archived" and given["tier"] not in {"facts", "topics"}:
+        msg = "'--state archived' applies only to facts and topics. Leave it out, or list facts or topics."
+        raise click.UsageError(msg)
+    await show_list(settings, given, as_json=as_json)
+
+
+@cli.command(
     examples=[
         ("memoryos-mcp show k12", "a fact, with its evidence and its history"),
         ("memoryos-mcp show s3 c1 'trait:Openness'", "a topic, a chain of pages, a trait"),
@@ -201,8 +257,8 @@ async def search(settings: Settings, **given: Any) -> None:
 async def show(settings: Settings, **given: Any) -> None:
     """Show pages, topics, facts or traits in full, by their ids.
 
-    The commands stats and search print ids, and the MCP tools return ids. Examples of ids: p_... (page), s1 (topic),
-    c1 (chain), k1 (fact), trait:NAME (trait). The memory is not changed.
+    The commands list, stats and search print ids, and the MCP tools return ids. Examples of ids: p_... (page), s1
+    (topic), c1 (chain), k1 (fact), trait:NAME (trait). The memory is not changed.
     """
     from memoryos_mcp.cli.commands.show import show_memories
 
@@ -422,6 +478,19 @@ async def correct_command(settings: Settings, as_json: bool, **given: Any) -> No
 
 
 # Models ---------------------------------------------------------------------------------------------------------------
+
+
+@cli.command(examples=[("memoryos-mcp organise", "do what waits, for instance after an import")])
+@json_option
+@takes_settings()
+async def organise(settings: Settings, **given: Any) -> None:
+    """Embed and organise the waiting pages, and learn from them.
+
+    A running server does this in the background. This command does it now, and ends when it is done.
+    """
+    from memoryos_mcp.cli.commands import organising
+
+    await organising.organise(settings, **given)
 
 
 @cli.command()
