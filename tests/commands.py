@@ -18,18 +18,22 @@ from tests.memories import load_once
 from tests.servers import clean_environment
 
 
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
 def run_here(
-    *arguments: object, env: Mapping[str, str] | None = None, stdin: bytes = b""
+    *arguments: object, env: Mapping[str, str] | None = None, stdin: bytes = b"", is_terminal: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run any command but ``serve``, one at a time, without a terminal. Its stdin contains ``stdin``.
+    """Run any command but ``serve``, one at a time. Its stdin contains ``stdin``, and seems to be a terminal if wanted.
 
     A command has its own event loop, so it runs in a thread if a loop is running already. The bundled model is loaded
     once for all commands.
     """
     line = [str(argument) for argument in arguments]
-    given, stdout, stderr = (
-        io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", write_through=True) for content in (stdin, b"", b"")
-    )
+    given = (_Terminal if is_terminal else io.TextIOWrapper)(io.BytesIO(stdin), encoding="utf-8")
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     root, ours = logging.getLogger(), logging.getLogger("memoryos_mcp")
     before = root.handlers[:], root.level, ours.level
     root.handlers[:] = []

@@ -38,7 +38,7 @@ def test_text_is_added_from_stdin(tmp_path: Path) -> None:
     text = "Grüße aus Köln\nzwei Zeilen\n".encode()
     done = run_here("add", "-", "--data-storage-path", tmp_path / "data", *NO_MODEL, stdin=text)
     assert done.returncode == 0, done.stderr
-    assert [page["beginning"] for page in listed(tmp_path / "data")] == ["Grüße aus Köln\nzwei Zeilen"]
+    assert [page["beginning"] for page in listed(tmp_path / "data")] == ["Grüße aus Köln zwei Zeilen"]
 
 
 def test_stdin_that_is_not_text_is_refused(tmp_path: Path) -> None:
@@ -116,3 +116,48 @@ def test_errors_use_the_words_of_the_command_line(arguments: tuple[str, ...], me
     assert not any(
         name in refused.stderr for name in ("user_input", "agent_response", "timestamp", "list_memories", "to true")
     )
+
+
+def test_a_topic_is_shown_with_its_pages_and_facts(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    few = ("--short-term-capacity", "1", *NO_MODEL)
+    for text in ("I am allergic to walnuts.", "My allergy to walnuts began in school.", "Good night."):
+        run_on(data, "add", text, *few)
+    run_on(data, "organise", *few)
+    shown = run_on(data, "show", "s1", *few).stdout
+    assert "I am allergic to walnuts." in shown.partition("the newest first")[2]
+    assert "k1" in shown
+    assert "s1" in {
+        memory["id"] for memory in json.loads(run_on(data, "show", "s1", "--json", *few).stdout)["memories"]
+    }
+
+
+def conversation(path: Path) -> Path:
+    talk = {"speaker_a": "Ada", "speaker_b": "Bo", "session_1_date_time": "1:56 pm on 8 May, 2023"}
+    turns = [{"speaker": "Ada", "text": "I like tea.", "dia_id": "D1:1"}]
+    path.write_text(json.dumps([{"sample_id": "one", "qa": [], "conversation": {**talk, "session_1": turns}}]))
+    return path
+
+
+def test_a_conversation_of_several_people_is_not_imported_unasked(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", conversation(tmp_path / "talk.json")
+    refused = run_here("import", file, "--data-storage-path", data)
+    assert (refused.returncode, "2 people speak" in refused.stderr, "--all-speakers" in refused.stderr) == (
+        2,
+        True,
+        True,
+    )
+    assert not list(data.rglob("*.db"))
+    dry = run_on(data, "import", file, "--dry-run")
+    assert ("Ada, Bo" in dry.stderr, "Pages: 1 found" in dry.stdout) == (True, True)
+    run_on(data, "import", file, "--all-speakers")
+    assert [page["beginning"] for page in listed(data)] == ["I like tea."]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1)])
+def test_at_a_terminal_an_answer_decides(answer: str, code: int, tmp_path: Path) -> None:
+    data, file = tmp_path / "data", conversation(tmp_path / "talk.json")
+    line = ("import", file, "--data-storage-path", data)
+    done = run_here(*line, stdin=f"{answer}\n".encode(), is_terminal=True)
+    assert (done.returncode, "2 people speak" in done.stderr) == (code, True)
+    assert bool(list(data.rglob("*.db"))) is not bool(code)

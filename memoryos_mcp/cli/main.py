@@ -301,6 +301,9 @@ async def export_(settings: Settings, **given: Any) -> None:
     metavar="NAME",
     help="Format of FILE, such as chatgpt or mem0. By default, the format is detected from the content.",
 )
+@click.option(
+    "--all-speakers", "of_all", is_flag=True, help="Import a conversation between people into one memory, unasked."
+)
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option
 @takes_settings()

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import click
 from anyio import to_thread
 
 from memoryos_mcp.cli.commands.common import has_memory, has_memory_or_note, open_store, progress_on_stderr
-from memoryos_mcp.cli.terminal import note, print_report
+from memoryos_mcp.cli.terminal import confirmed, note, one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
 from memoryos_mcp.model.pages import Turn, utc_now
@@ -25,6 +25,7 @@ from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.transfer import export_format
 from memoryos_mcp.transfer.choosing import check_format, chosen
+from memoryos_mcp.transfer.importers import speakers
 from memoryos_mcp.transfer.importing import Import
 from memoryos_mcp.transfer.interface import Reader
 from memoryos_mcp.transfer.reports import counted, report_lines
@@ -33,6 +34,7 @@ from memoryos_mcp.transfer.writing import writing
 
 STDOUT = "-"
 _BYTES_PER_MB = 1_000_000
+_NAMES_SHOWN = 6
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 # Extensions of other formats. Programs for these formats could not read an export.
 _OTHER_FORMATS = frozenset(
@@ -69,13 +71,19 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         raise StorageError(msg)
 
 
-async def import_memory(settings: Settings, path: Path, *, name: str | None, is_dry_run: bool, as_json: bool) -> None:
+async def import_memory(
+    settings: Settings, path: Path, *, name: str | None, of_all: bool, is_dry_run: bool, as_json: bool
+) -> None:
     """Import a file or folder into the configured user's memory, and print a report.
 
     The progress is shown on stderr. ``name`` is the name of the format. None means that the format is recognised from
-    the content. A dry run reads the file and counts its items, but changes nothing.
+    the content. A dry run reads the file and counts its items, but changes nothing. If several people speak in the
+    file, the user is asked for confirmation, unless ``of_all`` is true.
     """
     reader = await to_thread.run_sync(_chosen, path, name)
+    people = await to_thread.run_sync(speakers, reader, path)
+    if len(people) > 1 and not of_all:
+        _confirm_people(people, settings.user_id, is_dry_run=is_dry_run)
     size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
     with progress_on_stderr("MB") as show:
         report_progress = cancellable(lambda step, done: show(step, done // _BYTES_PER_MB, size))
@@ -100,6 +108,31 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
                 note(f"the import stopped after {pages}; run the same command again to continue")
             raise
     print_report(report, report_lines(report), as_json=as_json)
+
+
+def _confirm_people(people: Sequence[str], user_id: str, *, is_dry_run: bool) -> None:
+    """Ask whether to import the words of several people into one memory. A dry run only prints a note.
+
+    Raises:
+        click.UsageError: Nobody can be asked, because stdin is not a terminal.
+        click.Abort: The user does not agree.
+    """
+    names = ", ".join(one_line(name) for name in people[:_NAMES_SHOWN]) + (
+        ", ..." if len(people) > _NAMES_SHOWN else ""
+    )
+    found = f"{len(people):,} people speak in this file: {names}"
+    effect = (
+        "All of it would go into one memory, and of each conversation the first speaker would be taken for the user"
+    )
+    if is_dry_run:
+        note(f"{found}. {effect}; this needs --all-speakers")
+    elif not sys.stdin.isatty():
+        msg = f"{found}. {effect}. To import it nevertheless, use --all-speakers."
+        raise click.UsageError(msg)
+    else:
+        note(f"{found}. {effect}.")
+        if not confirmed(f"Import it into the memory of {one_line(user_id)}?"):
+            raise click.Abort
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
