@@ -268,8 +268,22 @@ async def show(settings: Settings, **given: Any) -> None:
 # Export, restore, correct and forget ----------------------------------------------------------------------------------
 
 
-@cli.command("export", examples=[("memoryos-mcp export memory.jsonl.gz", "compressed, because the name ends in .gz")])
+@cli.command(
+    "export",
+    examples=[
+        ("memoryos-mcp export memory.jsonl.gz", "compressed, because the name ends in .gz"),
+        ("memoryos-mcp export notes --format markdown", "a folder for reading, which Obsidian opens"),
+    ],
+)
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
+@click.option(
+    "--format",
+    "form",
+    type=Choice(["jsonl", "markdown"]),
+    default="jsonl",
+    show_default=True,
+    help="markdown is for reading and cannot be imported again: a file if FILE ends in .md, otherwise a new folder.",
+)
 @click.option(
     "--json",
     "as_json",
@@ -277,14 +291,14 @@ async def show(settings: Settings, **given: Any) -> None:
     help="Print how many items of each kind were exported, as one JSON object. This requires FILE.",
 )
 @takes_settings()
-async def export_(settings: Settings, **given: Any) -> None:
+async def export_(settings: Settings, form: str, **given: Any) -> None:
     """Export a whole memory to a file.
 
     FILE is compressed if its name ends in .gz. Without FILE the memory is written to stdout.
     """
-    from memoryos_mcp.cli.commands.exchanging import export_memory
+    from memoryos_mcp.cli.commands.exchanging import export_markdown, export_memory
 
-    await export_memory(settings, **given)
+    await (export_markdown if form == "markdown" else export_memory)(settings, **given)
 
 
 @cli.command(
