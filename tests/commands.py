@@ -18,14 +18,22 @@ from tests.memories import load_once
 from tests.servers import clean_environment
 
 
-def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run any command but ``serve``, one at a time, with an empty stdin and without a terminal.
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def run_here(
+    *arguments: object, env: Mapping[str, str] | None = None, stdin: bytes = b"", is_terminal: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run any command but ``serve``, one at a time. Its stdin contains ``stdin``, and seems to be a terminal if wanted.
 
     A command has its own event loop, so it runs in a thread if a loop is running already. The bundled model is loaded
     once for all commands.
     """
     line = [str(argument) for argument in arguments]
-    stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(3))
+    given = (_Terminal if is_terminal else io.TextIOWrapper)(io.BytesIO(stdin), encoding="utf-8")
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     root, ours = logging.getLogger(), logging.getLogger("memoryos_mcp")
     before = root.handlers[:], root.level, ours.level
     root.handlers[:] = []
@@ -33,7 +41,7 @@ def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subpro
         with (
             patch.dict(os.environ, clean_environment(env), clear=True),
             patch("os._exit", side_effect=AssertionError("the model was not ready")),
-            patch("sys.stdin", stdin),
+            patch("sys.stdin", given),
             patch.object(bundled, "_load", load_once),
             redirect_stdout(stdout),
             redirect_stderr(stderr),

@@ -169,12 +169,16 @@ def test_json_of_commands_is_unchanged(tmp_path: Path) -> None:
         ("stats", "--json"),
         ("search", "walnuts", "--json"),
         ("show", pages[0], "k1", "s1", "--json"),
+        ("list", "--limit", "2", "--json"),
+        ("list", "facts", "--limit", "1", "--json"),
         ("correct", "k1", "--wrong", "--dry-run", "--json"),
         ("forget", "--id", pages[1], "--json"),
         ("reembed", "--status", "--json"),
         ("export", str(tmp_path / "memory.jsonl"), "--json"),
         ("import", str(tmp_path / "memory.jsonl"), "--dry-run", "--json"),
         ("backup", str(tmp_path / "memory.db"), "--json"),
+        ("add", "I like oolong.", "--time", "2026-03-01T10:00:00Z", "--json"),
+        ("organise", "--json"),
     ]
     compare(
         "command-line.json",

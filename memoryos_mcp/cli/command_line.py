@@ -4,6 +4,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -40,9 +41,9 @@ EXIT_CODES: Mapping[int, str] = {
 # The commands in each section of the help, in the order in which users need them. Other commands follow at the end.
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Get started": ("demo", "install", "doctor", "serve", "uninstall"),
-    "Inspect a memory": ("ui", "stats", "search", "show"),
+    "Use a memory": ("add", "search", "list", "show", "stats", "ui"),
     "Export, restore, correct and forget": ("export", "import", "backup", "restore", "move", "correct", "forget"),
-    "Models": ("warmup", "reembed", "reconsolidate", "llm-log"),
+    "Models": ("organise", "warmup", "reembed", "reconsolidate", "llm-log"),
     "Connect and set up": ("token", "completion", "bundle", "hook", "daemon"),
 }
 OTHER_COMMANDS = "More"
@@ -52,7 +53,35 @@ _NEARLY_EQUAL = 0.85
 # API keys are not options, because other users can see a command line in the list of processes.
 NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
 # Words in the messages of tools, and the words that replace them on the command line.
-_WORDS_HERE = {TELLING_IDS: "stats and search", "wrong: true": "--wrong"}
+_WORDS_HERE = {
+    TELLING_IDS: "list and search",
+    "set 'wrong' to true": "use --wrong",
+    "set only 'wrong' to true": "use only --wrong",
+}
+# In the messages of tools, the names of other arguments are in quotes.
+_ARGUMENT = re.compile(r"'([a-z_]+)'")
+# Words that people try as commands, and what they mean here. None of them runs anything.
+OTHER_WORDS: Mapping[str, str] = {
+    **dict.fromkeys(("delete", "remove", "rm", "del", "erase", "purge", "clear", "wipe", "reset"), "forget"),
+    **dict.fromkeys(("dashboard", "web", "gui", "open", "browse", "browser"), "ui"),
+    **dict.fromkeys(("remember", "store", "save", "insert", "write", "new", "put"), "add"),
+    **dict.fromkeys(("query", "find", "ask", "recall", "retrieve", "grep"), "search"),
+    **dict.fromkeys(("init", "setup", "configure", "connect", "register"), "install"),
+    **dict.fromkeys(("start", "run", "server", "mcp"), "serve"),
+    **dict.fromkeys(("ls", "pages", "facts", "topics", "memories", "history"), "list"),
+    **dict.fromkeys(("get", "view", "cat", "read"), "show"),
+    **dict.fromkeys(("edit", "update", "fix", "change", "set"), "correct"),
+    **dict.fromkeys(("organize", "consolidate", "process", "index", "learn", "sync", "flush"), "organise"),
+    **dict.fromkeys(("status", "info", "profile", "count"), "stats"),
+    **dict.fromkeys(("check", "test", "diagnose", "health", "config", "settings"), "doctor"),
+    **dict.fromkeys(("dump",), "export"),
+    **dict.fromkeys(("load",), "import"),
+    **dict.fromkeys(("migrate",), "move"),
+    **dict.fromkeys(("download", "pull"), "warmup"),
+    **dict.fromkeys(("logs", "log"), "llm-log"),
+    **dict.fromkeys(("undo",), "correct ID --restore"),
+    **dict.fromkeys(("version",), "--version"),
+}
 # Settings in the help of every command. A list of all settings would be too long.
 SETTINGS_SHOWN = ("user_id", "data_storage_path", "database_url")
 
@@ -126,11 +155,20 @@ class Command(click.Command):
             named = next((each for each in self.params if each.name == argument), None)
             if named is None:
                 raise
-            name = named.opts[-1] if isinstance(named, click.Option) else named.human_readable_name.strip(".")
-            problem = error.problem
-            for word, here in _WORDS_HERE.items():
-                problem = problem.replace(word, here)
-            raise ArgumentError(argument=name, problem=problem) from error
+            raise ArgumentError(argument=_spelling(named), problem=self._problem_here(error.problem)) from error
+
+    def _problem_here(self, problem: str) -> str:
+        """Return the problem of an `ArgumentError` with the names of the command's parameters."""
+        for word, here in _WORDS_HERE.items():
+            problem = problem.replace(word, here)
+        spellings = {each.name: _spelling(each) for each in self.params if not isinstance(each, SettingOption)}
+        return _ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), problem)
+
+
+def _spelling(parameter: click.Parameter) -> str:
+    """Return a parameter as users write it, such as ``--time`` or ``TEXT``."""
+    is_option = isinstance(parameter, click.Option)
+    return parameter.opts[-1] if is_option else parameter.human_readable_name.strip(".[]")
 
 
 class _OutputClosedError(Exception):
@@ -166,13 +204,16 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the name of a command, the command, and its arguments.
 
-        The error for an unknown name suggests commands with similar names. It suggests a destructive command only if
-        its name is nearly equal to the unknown name.
+        The error for an unknown name contains the command that people usually mean by it, or commands with similar
+        names. It suggests a destructive command for a mistyped name only if the names are nearly equal.
         """
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
             name = error.command_name
+            if self.name == PROGRAM and (meant := OTHER_WORDS.get(name.lower())) is not None:
+                msg = f"There is no command {name!r}. Use: {PROGRAM} {meant}"
+                raise click.UsageError(msg) from None
             near = [
                 each
                 for each in self.list_commands(ctx)

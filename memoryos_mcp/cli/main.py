@@ -179,7 +179,7 @@ def daemon(config_file: Path | None, idle_s: float, **flags: str | None) -> None
     anyio.run(run_daemon, settings, line, idle_s)
 
 
-# Inspect a memory -----------------------------------------------------------------------------------------------------
+# Use a memory ---------------------------------------------------------------------------------------------------------
 
 
 @cli.command(
@@ -233,6 +233,62 @@ async def search(settings: Settings, **given: Any) -> None:
 
 
 @cli.command(
+    "add",
+    examples=[
+        ('memoryos-mcp add "I am allergic to walnuts."', "store what the user said"),
+        ('memoryos-mcp add "Which tea?" --response "Oolong." --time 2026-01-08T10:00', "also the answer, at this time"),
+    ],
+)
+@click.argument("user_input", metavar="TEXT")
+@click.option("--response", "agent_response", default="", metavar="TEXT", help="What the assistant answered.")
+@click.option("--time", "timestamp", default="", metavar="TIME", help="Time of the page (ISO 8601). Default: now.")
+@json_option
+@takes_settings()
+async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
+    """Store what was said as one page.
+
+    TEXT is read from stdin if it is a hyphen. A running server organises the page, and so does the command organise.
+    """
+    from memoryos_mcp.cli.commands.adding import add
+
+    await add(settings, given, as_json=as_json)
+
+
+@cli.command(
+    "list",
+    examples=[
+        ("memoryos-mcp list", "the newest pages"),
+        ("memoryos-mcp list facts --state superseded", "facts that are no longer valid"),
+    ],
+)
+@click.argument("tier", metavar="[KIND]", type=Choice(["pages", "topics", "facts", "traits"]), default="pages")
+@click.option("--topic", metavar="ID_OR_WORD", help="Only pages of this topic: its id, or a part of a keyword.")
+@click.option(
+    "--state", type=Choice(["current", "superseded", "archived"]), help="State of facts or topics. Default: current."
+)
+@click.option("--after", metavar="TIME", help="Only from this time (ISO 8601) or later.")
+@click.option("--before", metavar="TIME", help="Only from before this time (ISO 8601).")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of entries.")
+@click.option("--cursor", metavar="TEXT", help="Continue a list; the previous part ends with this option.")
+@json_option
+@takes_settings(makes_folder=False)
+async def list_command(settings: Settings, as_json: bool, **given: Any) -> None:
+    """List pages, topics, facts or traits, newest first.
+
+    KIND is pages, topics, facts or traits; without it, pages are listed. The memory is not changed.
+    """
+    from memoryos_mcp.cli.commands.listing import show_list
+
+    if given["state"] == "superseded" and given["tier"] != "facts":
+        msg = "'--state superseded' applies only to facts. Use: memoryos-mcp list facts --state superseded"
+        raise click.UsageError(msg)
+    if given["state"] == "archived" and given["tier"] not in {"facts", "topics"}:
+        msg = "'--state archived' applies only to facts and topics. Leave it out, or list facts or topics."
+        raise click.UsageError(msg)
+    await show_list(settings, given, as_json=as_json)
+
+
+@cli.command(
     examples=[
         ("memoryos-mcp show k12", "a fact, with its evidence and its history"),
         ("memoryos-mcp show s3 c1 'trait:Openness'", "a topic, a chain of pages, a trait"),
@@ -244,8 +300,8 @@ async def search(settings: Settings, **given: Any) -> None:
 async def show(settings: Settings, **given: Any) -> None:
     """Show pages, topics, facts or traits in full, by their ids.
 
-    The commands stats and search print ids, and the MCP tools return ids. Examples of ids: p_... (page), s1 (topic),
-    c1 (chain), k1 (fact), trait:NAME (trait). The memory is not changed.
+    The commands list, stats and search print ids, and the MCP tools return ids. Examples of ids: p_... (page), s1
+    (topic), c1 (chain), k1 (fact), trait:NAME (trait). The memory is not changed.
     """
     from memoryos_mcp.cli.commands.show import show_memories
 
@@ -255,9 +311,23 @@ async def show(settings: Settings, **given: Any) -> None:
 # Export, restore, correct and forget ----------------------------------------------------------------------------------
 
 
-@cli.command("export", examples=[("memoryos-mcp export memory.jsonl.gz", "compressed, because the name ends in .gz")])
+@cli.command(
+    "export",
+    examples=[
+        ("memoryos-mcp export memory.jsonl.gz", "compressed, because the name ends in .gz"),
+        ("memoryos-mcp export notes --format markdown", "a folder for reading, which Obsidian opens"),
+    ],
+)
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
 @click.option("--project", metavar="NAME", help="Export only the pages of this project, with their topics and facts.")
+@click.option(
+    "--format",
+    "form",
+    type=Choice(["jsonl", "markdown"]),
+    default="jsonl",
+    show_default=True,
+    help="markdown is for reading and cannot be imported again: a file if FILE ends in .md, otherwise a new folder.",
+)
 @click.option(
     "--json",
     "as_json",
@@ -265,14 +335,14 @@ async def show(settings: Settings, **given: Any) -> None:
     help="Print how many items of each kind were exported, as one JSON object. This requires FILE.",
 )
 @takes_settings()
-async def export_(settings: Settings, **given: Any) -> None:
+async def export_(settings: Settings, form: str, **given: Any) -> None:
     """Export a whole memory to a file.
 
     FILE is compressed if its name ends in .gz. Without FILE the memory is written to stdout.
     """
-    from memoryos_mcp.cli.commands.exchanging import export_memory
+    from memoryos_mcp.cli.commands.exchanging import export_markdown, export_memory
 
-    await export_memory(settings, **given)
+    await (export_markdown if form == "markdown" else export_memory)(settings, **given)
 
 
 @cli.command(
@@ -290,6 +360,9 @@ async def export_(settings: Settings, **given: Any) -> None:
     help="Format of FILE, such as chatgpt or mem0. By default, the format is detected from the content.",
 )
 @click.option("--project", metavar="NAME", help="Project for the imported pages that have none.")
+@click.option(
+    "--all-speakers", "of_all", is_flag=True, help="Import a conversation between people into one memory, unasked."
+)
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option
 @takes_settings()
@@ -471,6 +544,19 @@ async def correct_command(settings: Settings, as_json: bool, **given: Any) -> No
 
 
 # Models ---------------------------------------------------------------------------------------------------------------
+
+
+@cli.command(examples=[("memoryos-mcp organise", "do what waits, for instance after an import")])
+@json_option
+@takes_settings()
+async def organise(settings: Settings, **given: Any) -> None:
+    """Embed and organise the waiting pages, and learn from them.
+
+    A running server does this in the background. This command does it now, and ends when it is done.
+    """
+    from memoryos_mcp.cli.commands import organising
+
+    await organising.organise(settings, **given)
 
 
 @cli.command()

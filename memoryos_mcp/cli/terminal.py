@@ -8,6 +8,7 @@ import errno
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn
@@ -51,6 +52,16 @@ def make_console() -> Console:
 def note(text: str) -> None:
     """Print a line to stderr, beginning with the program's name."""
     click.echo(f"{PROGRAM}: {text}", err=True)
+
+
+def confirmed(question: str) -> bool:
+    """Ask a question on stderr, and return whether the answer is yes."""
+    # With the event loop's handler, Ctrl-C would not end the prompt.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return click.confirm(question, err=True)
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:

@@ -72,16 +72,17 @@ async def has_memory_or_note(settings: Settings) -> bool:
 
 @asynccontextmanager
 async def open_memory(
-    settings: Settings, *, only_reads: bool = False, embedder: "Embedder | None" = None
+    settings: Settings, *, only_reads: bool = False, is_created: bool = False, embedder: "Embedder | None" = None
 ) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
     """Open the configured user's memory, and yield the service and the user's engine.
 
-    If the memory does not exist, a note is printed to stderr and `click.Abort` is raised. With ``only_reads``, the
+    If the memory does not exist, it is created if ``is_created`` is true. Otherwise, a note is printed to stderr and
+    `click.Abort` is raised. With ``only_reads``, the
     memory is not changed and background work does not run. ``embedder`` replaces the configured embedder.
     """
     from memoryos_mcp.engine.service import MemoryService  # imported late because some commands need only a store
 
-    if not await has_memory_or_note(settings):
+    if not is_created and not await has_memory_or_note(settings):
         raise click.Abort
     async with (
         MemoryService(settings, embedder=embedder, only_looks=only_reads) as service,
@@ -162,6 +163,30 @@ async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | 
             if (result := look(await engine.stats(), show)) is not None:
                 return result
             await asyncio.sleep(POLL_S)
+
+
+class Failures:
+    """Detects that a background loop keeps failing and nothing gets done."""
+
+    def __init__(self) -> None:
+        self._least_left: int | None = None
+        # The number of failures of each loop at the time of the last progress. These failures do not count.
+        self._forgiven: dict[str, int] = {}
+
+    def last(self, stats: Stats, left: int) -> str | None:
+        """Return the last error of a loop that has failed `FAILURES_IN_A_ROW` times since the last progress, or None.
+
+        ``left`` is the number of pages that are not processed yet.
+        """
+        failed = {name: health.failed_attempts for name, health in stats.health.items()}
+        if self._least_left is None or left < self._least_left:
+            self._least_left, self._forgiven = left, failed
+        for name, health in stats.health.items():
+            # After a success, a loop starts counting its failures at 0 again.
+            forgiven = min(self._forgiven.get(name, 0), failed[name])
+            if failed[name] - forgiven >= FAILURES_IN_A_ROW:
+                return health.last_error or "unknown"
+        return None
 
 
 def gave_up(error: str, hint: str) -> str:

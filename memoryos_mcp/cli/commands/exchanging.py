@@ -5,8 +5,10 @@ import gzip
 import os
 import re
 import secrets
+import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,7 @@ import click
 from anyio import to_thread
 
 from memoryos_mcp.cli.commands.common import has_memory, has_memory_or_note, open_store, progress_on_stderr
-from memoryos_mcp.cli.terminal import note, print_report
+from memoryos_mcp.cli.terminal import confirmed, note, one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
 from memoryos_mcp.model.pages import Turn, project_name, utc_now
@@ -24,8 +26,9 @@ from memoryos_mcp.model.redaction import Redaction, redact_turn
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.text.amounts import amount
-from memoryos_mcp.transfer import export_format
+from memoryos_mcp.transfer import export_format, markdown
 from memoryos_mcp.transfer.choosing import check_format, chosen
+from memoryos_mcp.transfer.importers import speakers
 from memoryos_mcp.transfer.importing import Import
 from memoryos_mcp.transfer.interface import Reader
 from memoryos_mcp.transfer.reports import counted, report_lines
@@ -34,6 +37,7 @@ from memoryos_mcp.transfer.writing import writing
 
 STDOUT = "-"
 _BYTES_PER_MB = 1_000_000
+_NAMES_SHOWN = 6
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 # Extensions of other formats. Programs for these formats could not read an export.
 _OTHER_FORMATS = frozenset(
@@ -70,17 +74,89 @@ async def export_memory(settings: Settings, target: str, *, project: str | None 
         raise StorageError(msg)
 
 
+async def export_markdown(
+    settings: Settings, target: str, *, project: str | None = None, as_json: bool = False
+) -> None:
+    """Write the configured user's memory as Markdown for reading, and show the progress on stderr.
+
+    ``target`` is ``-`` for stdout, the path of a file that ends in ``.md``, or the path of a new folder.
+    """
+    if as_json and target == STDOUT:
+        raise ArgumentError(argument="--json", problem="cannot be used when the memory is written to stdout")
+    if not await has_memory_or_note(settings):
+        raise click.Abort
+    is_file = target == STDOUT or target.lower().endswith(".md")
+    if not is_file and Path(target).suffix:
+        problem = "is not a name for this format; use a name that ends in .md, or the name of a new folder"
+        raise ArgumentError(argument=target, problem=problem)
+    async with open_store(settings) as store:
+        pages = (await store.counts()).pages
+        with progress_on_stderr() as show:
+            report = cancellable(lambda done: show("exporting", done, pages))
+            if is_file:
+                with _target(target, is_markdown=True) as write:
+                    counts = await store.user_data.export_records(
+                        lambda records: markdown.write_file(_counted(records, report), write, settings.zone),
+                        project_name(project),
+                    )
+            else:
+                with _new_folder(Path(target)) as folder:
+
+                    def write_all(records: Iterator[Record]) -> Counter[str]:
+                        with writing(target):
+                            return markdown.write_folder(_counted(records, report), folder, settings.zone)
+
+                    counts = await store.user_data.export_records(write_all, project_name(project))
+        damaged = await store.damaged_pages()
+    if as_json:
+        print_report({"file": target, "counts": dict(counts), "damaged_pages": list(damaged)}, [], as_json=True)
+    else:
+        note(f"exported for reading: {counted(counts) or 'an empty memory'}; this copy cannot be imported again")
+    if damaged:
+        msg = f"{damage_message(damaged)}; {DAMAGE_FIX}"
+        raise StorageError(msg)
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder, which becomes ``path`` at the end of the block, and is removed after an error."""
+    if path.exists():
+        raise ArgumentError(argument=str(path), problem="exists already; choose the name of a new folder")
+    if not path.absolute().parent.is_dir():
+        problem = "is in a folder that does not exist; create the folder or choose another one"
+        raise ArgumentError(argument=str(path), problem=problem)
+    unfinished = path.absolute().with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with writing(str(path)):
+        unfinished.mkdir(mode=0o700)
+    try:
+        yield unfinished
+        with writing(str(path)):
+            unfinished.rename(path)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
 async def import_memory(
-    settings: Settings, path: Path, *, name: str | None, project: str | None = None, is_dry_run: bool, as_json: bool
+    settings: Settings,
+    path: Path,
+    *,
+    name: str | None,
+    of_all: bool,
+    project: str | None = None,
+    is_dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Import a file or folder into the configured user's memory, and print a report.
 
     The progress is shown on stderr. ``name`` is the name of the format. None means that the format is recognised from
-    the content. Pages without a project get ``project``. A dry run reads the file and counts its items, but changes
-    nothing.
+    the content. Pages without a project get ``project``. A dry run reads the file and counts its items, but changes nothing. If several people speak in the
+    file, the user is asked for confirmation, unless ``of_all`` is true.
     """
     project = project_name(project)
     reader = await to_thread.run_sync(_chosen, path, name)
+    people = await to_thread.run_sync(speakers, reader, path)
+    if len(people) > 1 and not of_all:
+        _confirm_people(people, settings.user_id, is_dry_run=is_dry_run)
     size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
     with progress_on_stderr("MB") as show:
         report_progress = cancellable(lambda step, done: show(step, done // _BYTES_PER_MB, size))
@@ -105,6 +181,31 @@ async def import_memory(
                 note(f"the import stopped after {pages}; run the same command again to continue")
             raise
     print_report(report, report_lines(report), as_json=as_json)
+
+
+def _confirm_people(people: Sequence[str], user_id: str, *, is_dry_run: bool) -> None:
+    """Ask whether to import the words of several people into one memory. A dry run only prints a note.
+
+    Raises:
+        click.UsageError: Nobody can be asked, because stdin is not a terminal.
+        click.Abort: The user does not agree.
+    """
+    names = ", ".join(one_line(name) for name in people[:_NAMES_SHOWN]) + (
+        ", ..." if len(people) > _NAMES_SHOWN else ""
+    )
+    found = f"{len(people):,} people speak in this file: {names}"
+    effect = (
+        "All of it would go into one memory, and of each conversation the first speaker would be taken for the user"
+    )
+    if is_dry_run:
+        note(f"{found}. {effect}; this needs --all-speakers")
+    elif not sys.stdin.isatty():
+        msg = f"{found}. {effect}. To import it nevertheless, use --all-speakers."
+        raise click.UsageError(msg)
+    else:
+        note(f"{found}. {effect}.")
+        if not confirmed(f"Import it into the memory of {one_line(user_id)}?"):
+            raise click.Abort
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
@@ -143,24 +244,26 @@ def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterat
         yield record
 
 
-def _check_target(path: Path, target: str) -> None:
+def _check_target(path: Path, target: str, *, is_markdown: bool) -> None:
     if path.is_dir():
         raise ArgumentError(argument=target, problem="is a folder; choose a file in this folder")
     if not path.parent.is_dir():
         raise ArgumentError(
             argument=target, problem="is in a folder that does not exist; create the folder or choose another file"
         )
-    if path.is_file() and path.stat().st_size and not export_format.recognises(path):
+    recognises = markdown.recognises if is_markdown else export_format.recognises
+    if path.is_file() and path.stat().st_size and not recognises(path):
         raise ArgumentError(argument=target, problem="exists and is not an export; choose another name")
-    if path.suffix.lower() in _OTHER_FORMATS:
+    if not is_markdown and path.suffix.lower() in _OTHER_FORMATS:
         problem = (
-            f"an export is in the format JSON Lines, not {path.suffix}; use a name that ends in .jsonl or .jsonl.gz"
+            f"an export is in the format JSON Lines, not {path.suffix}; use a name that ends in .jsonl or .jsonl.gz, "
+            "or --format markdown"
         )
         raise ArgumentError(argument=target, problem=problem)
 
 
 @contextmanager
-def _target(target: str) -> Iterator[Callable[[bytes], object]]:
+def _target(target: str, *, is_markdown: bool = False) -> Iterator[Callable[[bytes], object]]:
     """Open the target of an export, and yield a function that writes bytes to the target.
 
     The target is stdout or a file. A file has a temporary name until it is complete. After an error, the incomplete
@@ -172,7 +275,7 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
             sys.stdout.buffer.flush()
         return
     path = Path(target)
-    _check_target(path, target)
+    _check_target(path, target, is_markdown=is_markdown)
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with writing(_name(target)):
         try:

@@ -1,6 +1,5 @@
 """The command ``memoryos-mcp forget``: show a dry run, ask for confirmation, and forget."""
 
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -9,7 +8,7 @@ import click
 from rich.text import Text
 
 from memoryos_mcp.cli.commands.common import has_memory_or_note, open_memory
-from memoryos_mcp.cli.terminal import make_console, note, one_line, print_report
+from memoryos_mcp.cli.terminal import confirmed, make_console, note, one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.forgetting import DryRun, Selection
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetReceipt
@@ -57,12 +56,7 @@ def _agrees() -> bool:
     if not sys.stdin.isatty():
         note("nothing was forgotten, because stdin is not a terminal; use --yes to forget without confirmation")
         return False
-    # With the event loop's handler, Ctrl-C would not end the prompt.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return click.confirm("Forget this permanently?", err=True)
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    return confirmed("Forget this permanently?")
 
 
 def _dry_run_lines(dry_run: DryRun) -> Iterator[str]:

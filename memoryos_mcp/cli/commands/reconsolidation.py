@@ -157,27 +157,22 @@ class _Blockage:
 
     def __init__(self, daily_token_limit: int | None) -> None:
         self._limit = daily_token_limit
-        self._least_left: int | None = None
-        # The number of failures of each loop at the time of the last progress. These failures do not count.
-        self._forgiven: dict[str, int] = {}
+        self._failures = common.Failures()
 
     def reason(self, stats: Stats) -> tuple[Ending, str] | None:
         """Return why the work cannot continue (an `Ending` and an error message), or None if it can continue."""
-        failed = {name: health.failed_attempts for name, health in stats.health.items()}
-        if self._least_left is None or stats.counts.degraded < self._least_left:
-            self._least_left = stats.counts.degraded
-            self._forgiven = failed
+        error = self._failures.last(stats, stats.counts.degraded)
         spent = sum(entry.prompt_tokens + entry.completion_tokens for entry in (stats.llm.today if stats.llm else ()))
         # When the budget is spent, a redo is refused or the fallback does the work. Running calls may finish first.
-        if self._limit is not None and spent >= self._limit and (failed["redo"] or stats.is_settled):
+        if (
+            self._limit is not None
+            and spent >= self._limit
+            and (stats.health["redo"].failed_attempts or stats.is_settled)
+        ):
             return Ending.BUDGET_SPENT, f"{spent:,} tokens were spent today and {_LIMIT} is {self._limit:,}"
-        for name, health in stats.health.items():
-            # After a success, a loop starts counting its failures at 0 again.
-            forgiven = min(self._forgiven.get(name, 0), failed[name])
-            if failed[name] - forgiven >= common.FAILURES_IN_A_ROW:
-                error = health.last_error or "unknown"
-                # Running calls reserve tokens, so a call may be refused before the budget is spent.
-                return (Ending.BUDGET_SPENT if _LIMIT in error else Ending.FAILED), error
+        if error is not None:
+            # Running calls reserve tokens, so a call may be refused before the budget is spent.
+            return (Ending.BUDGET_SPENT if _LIMIT in error else Ending.FAILED), error
         return None
 
 

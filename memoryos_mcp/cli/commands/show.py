@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -22,10 +23,17 @@ from memoryos_mcp.engine.tools.memory_results import (
 )
 from memoryos_mcp.engine.tools.memory_tools import get_memory
 from memoryos_mcp.engine.tools.pages import ShownPage
+from memoryos_mcp.model.ids import Kind
 from memoryos_mcp.model.pages import page_marks
+
+if TYPE_CHECKING:
+    from memoryos_mcp.engine.engine import MemoryEngine
+    from memoryos_mcp.storage.values import ListPart
 
 # More tokens than any page has with default settings, so that pages are printed in full.
 WHOLE_TOKENS = 1_000_000
+# Number of pages and of facts that are shown with a topic or a chain.
+SHOWN_OF_TOPIC = 20
 
 Line = tuple[str, str | None]
 
@@ -33,14 +41,38 @@ Line = tuple[str, str | None]
 async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool) -> None:
     """Print the memories with these ids. The JSON output is the result of the tool ``get_memory``."""
     arguments = check(GetMemoryArguments, {"ids": list(ids), "max_tokens": WHOLE_TOKENS})
-    async with open_memory(settings, only_reads=True) as (service, _):
+    async with open_memory(settings, only_reads=True) as (service, engine):
         result = await tool_result(GetMemoryResult, get_memory, service, arguments)
-    print_report(result, (part for memory in result.memories for part in _parts(memory)), as_json=as_json)
+        contents = {} if as_json else {memory.id: await _contents(engine, memory) for memory in result.memories}
+    print_report(
+        result, (part for each in result.memories for part in _parts(each, contents[each.id])), as_json=as_json
+    )
 
 
-def _parts(memory: ShownMemory) -> Iterator[RenderableType]:
+async def _contents(engine: "MemoryEngine", memory: ShownMemory) -> "list[ListPart]":
+    """Return the beginning of the list of a topic's pages and of its facts, or of a chain's pages."""
+    match memory:
+        case ShownSegment():
+            return [
+                await engine.listed(topic=memory.id, is_by_time=True, limit=SHOWN_OF_TOPIC),
+                await engine.listed(tier="knowledge", topic=memory.id, limit=SHOWN_OF_TOPIC),
+            ]
+        case ShownChain():
+            return [await engine.listed(chain=int(memory.id[1:]), is_by_time=True, limit=SHOWN_OF_TOPIC)]
+    return []
+
+
+def _parts(memory: ShownMemory, contents: "Sequence[ListPart]") -> Iterator[RenderableType]:
     yield Text.assemble((one_line(memory.id), "bold cyan"), f"  {memory.kind}")
     yield table([(name, Text(plain(text))) for name, text in _lines(memory) if text], "dim", "")
+    for part in contents:
+        rows = [(one_line(e.id), minute(e.at.isoformat()), Text(one_line(e.beginning))) for e in part.entries]
+        if rows:
+            yield table(rows, "cyan", "dim", "", indent=4)
+        if part.cursor is not None:
+            what = f"facts --topic {memory.id}" if part.entries[0].kind is Kind.FACT else f"--topic {memory.id}"
+            is_topic = isinstance(memory, ShownSegment)
+            yield f"    There are more{f': memoryos-mcp list {what}' if is_topic else '.'}"
     yield ""
 
 
@@ -56,7 +88,7 @@ def _lines(memory: ShownMemory) -> Iterator[Line]:
             yield from _segment(memory)
         case ShownChain():
             yield "summary", memory.summary
-            yield f"pages ({memory.page_count:,})", ", ".join(memory.newest_pages)
+            yield "pages", f"{memory.page_count:,}, the newest first"
 
 
 def _page(page: ShownPage) -> Iterator[Line]:
@@ -78,7 +110,7 @@ def _segment(segment: ShownSegment) -> Iterator[Line]:
     yield "heat", f"{segment.heat:.2f} ({segment.n_visit:,} visits, {segment.l_interaction:,} new pages)"
     yield "keywords", ", ".join(segment.keywords)
     yield "summary", segment.summary
-    yield f"pages ({segment.page_count:,})", ", ".join(segment.newest_pages)
+    yield "pages", f"{segment.page_count:,}, the newest first, then facts"
 
 
 def _fact(fact: ShownFact) -> Iterator[Line]:

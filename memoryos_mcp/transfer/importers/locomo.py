@@ -40,6 +40,17 @@ def read(path: Path, progress: Progress) -> Iterator[Item]:
             yield from _conversation(name_of(entry.value.get("sample_id")) or unnamed, conversation, where)
 
 
+def speakers(path: Path) -> tuple[str, ...]:
+    """Return the names of all people who speak in the conversations, sorted."""
+    found: set[str] = set()
+    for entry in file_entries(path, lambda _: None):
+        conversation = entry.value.get("conversation") if isinstance(entry.value, Mapping) else None
+        if isinstance(conversation, Mapping):
+            names = (conversation.get("speaker_a"), conversation.get("speaker_b"))
+            found.update(name for name in names if isinstance(name, str))
+    return tuple(sorted(found))
+
+
 def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Iterator[Item]:
     first = conversation.get("speaker_a")
     for number in sorted(int(match[1]) for part in conversation if (match := _SESSION.fullmatch(part))):
