@@ -241,6 +241,13 @@ def _problem(request: Request, session: Session, error: MemoryOSError) -> Respon
     return shown("problem.html", request, status, session=session, title=title, problem=str(error))
 
 
+def compile_templates() -> None:
+    """Compile all templates, so that the first visit of a view is as fast as later ones."""
+    environment = _templates()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 @cache
 def _templates() -> jinja2.Environment:
     environment = jinja2.Environment(
