@@ -124,6 +124,22 @@ async def test_what_was_corrected_by_mistake_is_restored(data: Path) -> None:
     assert "State Current" in restored.text
 
 
+async def test_a_fact_holds_again_if_its_replacement_was_wrong(data: Path) -> None:
+    async with opened(data) as (held, pages):
+        since = (await held.engine.look(["k1"]))[0].fact.valid_from  # type: ignore[union-attr]
+        wrong = await confirmed(pages, await pages.submit(BERGEN, await fields(pages, BERGEN), change="wrong"))
+        earlier = await pages.get(OSLO)
+        preview = await pages.submit(OSLO, await fields(pages, OSLO), change="again")
+        done = await confirmed(pages, preview)
+        again = (await held.engine.look(["k1"]))[0].fact  # type: ignore[union-attr]
+    assert f"/ui{OSLO}" in wrong.links
+    assert "Is that one still true?" in wrong.text
+    assert "The fact that replaced it was marked as wrong." in earlier.text
+    assert "Afterwards I live in Oslo." in preview.text
+    assert done.notes == ["The fact holds again, from its old date."]
+    assert (again.valid_from, again.valid_until) == (since, None)
+
+
 async def test_a_trait_with_a_strange_name_breaks_no_page(data: Path) -> None:
     async with opened(data) as (held, pages):
         names = ["x" * 300, "", "a\nb", "?q#f", ".."]
