@@ -84,6 +84,16 @@ async def test_older_facts_follow_by_a_link(data: Path) -> None:
     assert "<h1" not in part
 
 
+async def test_the_first_page_lists_only_the_newest_of_many_facts(data: Path) -> None:
+    async with memory(data, None, **UNFILED) as held, open_pages(held.service) as pages:
+        await held.add([Said(f"I have a cat called Mia{n:02}.") for n in range(40)])
+        await held.settled()
+        page = await pages.get("/")
+    assert "Mia39" in page.text
+    assert "Mia00" not in page.text
+    assert "And 10 other facts" in page.text
+
+
 async def test_a_fact_shows_its_words_and_its_history(data: Path) -> None:
     async with opened(data) as (held, pages):
         page = await pages.get(OSLO)
