@@ -37,7 +37,7 @@ from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import Learning
 from memoryos_mcp.web.guard import ENTER, PREFIX
 from memoryos_mcp.web.sessions import Sessions
-from memoryos_mcp.web.visits import MENU, memory_path
+from memoryos_mcp.web.visits import MENU, compile_templates, memory_path
 
 SIZES, LARGE = (100, 10_000), 100_000
 FACTS = 1_000
@@ -75,6 +75,7 @@ async def measured(pages: int) -> list[Figure]:
         settings = Settings(data_storage_path=folder, user_id=USER_ID)
         async with MemoryService(settings) as service, service.user(USER_ID) as engine:
             await _settled(engine)
+            compile_templates()  # as ``ui`` does when it starts
             sessions = Sessions(time.monotonic)
             transport = httpx2.ASGITransport(make_page_app(service, sessions))
             async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN, timeout=60) as http:

@@ -19,8 +19,8 @@ from memoryos_mcp.web.guard import PREFIX
 from tests.programs import AXE, program
 from tests.servers import serve_environment
 
-START_LIMIT_S = 60.0
-EXIT_LIMIT_S = 30.0
+START_LIMIT_S = 300.0
+EXIT_LIMIT_S = 120.0
 PHONE = {"width": 390, "height": 800}
 WIDE = {"width": 1200, "height": 800}
 # Its sandbox needs rights that a container lacks. Without the last two, it asks its maker's servers for updates.

@@ -1,5 +1,7 @@
 """Time spans in queries in many languages, and the nearness of pages to them."""
 
+import subprocess
+import sys
 from datetime import date, datetime
 
 import numpy as np
@@ -15,6 +17,15 @@ YESTERDAY = ("2023-10-19", 1)
 def days(*dates: str) -> np.ndarray:
     epoch = date(1970, 1, 1)
     return np.array([(date.fromisoformat(one) - epoch).days for one in dates], dtype=np.int64)
+
+
+def test_the_parser_is_imported_only_when_it_is_loaded() -> None:
+    program = (
+        "import sys; from memoryos_mcp.retrieval import query_time; print('dateparser.date' in sys.modules); "
+        "query_time.load(); print('dateparser.date' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout.split() == ["False", "True"]
 
 
 @pytest.mark.parametrize(

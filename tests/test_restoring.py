@@ -111,6 +111,36 @@ async def test_a_fact_corrected_by_mistake_is_restored(tmp_path: Path, text: str
         assert kept(tmp_path) == before
 
 
+async def test_a_fact_replaced_by_a_wrong_one_holds_again(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
+        lease = await known(store, clock, slot="lives in")
+        since = (await look_at_fact(store, 1)).fact.valid_from
+        wrong = fact("I live in Rome.", 3, slot="lives in", supersedes=(1,))
+        assert await commit(store, lease, Lessons((), (wrong,)), [3])
+        assert "was not corrected" in await refusal(store, "k1")
+        await correct_fact(store, 3)
+        assert await facts(store) == [ANTS]
+        clock.move(minutes=1)
+        assert await restore(store, "k1", is_dry_run=True) == Corrected("k1", None, "k1", PARIS)
+        assert await facts(store) == [ANTS]
+        assert await restore(store, "k1") == Corrected("k1", None, "k1", PARIS)
+        again = (await look_at_fact(store, 1)).fact
+        assert (again.valid_from, again.valid_until, len(again.evidence)) == (since, None, 2)
+        assert again.learned_by == "user"
+        assert "k1 has since replaced k3" in await refusal(store, "k3")
+
+
+async def test_a_fact_does_not_hold_again_beside_a_newer_one(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
+        lease = await known(store, clock, slot="lives in")
+        wrong = fact("I live in Rome.", 3, slot="lives in", supersedes=(1,))
+        assert await commit(store, lease, Lessons((), (wrong,)), [3])
+        await correct_fact(store, 3, LONDON)
+        assert "was not corrected" in await refusal(store, "k1")
+
+
 async def test_a_restored_fact_can_be_learned_and_confirmed_again(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:

@@ -159,7 +159,7 @@ def test_the_progress_of_an_import_shows_by_itself(tmp_path: Path) -> None:
         page.set_input_files("#file", file)
         page.click("text=Count what it contains")
         page.click("text=Import it now")
-        page.wait_for_selector("text=Imported.")
+        page.wait_for_selector("text=Imported.", timeout=300_000)
         assert tab.axe() == []
         with page.expect_download() as download:
             page.click("text=Download the export")

@@ -84,6 +84,16 @@ async def test_older_facts_follow_by_a_link(data: Path) -> None:
     assert "<h1" not in part
 
 
+async def test_the_first_page_lists_only_the_newest_of_many_facts(data: Path) -> None:
+    async with memory(data, None, **UNFILED) as held, open_pages(held.service) as pages:
+        await held.add([Said(f"I have a cat called Mia{n:02}.") for n in range(40)])
+        await held.settled()
+        page = await pages.get("/")
+    assert "Mia39" in page.text
+    assert "Mia00" not in page.text
+    assert "And 10 other facts" in page.text
+
+
 async def test_a_fact_shows_its_words_and_its_history(data: Path) -> None:
     async with opened(data) as (held, pages):
         page = await pages.get(OSLO)
@@ -122,6 +132,22 @@ async def test_what_was_corrected_by_mistake_is_restored(data: Path) -> None:
     assert "You marked it as wrong" in wrong.text
     assert restored.notes == ["Restored."]
     assert "State Current" in restored.text
+
+
+async def test_a_fact_holds_again_if_its_replacement_was_wrong(data: Path) -> None:
+    async with opened(data) as (held, pages):
+        since = (await held.engine.look(["k1"]))[0].fact.valid_from  # type: ignore[union-attr]
+        wrong = await confirmed(pages, await pages.submit(BERGEN, await fields(pages, BERGEN), change="wrong"))
+        earlier = await pages.get(OSLO)
+        preview = await pages.submit(OSLO, await fields(pages, OSLO), change="again")
+        done = await confirmed(pages, preview)
+        again = (await held.engine.look(["k1"]))[0].fact  # type: ignore[union-attr]
+    assert f"/ui{OSLO}" in wrong.links
+    assert "Is that one still true?" in wrong.text
+    assert "The fact that replaced it was marked as wrong." in earlier.text
+    assert "Afterwards I live in Oslo." in preview.text
+    assert done.notes == ["The fact holds again, from its old date."]
+    assert (again.valid_from, again.valid_until) == (since, None)
 
 
 async def test_a_trait_with_a_strange_name_breaks_no_page(data: Path) -> None:

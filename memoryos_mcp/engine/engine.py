@@ -291,9 +291,6 @@ class MemoryEngine:
         Raises:
             ArgumentError: An argument is not valid.
         """
-        if not query.strip():
-            raise ArgumentError(argument="query", problem="is empty; pass a question or keywords")
-        check_query(query)
         limits = Limits(
             pages=self._settings.retrieval_queue_capacity if max_results is None else max_results,
             tokens=self._settings.retrieval_max_tokens if max_tokens is None else max_tokens,
@@ -302,15 +299,34 @@ class MemoryEngine:
             is_elastic=max_results is not None and max_tokens is None,
             has_all_recent=has_all_recent,
         )
-        check_results(limits.pages)
-        check_tokens(limits.tokens)
-        scope = self._scope(project)
-        await self._worker.until_loaded()
-        with self._spaces.query_priority.querying():
-            recall = await self._spaces.retrieving.retrieve(self._validation.query(query), limits, scope)
+        (recall,) = await self._retrieve(query, limits, [limits.tokens], project)
         if is_visit:
             self._worker.visited(segment.segment for segment, _ in recall.segments)
         return recall
+
+    async def compare_budgets(self, query: str, budgets: Sequence[int]) -> list[Recall]:
+        """Return what `retrieve` returns for each of several token budgets. It does not count as a visit of topics.
+
+        Args:
+            query: A question or keywords.
+            budgets: Token budgets, each 100 to 1,000,000.
+
+        Raises:
+            ArgumentError: An argument is not valid.
+        """
+        return await self._retrieve(query, Limits(self._settings.retrieval_queue_capacity, max(budgets)), budgets)
+
+    async def _retrieve(self, query: str, limits: Limits, budgets: Sequence[int], project: str | None = None) -> list[Recall]:
+        if not query.strip():
+            raise ArgumentError(argument="query", problem="is empty; pass a question or keywords")
+        check_query(query)
+        check_results(limits.pages)
+        for tokens in budgets:
+            check_tokens(tokens)
+        scope = self._scope(project)
+        await self._worker.until_loaded()
+        with self._spaces.query_priority.querying():
+            return await self._spaces.retrieving.retrieve(self._validation.query(query), limits, budgets, scope)
 
     async def respond(
         self,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # a reply that shows facts must not import NumPy
 
 # The value of ``learned_by`` for facts and traits that the user corrected. For others, it is the name of an analyst.
 LEARNED_BY_USER = "user"
+LEARNED_BY_RULES = "extractive"
 
 
 class About(StrEnum):

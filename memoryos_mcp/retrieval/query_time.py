@@ -86,6 +86,14 @@ class Span:
         return first if self.days == 1 else f"{first} to {last}"
 
 
+def load() -> None:
+    """Compile the patterns and import the parser, so that the first query is as fast as later ones.
+
+    Without this call, the first query does it. It takes a few tenths of a second.
+    """
+    time_spans("yesterday", datetime(2000, 1, 2))  # noqa: DTZ001 - times of queries have no zone
+
+
 def time_spans(query: str, now: datetime) -> list[Span]:
     """Return the distinct time spans in a query, at most `SPANS_MAX`.
 

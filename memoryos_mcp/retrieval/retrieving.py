@@ -145,8 +145,12 @@ class Retrieving:
         # because the names in the query itself are not known yet.
         self._side_names: AbstractSet[str] = frozenset()
 
-    async def retrieve(self, query: str, limits: Limits, scope: Scope = EVERYTHING) -> Recall:
-        """Return the memories of all tiers that answer a query. The query must not be blank.
+    async def retrieve(
+        self, query: str, limits: Limits, budgets: Sequence[int], scope: Scope = EVERYTHING
+    ) -> list[Recall]:
+        """Return the memories of all tiers that answer a query, once for each token budget. It searches only once.
+
+        The query must not be blank. The budgets are used instead of ``limits.tokens``.
 
         Pages of the project in ``scope`` are preferred. With walls, pages of other projects are left out, and so are
         facts that only they state, and traits that they support.
@@ -169,27 +173,30 @@ class Retrieving:
         if limits.is_cut:
             ranked = relevant
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
-        found, facts = await asyncio.gather(
+        pages, facts = await asyncio.gather(
             self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(parsed, hidden)
         )
-        speakers = self._speakers(parsed, hidden)
-        fitted = fit(
-            Found(
-                wishes=self._wishes(hidden),
-                traits=relevant_traits(self._traits(hidden), frozenset(stems(parsed.subject))),
-                facts=facts,
-                short_term=short_term,
-                pages=[self._recalled(entry, *found[entry.seq]) for entry in ranked if entry.seq in found],
-            ),
-            limits,
-            speakers,
-            roots(parsed.subject),
+        found = Found(
+            wishes=self._wishes(hidden),
+            traits=relevant_traits(self._traits(hidden), frozenset(stems(parsed.subject))),
+            facts=facts,
+            short_term=short_term,
+            pages=[self._recalled(entry, *pages[entry.seq]) for entry in ranked if entry.seq in pages],
         )
-        pages = fitted.pages
+        speakers = self._speakers(parsed, hidden)
+        return [
+            self._fitted(found, replace(limits, tokens=tokens), parsed, candidates.recipe, speakers)
+            for tokens in budgets
+        ]
+
+    def _fitted(
+        self, found: Found, limits: Limits, parsed: ParsedQuery, recipe: Recipe, speakers: Speakers
+    ) -> Recall:
+        fitted = fit(found, limits, speakers, roots(parsed.subject))
         return Recall(
             short_term=fitted.short_term,
-            pages=pages,
-            segments=self._heats([recalled.segment for recalled in pages if recalled.segment]),
+            pages=fitted.pages,
+            segments=self._heats([recalled.segment for recalled in fitted.pages if recalled.segment]),
             has_topics=fitted.has_topics,
             wishes=fitted.wishes,
             user_facts=_about(About.USER, fitted.facts),
@@ -198,7 +205,7 @@ class Retrieving:
             speakers=speakers,
             asked=parsed,
             is_semantic=parsed.embedded is not None,
-            recipe=candidates.recipe.name,
+            recipe=recipe.name,
             tokens=fitted.tokens,
             left_out=fitted.left_out,
         )

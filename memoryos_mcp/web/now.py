@@ -1,7 +1,7 @@
 """The view Now: who the user is, what was learned recently, and the state of the background work."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from starlette.responses import Response
 
@@ -9,6 +9,8 @@ from memoryos_mcp.model.knowledge import LEARNED_BY_USER, Fact, Kind, is_head
 from memoryos_mcp.web.visits import Visit, get
 
 NEWEST_FACTS = 10
+# Facts in each of the other lists, so that the page stays small after a large import.
+FACTS_AT_MOST = 30
 TRAITS = 8
 LATELY = timedelta(days=7)
 
@@ -16,7 +18,7 @@ LATELY = timedelta(days=7)
 async def now(visit: Visit) -> Response:
     """Show the user's main facts, wishes and traits, the newest facts and pages, and the state of the background work.
 
-    Facts that were said in the last seven days are also shown.
+    Facts that were said in the last seven days are also shown. Long lists show only the newest facts.
     """
     engine = visit.engine
     profile, stats, failures, newest = await asyncio.gather(
@@ -28,10 +30,11 @@ async def now(visit: Visit) -> Response:
     lately = [fact for fact in facts if fact.last_said is not None and fact.last_said[0] >= since]
     return visit.page(
         "now.html",
-        heads=[fact for fact in facts if is_head(fact.slot)],
-        wishes=[fact for fact in facts if fact.kind is Kind.WISH][::-1],
+        heads=[fact for fact in facts if is_head(fact.slot)][-FACTS_AT_MOST:],
+        wishes=[fact for fact in facts if fact.kind is Kind.WISH][: -FACTS_AT_MOST - 1 : -1],
         newest_facts=sorted(others, key=_said_at, reverse=True)[:NEWEST_FACTS],
-        lately=sorted(lately, key=_said_at, reverse=True),
+        lately=sorted(lately, key=_said_at, reverse=True)[:FACTS_AT_MOST],
+        lately_left=len(lately[FACTS_AT_MOST:]),
         traits=profile.traits[:TRAITS],
         stats=stats,
         failures=failures,
@@ -40,9 +43,9 @@ async def now(visit: Visit) -> Response:
     )
 
 
-def _said_at(fact: Fact) -> float:
+def _said_at(fact: Fact) -> tuple[datetime, int]:
     said = fact.valid_from if fact.last_said is None else fact.last_said[0]
-    return max(said, fact.valid_from).timestamp() if fact.learned_by == LEARNED_BY_USER else said.timestamp()
+    return max(said, fact.valid_from) if fact.learned_by == LEARNED_BY_USER else said, fact.fact
 
 
 ADDRESSES = (get("/", now),)

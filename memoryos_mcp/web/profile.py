@@ -105,10 +105,20 @@ async def _fact_page(visit: Visit, view: FactView, draft: Draft) -> Response:
         here=here,
         chart=period_chart(periods, visit.memories.now()),
         restorable=[each for each in view.superseded if each.is_corrected],
+        may_hold_again=await _may_hold_again(visit, view),
         version=_version(view),
         draft=draft,
         text_max_chars=TEXT_MAX_CHARS,
     )
+
+
+async def _may_hold_again(visit: Visit, view: FactView) -> bool:
+    """Return whether a fact ended only because of a fact that was marked as wrong."""
+    later = view.superseded_by
+    if view.fact.is_corrected or later is None or not later.is_corrected:
+        return False
+    wrong = await _find(visit, numbered_id(Kind.FACT, later.fact))
+    return isinstance(wrong, FactView) and wrong.superseded_by is None
 
 
 async def _trait_page(visit: Visit, view: TraitView, draft: Draft) -> Response:
@@ -191,6 +201,7 @@ _NOTES = {
     "level": "The trait is corrected. Its earlier state stays in its history.",
     "wrong": "Marked as wrong. It will not be learned again from existing pages.",
     "restore": "Restored.",
+    "again": "The fact holds again, from its old date.",
 }
 _CHANGED = (
     "was changed meanwhile, in another tab or by an assistant. Your change was not made. Below is the current state."
@@ -209,6 +220,7 @@ async def change_fact(visit: Visit) -> Response:
         "text": {"text": draft.text},
         "wrong": {"is_wrong": True},
         "restore": {"is_restored": True},
+        "again": {"is_restored": True},
     }
     try:
         return await _change(visit, numbered_id(Kind.FACT, view.fact.fact), changes, view.fact.text)

@@ -1,6 +1,5 @@
 """The view Search: the memories that an assistant gets for a question, and the reasons for their rank."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -85,9 +84,7 @@ async def search(visit: Visit) -> Response:
         return visit.page("search.html", recall=None, problem=None, **values)
     try:
         budgets = [_tokens(name, text) for name, text in given.items()]
-        recall, other = await asyncio.gather(
-            *(visit.engine.retrieve(query, max_tokens=budget, is_visit=False) for budget in budgets)
-        )
+        recall, other = await visit.engine.compare_budgets(query, budgets)
     except ArgumentError as error:
         problem = f"{_FIELDS.get(error.argument, error.argument)} {error.problem}."
         return visit.page("search.html", 400, recall=None, problem=problem, **values)

@@ -24,7 +24,7 @@ from memoryos_mcp.engine.imports import Imports
 from memoryos_mcp.engine.service import Memories, MemoryService
 from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError, StorageError
 from memoryos_mcp.model.ids import Kind, numbered_id, read_id, trait_id
-from memoryos_mcp.model.knowledge import Fact
+from memoryos_mcp.model.knowledge import LEARNED_BY_RULES, LEARNED_BY_USER, Fact
 from memoryos_mcp.model.pages import page_marks
 from memoryos_mcp.retrieval.budget import matches
 from memoryos_mcp.retrieval.rendering import period
@@ -241,6 +241,13 @@ def _problem(request: Request, session: Session, error: MemoryOSError) -> Respon
     return shown("problem.html", request, status, session=session, title=title, problem=str(error))
 
 
+def compile_templates() -> None:
+    """Compile all templates, so that the first visit of a view is as fast as later ones."""
+    environment = _templates()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 @cache
 def _templates() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -253,7 +260,7 @@ def _templates() -> jinja2.Environment:
     environment.globals |= {"PREFIX": PREFIX, "MENU": MENU, "static": _static, "Kind": Kind}
     environment.filters |= {"day": _day, "minute": _minute, "amount": amount, "period": period, "marks": _marks}
     environment.filters |= {"plain": plain, "pieces": _pieces, "topic_text": topic_text}
-    environment.filters |= {"memory_path": memory_path, "fact_path": fact_path}
+    environment.filters |= {"learner": _learner, "memory_path": memory_path, "fact_path": fact_path}
     return environment
 
 
@@ -283,6 +290,13 @@ def _day(moment: datetime) -> str:
 
 def _minute(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _learner(name: str | None) -> str:
+    """Return who learned a fact or trait, in words."""
+    if name == LEARNED_BY_USER:
+        return "you, by a correction"
+    return "fixed rules, without an LLM" if name == LEARNED_BY_RULES else name or "unknown"
 
 
 def _marks(page: Any, *, is_excerpt: bool = False) -> list[str]:

@@ -17,7 +17,7 @@ from memoryos_mcp.llm.analysis import Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import PageTerms, digest_of, is_question, make_digest, page_terms, topic_terms
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
 from memoryos_mcp.llm.extractive.traits import learn_traits
-from memoryos_mcp.model.knowledge import Lessons
+from memoryos_mcp.model.knowledge import LEARNED_BY_RULES, Lessons
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, segment_match
 from memoryos_mcp.text.terms import stems, words
@@ -71,7 +71,7 @@ class ExtractiveAnalyst:
     @property
     def name(self) -> str:
         """Name of the analyst. It is stored with the analyst's results."""
-        return "extractive"
+        return LEARNED_BY_RULES
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
         """Return the chains and topics of a batch. This never fails. See ``Analyst.organise``."""

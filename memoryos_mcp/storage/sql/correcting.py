@@ -111,7 +111,7 @@ class Correcting:
         """Undo the user's correction of a fact, and return the result.
 
         The fact becomes valid again, unless its end date has passed. The fact that replaced it may be ended or deleted;
-        see `_withdraw`.
+        see `_withdraw`. A fact that was not corrected can be restored if the user marked its replacement as wrong.
 
         Raises:
             ArgumentError: The fact does not exist, was not corrected, or cannot be restored.
@@ -122,17 +122,10 @@ class Correcting:
             raise _cannot_restore(problem)
         about, owner, slot, text, successor, _, is_corrected = self._fact(fact)
         if not is_corrected:
-            raise _cannot_restore(self._why_not_corrected(fact))
+            return self._revive(fact)
         before = None if successor is None else self._replacement(name, successor)
         corrected_us = connection.execute("SELECT valid_until_us FROM facts WHERE fact = ?", (fact,)).get
-        other = connection.execute(
-            f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND fact IS DISTINCT FROM ? "  # noqa: S608 - constant
-            "AND (folded = ? OR slot = ? AND is_archived = 0 AND confirmed_us > ?) LIMIT 1",
-            (self.now_us, about, owner, successor, folded(text), slot, corrected_us),
-        ).get
-        if other is not None:
-            problem = f"{_fact_id(other)} has since replaced {name}; correct {_fact_id(other)} instead"
-            raise _cannot_restore(problem)
+        self._check_no_other(fact, corrected_us, successor)
         connection.execute(
             "UPDATE facts SET valid_until_us = stated_until_us, ended_by = NULL, ended_seq = NULL, "
             "superseded_by = NULL, valid_from_us = CASE WHEN valid_from_us < valid_until_us THEN valid_from_us "
@@ -147,6 +140,49 @@ class Correcting:
             self._withdraw(successor, fact, slot, corrected_us)
         is_current = self._fact(fact)[5]  # the time when it was to end may have passed
         return Corrected(name, before, name, text) if is_current else Corrected(name, before)
+
+    def _revive(self, fact: int) -> Corrected:
+        """Make a fact valid again that a wrong fact replaced, and return the result.
+
+        The fact keeps its beginning, its evidence and the end that was stated for it. Like a replacement in a
+        correction, it counts as said by the user now.
+
+        Raises:
+            ArgumentError: The fact was not replaced by a fact that the user marked as wrong, or it cannot be restored.
+        """
+        connection, name = self.connection, _fact_id(fact)
+        text, successor = self._fact(fact)[3:5]
+        row = connection.execute(
+            "SELECT valid_until_us FROM facts WHERE fact = ? AND ended_by IS NOT NULL AND superseded_by IS NULL",
+            (successor,),
+        ).fetchone()
+        if row is None:
+            raise _cannot_restore(self._why_not_corrected(fact))
+        self._check_no_other(fact, row[0])
+        connection.execute(
+            "UPDATE facts SET valid_until_us = stated_until_us, superseded_by = NULL, learned_by = ?, "
+            "confirmed_us = ?, is_archived = 0 WHERE fact = ?",
+            (LEARNED_BY_USER, self.now_us, fact),
+        )
+        note_change(connection, "fact", fact)
+        is_current = self._fact(fact)[5]  # the time when it was to end may have passed
+        return Corrected(name, None, name, text) if is_current else Corrected(name, None)
+
+    def _check_no_other(self, fact: int, corrected_us: int, successor: int | None = None) -> None:
+        """Check that no fact other than ``successor`` has taken the place of ``fact`` since the correction.
+
+        Raises:
+            ArgumentError: A valid fact has the same text, or states the same property and was confirmed later.
+        """
+        about, owner, slot, text, *_ = self._fact(fact)
+        other = self.connection.execute(
+            f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND fact IS DISTINCT FROM ? "  # noqa: S608 - constant
+            "AND (folded = ? OR slot = ? AND is_archived = 0 AND confirmed_us > ?) LIMIT 1",
+            (self.now_us, about, owner, successor, folded(text), slot, corrected_us),
+        ).get
+        if other is not None:
+            problem = f"{_fact_id(other)} has since replaced {_fact_id(fact)}; correct {_fact_id(other)} instead"
+            raise _cannot_restore(problem)
 
     def _why_not_corrected(self, fact: int) -> str:
         sql = "SELECT fact FROM facts WHERE superseded_by = ? AND ended_by IS NOT NULL LIMIT 1"
