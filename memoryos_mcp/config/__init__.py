@@ -1,7 +1,6 @@
 """The settings: all keys of the config file, with their units, ranges and defaults.
 
-The settings of MemoryOS, the reference implementation, have the same names and meanings here. Its config.json therefore
-works unchanged.
+A config.json of MemoryOS, the reference implementation, works unchanged: its settings keep their names and meanings.
 """
 
 import zoneinfo
@@ -55,12 +54,10 @@ class Settings(HttpSettings):
         enable_decoding=False,
     )
 
-    user_id: _Name = Field(
-        default="default_user", description="Id of the user whose memory this process serves. It can be any text."
-    )
+    user_id: _Name = Field(default="default_user", description="Id of this process's user; any text.")
     assistant_id: _Name = Field(
         default="default_assistant_profile",
-        description="Id of the assistant. Facts about the assistant are stored under this id, which can be any text.",
+        description="Id of the assistant; any text. Facts about the assistant are stored under this id.",
     )
     data_storage_path: Annotated[Path, BeforeValidator(checks.folder_path)] = Field(
         default_factory=checks.default_folder,
@@ -74,8 +71,8 @@ class Settings(HttpSettings):
     )
     short_term_capacity: Annotated[StrictInt, Field(ge=0, le=_COUNT_MAX)] = Field(
         default=7,
-        description="Number of pages in short-term memory, which contains the newest pages. A retrieval returns the "
-        "last two of these pages, and the others if they are relevant to the query.",
+        description="Maximum number of pages in short-term memory. These are the newest pages. A retrieval "
+        "returns the last two of them, and the others if they are relevant to the query.",
     )
     mid_term_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=200,
@@ -84,23 +81,23 @@ class Settings(HttpSettings):
     long_term_knowledge_capacity: Annotated[StrictInt, Field(ge=1, le=_COUNT_MAX)] = Field(
         default=3000,
         description="Maximum number of current facts about the user. The same limit applies to facts about the "
-        "assistant. If there are more, the least recently mentioned facts are archived. Queries still find archived "
-        "facts.",
+        "assistant. If there are more, the least recently mentioned facts are archived. A retrieval can still return "
+        "archived facts.",
     )
     retrieval_queue_capacity: Annotated[StrictInt, Field(ge=1, le=100)] = Field(
         default=20,
-        description="Maximum number of pages that a retrieval returns in addition to those in short-term memory, if "
-        "the call does not set `max_results`. Fewer pages are returned if fewer are relevant, or if the result would "
-        "be too long.",
+        description="Maximum number of pages that a retrieval returns in addition to those in short-term memory. A "
+        "call can override this number with `max_results`. Fewer pages are returned if fewer are relevant, or if the "
+        "result would be too long.",
     )
     retrieval_max_tokens: Annotated[StrictInt, Field(ge=100, le=1_000_000)] = Field(
         default=2000,
-        description="Maximum length of a retrieval's result, in tokens, if the call does not set `max_tokens`.",
+        description="Maximum length of a retrieval's result, in tokens. A call can override it with `max_tokens`.",
     )
     mid_term_heat_threshold: StrictFloat = Field(
         default=5.0,
         gt=0,
-        description="Minimum heat at which a segment's new pages are used to update the profile.",
+        description="Minimum heat at which a segment's new pages are used to update the profile; see `heat_alpha`.",
     )
     mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
         default=0.6,
@@ -110,9 +107,9 @@ class Settings(HttpSettings):
     heat_alpha: StrictFloat = Field(
         default=1.0,
         ge=0,
-        description="Weight of visits in a segment's heat, which is `heat_alpha * visits + heat_beta * pages + "
-        "heat_gamma * recency`. A visit is a retrieval that returns the segment. Visits and pages are counted from 0 "
-        "again after the segment was used to update the profile.",
+        description="Weight of visits in a segment's heat. The heat is `heat_alpha * visits + heat_beta * pages + "
+        "heat_gamma * recency`. A visit is a retrieval that returns the segment. When the segment has been used to "
+        "update the profile, both counts restart at 0.",
     )
     heat_beta: StrictFloat = Field(
         default=1.0, ge=0, description="Weight of new pages in a segment's heat; see `heat_alpha`."
@@ -126,7 +123,7 @@ class Settings(HttpSettings):
     heat_mu_s: StrictFloat = Field(
         default=1e7,
         gt=0,
-        description="Time after which the recency of a segment's last visit has fallen from 1 to 0.37, in seconds.",
+        description="Time in which the recency of a segment's last visit falls from 1 to 0.37, in seconds.",
     )
     openai_api_key: SecretStr | None = Field(
         default=None, description="API key for the LLM. An empty string or a placeholder means that no key is set."
@@ -290,7 +287,7 @@ class Settings(HttpSettings):
 
     @property
     def memories_place(self) -> str:
-        """The folder or database in which memories are stored, as text for messages. It contains no credentials."""
+        """The folder or database that stores the memories, for messages. The text contains no credentials."""
         if self.database_url is None:
             return path_text(self.data_storage_path)
         return without_credentials(self.database_url.get_secret_value()) or ""

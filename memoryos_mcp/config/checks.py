@@ -39,9 +39,9 @@ _PLACEHOLDER_KEY = re.compile(
 
 
 def is_unanswered(text: str) -> bool:
-    """Return whether ``text`` is a placeholder of an MCP bundle.
+    """Return whether ``text`` is a placeholder of an MCP bundle, such as ``${user_config.api_key}``.
 
-    Some clients pass the placeholder itself if the user has not entered a value.
+    Some clients pass the placeholder if the user has not entered a value.
     """
     return _UNANSWERED.fullmatch(text.strip()) is not None
 

@@ -15,9 +15,11 @@ DESCRIPTORS_BESIDE = 256
 def fitting_users(wanted: int, *, besides: int) -> int:
     """Return how many memories can be open at the same time.
 
-    First, this process's limit on open files is raised as far as needed and allowed. The result is ``wanted``, or a
-    smaller number if the limit is still too low for ``wanted`` memories. ``besides`` is the number of additional
-    memories that are still open while they are being closed.
+    This process's limit on open files is first raised, as far as needed and allowed.
+
+    Args:
+        wanted: Desired number of open memories. The result is smaller if the limit is too low.
+        besides: Number of further memories that can be open because they are being closed.
     """
     needed = DESCRIPTORS_BESIDE + (wanted + besides) * DESCRIPTORS_PER_USER
     allowed = _raised_limit(needed)

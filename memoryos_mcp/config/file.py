@@ -1,4 +1,4 @@
-"""Reads the config file as strict JSON. Syntax errors state the line and column in the file."""
+"""Reads the config file as strict JSON. Messages about syntax errors contain the line and column."""
 
 import json
 import math

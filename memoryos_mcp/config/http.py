@@ -57,7 +57,7 @@ class HttpSettings(BaseSettings):
     )
     requests_per_second: Annotated[StrictFloat, Field(gt=0, le=1_000_000)] = Field(
         default=50.0,
-        description="Maximum average number of requests per second with one token, counted over all servers that use "
+        description="Maximum average number of requests per second per token, counted over all servers that use "
         "the same database. Up to twice this number may arrive at once.",
     )
     max_requests_at_once: Annotated[StrictInt, Field(ge=1, le=100_000)] = Field(

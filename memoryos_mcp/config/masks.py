@@ -27,11 +27,7 @@ def without_credentials(url: str | None) -> str | None:
 
 
 def without_secrets(value: JsonValue) -> JsonValue:
-    """Return a copy of a JSON value without the secrets in its objects and lists.
-
-    A member is a secret if its name looks like the name of a key or password. A string is a secret if it looks like a
-    key or contains credentials.
-    """
+    """Return a copy of a JSON value without the secrets in its objects and lists (see `masked`)."""
     if isinstance(value, dict):
         return {
             name: without_secrets(inner)
@@ -46,10 +42,10 @@ def _is_secret(value: JsonValue) -> bool:
 
 
 def masked(value: JsonValue, *, depth: int = 0) -> JsonValue:
-    """Return a JSON value in which ``***`` replaces secrets and deeply nested values.
+    """Return a copy of a JSON value with ``***`` in place of secrets and deeply nested values.
 
-    A member is a secret if its name looks like the name of a key or password. A string is a secret if it looks like a
-    key or contains credentials.
+    The value of an object member is a secret if the member's name looks like the name of a key or password. A string
+    is a secret if it looks like a key or contains credentials.
     """
     if isinstance(value, dict | list) and depth >= _KWARGS_DEPTH_SHOWN:
         return _HIDDEN

@@ -84,13 +84,15 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
     """Create the data folder if it does not exist, and check that it is writable.
 
-    Do nothing if no data folder is needed.
+    The check is skipped if no files are written. A new folder is accessible only to this account.
 
-    A new folder is accessible only to this account. With ``may_only_read``, a folder that is not writable is accepted
-    in two cases: it contains memories, or the disk is full. A warning is then logged.
+    Args:
+        settings: The settings, including the path of the folder.
+        may_only_read: Whether a folder that is not writable is accepted, with a warning in the log. This applies only
+            if the folder contains memories or the disk is full.
 
     Raises:
-        ConfigError: The folder cannot be created or written, and was not accepted with a warning.
+        ConfigError: The folder cannot be created or is not writable.
     """
     if not settings.needs_data_folder:
         return

@@ -11,7 +11,7 @@ from memoryos_mcp.config import Settings
 
 
 def value_type(name: str) -> object:
-    """Return the type of a setting's values. Null, where it is allowed, is ignored.
+    """Return the type of a setting's values, apart from null.
 
     The result is a plain class, or `Literal` if only certain strings are allowed.
     """
@@ -22,7 +22,7 @@ def value_type(name: str) -> object:
 def takes_null(name: str) -> bool:
     """Return whether the documentation lists null as an allowed value of a setting.
 
-    The result is False for a setting with string values. Such a setting uses "" instead of null.
+    The result is False for a setting with string values, because "" is documented instead of null.
     """
     is_optional = NoneType in get_args(Settings.model_fields[name].annotation)
     return is_optional and value_type(name) not in (str, SecretStr)
