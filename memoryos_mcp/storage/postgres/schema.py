@@ -414,8 +414,8 @@ CREATE TABLE sign_ins (
 ) WITH (fillfactor = 50)
 """
 
-# While a table has no statistics, the planner takes any index of the user's pages, so that the previous version may read
-# all of them. This version reads a tier in the order of ``seq``, for which the planner takes `pages_tier`.
+# While a table has no statistics, the planner takes any index of the user's pages, so the previous version may read all
+# of them. This version reads a tier in the order of ``seq``, for which the planner takes `pages_tier`.
 _ADD_PAGE_5 = _ADD_PAGE_2.replace(
     """        UPDATE pages SET tier = 'backlog' WHERE tier = 'short_term' AND seq <=
             (SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT 1 OFFSET capacity);
