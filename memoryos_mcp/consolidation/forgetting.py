@@ -199,14 +199,17 @@ class Forgetting:
             logger.info("%d pages were older than retention_days and were forgotten", forgotten.counts.pages)
         return forgotten is not None
 
-    async def tidy(self) -> None:
+    async def tidy(self) -> bool:
         """Remove the remains of forgotten content, and write all missing summaries.
+
+        Return whether all remains are gone.
 
         If content was forgotten, the LLM log is deleted, and the content is overwritten in the memory's files. While
         another process is reading the memory, nothing is overwritten. The next call tries again.
         """
-        await self._purge()
+        is_purged = await self._purge()
         await self._resummarise()
+        return is_purged
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
         """Return a plan to delete the pages that the query or the time limits select.
@@ -229,30 +232,32 @@ class Forgetting:
             seqs = sorted(found)
         return ForgetPlan(runs=runs(seqs))
 
-    async def _purge(self) -> None:
+    async def _purge(self) -> bool:
         """Delete the LLM log, and remove forgotten content from the vector index and from the memory's files.
+
+        Return whether no forgotten content is left.
 
         If no forgotten content is left in the files, do nothing. If the log cannot be deleted, the index is not ready,
         or another process is reading the memory, the content stays in the files until a later call.
         """
         async with self._tidying:
             if not await self._user_data.unpurged():
-                return
+                return True
             try:
                 await anyio.to_thread.run_sync(remove_log, self._log)
             except OSError as error:
                 logger.warning("%s cannot be removed (%s); another attempt will follow", self._log, error.strerror)
-                return
+                return False
             try:
                 if not await self._purge_index():
-                    return
+                    return False
             except StorageError as error:
                 logger.warning("forgotten pages cannot be removed from the vector index yet: %s", error)
-                return
-            if not await self._user_data.purge():
-                logger.info(
-                    "another process is reading the memory; deleted content will be overwritten in the file later"
-                )
+                return False
+            if await self._user_data.purge():
+                return True
+            logger.info("another process is reading the memory; deleted content will be overwritten in the file later")
+            return False
 
     async def _resummarise(self) -> None:
         """Write all missing summaries of chains and segments."""
