@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from memoryos_mcp.consolidation import loops
+from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.consolidation.loops import BackgroundLoop, LeaseKeeper
 from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
-from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.stats import Health
 from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import START, Clock
+from tests.memories import USER, memory
 from tests.stores import open_one
+from tests.test_engine import until
 
 pytestmark = pytest.mark.both_stores(in_campaign=True)
 
@@ -48,6 +50,23 @@ async def test_a_wake_up_during_close_does_not_keep_the_loop_alive() -> None:
             await asyncio.sleep(0)
             loop.wake()
             await loop.close()
+
+
+async def test_an_idle_memory_organises_pages_of_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
+    async with memory(tmp_path, None) as idle, asyncio.timeout(worker.IDLE_POLL_S / 5):
+        other = await open_one(tmp_path, USER, StoreOptions("helper", 0, 1800, 100), clock=Clock())
+
+        async def is_done() -> bool:
+            return await idle.engine._worker.is_settled() and not (await idle.engine.waiting()).backlog
+
+        for number in range(2):
+            await until(is_done)
+            await other.store.add_pages([Turn(f"I like tea {number}.", "Noted.", START)])
+        await until(is_done)
+        await other.close()
 
 
 async def test_steps_follow_immediately_while_there_is_more_work() -> None:

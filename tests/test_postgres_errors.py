@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
@@ -375,6 +375,35 @@ def database_of_store(store: PostgresStore) -> PostgresDatabase:
     return database
 
 
+def run_while_waiting(
+    one: psycopg.Connection[Any], other: psycopg.Connection[Any], work: Callable[[psycopg.Connection[Any]], None]
+) -> None:
+    """Do the work on one connection, and commit it once the same work on the other waits for it."""
+    other.autocommit = True
+    with one, other, ThreadPoolExecutor(1) as thread:
+        one.execute("SELECT 1")  # begins a transaction
+        work(one)
+        waiting = thread.submit(work, other)
+        sql = f"SELECT 1 FROM pg_stat_activity WHERE pid = {other.info.backend_pid} AND wait_event_type = 'Lock'"  # noqa: S608
+        while not run_sql("postgres", sql):
+            assert not waiting.done()
+            time.sleep(0.005)
+        one.commit()
+        waiting.result(60)
+
+
+def test_two_processes_may_create_the_tables_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one has seen that there are none, and waits for the first one."""
+    # PostgreSQL refreshes its caches after very many changes, which the tables of all migrations are.
+    monkeypatch.setattr(schema, "MIGRATIONS", (["CREATE TABLE users (user_id text)"],))
+    monkeypatch.setattr(schema, "CURRENT_VERSION", 1)
+    one, other = (psycopg.connect(server().make("errors_made_twice")) for _ in range(2))
+    assert schema.version(other) == 0
+    other.rollback()
+    run_while_waiting(one, other, schema.migrate)
+    assert run_sql("errors_made_twice", "SELECT version FROM memoryos.schema_version") == [(1,)]
+
+
 def test_two_databases_may_create_the_role_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock of one database does not hold in another, but its roles do."""
     monkeypatch.setattr(schema, "APP_ROLE", "errors_race")
@@ -383,17 +412,7 @@ def test_two_databases_may_create_the_role_at_once(monkeypatch: pytest.MonkeyPat
         with stores_at(url) as stores:
             assert stores.engine
     one, other = (psycopg.connect(server().url(f"errors_race_{number}", OWNER)) for number in range(2))
-    other.autocommit = True
-    with one, other, ThreadPoolExecutor(1) as thread:
-        one.execute("SELECT 1")  # begins a transaction
-        schema.grant_app_role(one)
-        waiting = thread.submit(schema.grant_app_role, other)
-        sql = f"SELECT 1 FROM pg_stat_activity WHERE pid = {other.info.backend_pid} AND wait_event_type = 'Lock'"  # noqa: S608
-        while not run_sql("postgres", sql):
-            assert not waiting.done()
-            time.sleep(0.005)
-        one.commit()
-        waiting.result(60)
+    run_while_waiting(one, other, schema.grant_app_role)
     rights = "SELECT has_table_privilege('errors_race', 'memoryos.pages', 'INSERT')"
     assert [run_sql(f"errors_race_{number}", rights) for number in range(2)] == [[(True,)]] * 2
 

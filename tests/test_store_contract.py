@@ -10,6 +10,7 @@ import pytest
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import LeaseLostError
+from memoryos_mcp.model.forgotten import ForgetPlan
 from memoryos_mcp.model.ids import read_ids
 from memoryos_mcp.model.pages import Tier, Turn
 from memoryos_mcp.model.segments import Digest
@@ -85,6 +86,30 @@ async def test_a_reader_finds_every_change_after_its_position(tmp_path: Path) ->
                 seen, changed = changes.position, changed + changes.is_midterm
         assert changed >= 3
         assert (await reader.snapshot()).position == seen
+
+
+async def test_the_state_shows_the_changes_of_other_processes(tmp_path: Path) -> None:
+    async with two_views(tmp_path, Clock()) as (one, other):
+        states = [await one.state()]
+
+        async def note() -> None:
+            states.append(await one.state())
+            assert states[-1] == await one.state()
+            assert states[-1] not in states[:-1]
+
+        await other.add_pages([turn(number) for number in range(4)])
+        await note()
+        lease = await other.take_lease(30)
+        assert lease is not None
+        await note()
+        assert await other.commit(lease, filing(1, 2))
+        await note()
+        await other.release_lease(lease)
+        await note()
+        await other.user_data.plan_forgetting(ForgetPlan(runs=((1, 1),)), "f_1", START + timedelta(hours=1))
+        await note()
+        assert await other.user_data.forget("f_1")
+        await note()
 
 
 async def test_forgetting_invalidates_earlier_reads(tmp_path: Path) -> None:

@@ -201,14 +201,15 @@ class Forgetting:
             logger.info("%d pages were older than retention_days and were forgotten", forgotten.counts.pages)
         return forgotten is not None
 
-    async def tidy(self) -> None:
+    async def tidy(self) -> bool:
         """Remove the remains of forgotten content, and write all missing summaries.
 
-        Forgotten content is overwritten in the files, and the LLM log is deleted. If another process is reading, call
-        again later.
+        Forgotten content is overwritten in the files, and the LLM log is deleted. Return False if another process is
+        reading; call again later.
         """
-        await self._purge()
+        is_purged = await self._purge()
         await self._resummarise()
+        return is_purged
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
         """Return a plan to delete the pages that the query or the time limits select.
@@ -231,29 +232,29 @@ class Forgetting:
             seqs = sorted(found)
         return ForgetPlan(runs=runs(seqs))
 
-    async def _purge(self) -> None:
+    async def _purge(self) -> bool:
         """Delete the LLM log, and remove forgotten content from the vector index and from the memory's files.
 
-        If one of these steps is not possible now, a later call tries again.
+        Return False if one of these steps is not possible now; a later call tries again.
         """
         async with self._tidying:
             if not await self._user_data.unpurged():
-                return
+                return True
             try:
                 await anyio.to_thread.run_sync(remove_log, self._log)
             except OSError as error:
                 logger.warning("%s cannot be removed (%s); another attempt will follow", self._log, error.strerror)
-                return
+                return False
             try:
                 if not await self._purge_index():
-                    return
+                    return False
             except StorageError as error:
                 logger.warning("forgotten pages cannot be removed from the vector index yet: %s", error)
-                return
-            if not await self._user_data.purge():
-                logger.info(
-                    "another process is reading the memory; deleted content will be overwritten in the file later"
-                )
+                return False
+            if await self._user_data.purge():
+                return True
+            logger.info("another process is reading the memory; deleted content will be overwritten in the file later")
+            return False
 
     async def _resummarise(self) -> None:
         """Write all missing summaries of chains and segments."""

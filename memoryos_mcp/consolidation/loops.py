@@ -31,12 +31,15 @@ class BackgroundLoop:
     """Repeats a step in a background task.
 
     If a step returns True, the next step follows at once. Otherwise it follows after a pause, which `wake` ends early.
-    A failed step is retried after a pause that grows with each failure. A failure never ends the loop.
+    The pause is longer after a step that returns None. A failed step is retried after a pause that grows with each
+    failure. A failure never ends the loop.
 
     Args:
         name: The loop's name in logs and statistics.
-        step: Does some work, and returns whether there is more.
+        step: Does some work, and returns whether there is more. It returns None if there will be no work until the
+            memory is changed.
         poll_s: Maximum number of seconds to pause while there is no work.
+        idle_s: Maximum number of seconds to pause after a step that returned None; None if the same as ``poll_s``.
         clock: Returns the current time, which determines when a failed step is retried.
         save_health: Stores the loop's health after each failure, and after the first success that follows a failure.
     """
@@ -44,9 +47,10 @@ class BackgroundLoop:
     def __init__(
         self,
         name: str,
-        step: Callable[[], Awaitable[bool]],
+        step: Callable[[], Awaitable[bool | None]],
         *,
         poll_s: float,
+        idle_s: float | None = None,
         clock: Callable[[], datetime],
         save_health: Callable[[Health], Awaitable[None]] | None = None,
     ) -> None:
@@ -55,6 +59,7 @@ class BackgroundLoop:
         self.health = Health()
         self._step = step
         self._poll_s = poll_s
+        self._idle_s = poll_s if idle_s is None else idle_s
         self._clock = clock
         self._awake = asyncio.Event()
         self._retry_at = clock()
@@ -118,6 +123,8 @@ class BackgroundLoop:
         if self.health.failed_attempts:
             self.health = Health(0, self.health.last_error, self.health.last_error_at)
             await self._store_health()
+        if has_more is None:
+            return self._idle_s
         return 0.0 if has_more else self._poll_s
 
     async def _failed(self, error: Exception) -> float:

@@ -31,8 +31,10 @@ from memoryos_mcp.storage.values import Failure, Lease, PageQuery
 
 logger = logging.getLogger(__name__)
 
-# How often a process checks for unfinished work of other processes.
+# How often a process checks whether other processes have changed the memory, and for work that it could not do before.
 POLL_S = 5.0
+# How often a loop that has no work looks for some, although the memory has not been changed.
+IDLE_POLL_S = 300.0
 # Delay during which new pages are collected, so that they are embedded in one batch.
 GATHER_S = 0.2
 # Pages are read together once no page has arrived for QUIET_S. The wait has a limit: facts are extracted after at most
@@ -124,23 +126,34 @@ class Worker:
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._batch_pages = settings.batch_pages(has_llm=self._has_llm)
         self._loops = {
-            name: BackgroundLoop(name, step, poll_s=pause_s, clock=clock, save_health=partial(self._save_health, name))
+            name: BackgroundLoop(
+                name,
+                step,
+                poll_s=pause_s,
+                idle_s=max(pause_s, IDLE_POLL_S),
+                clock=clock,
+                save_health=partial(self._save_health, name),
+            )
             for name, step, pause_s in (
                 ("embedding", self._embed, POLL_S),
                 ("reading", self._read, POLL_S),
                 ("consolidation", self._consolidate, silence_poll_s),
                 ("redo", self._redo, POLL_S),
                 ("promotion", self._promote, POLL_S),
-                ("visits", self._count_visits, VISIT_POLL_S),
+                ("visits", self._count_later, VISIT_POLL_S),
                 ("forgetting", self._forget, PURGE_POLL_S),
                 ("verification", self._verify, DAILY_POLL_S),
             )
         }
+        self._watching = BackgroundLoop("watching", self._watch, poll_s=POLL_S, clock=clock)
+        # The state of the memory when it was last looked at, and when nothing was left to tidy up.
+        self._state: object = None
+        self._tidied_state: object = None
 
     def start(self) -> None:
         """Start all loops."""
         self._is_started = True
-        for loop in self._loops.values():
+        for loop in (*self._loops.values(), self._watching):
             loop.start()
 
     def start_to_read(self) -> None:
@@ -160,7 +173,7 @@ class Worker:
             StorageError: The visits could not be written.
         """
         await self._tasks.wait()
-        await asyncio.gather(*(loop.close() for loop in self._loops.values()))
+        await asyncio.gather(*(loop.close() for loop in (*self._loops.values(), self._watching)))
         try:
             await self._count_visits()
         finally:
@@ -194,6 +207,7 @@ class Worker:
         """Count a visit to each of the retrieved segments. The counts are written later, all at once."""
         if self._is_started:
             self._visits.update(segments)
+            self._loops["visits"].wake()
 
     def knowledge_changed(self) -> None:
         """Wake the embedding loop, because a correction by the user has added a fact."""
@@ -282,10 +296,23 @@ class Worker:
             return True
         return not self._spaces.is_settled or await self._spaces.has_work()
 
-    async def _embed(self) -> bool:
+    async def _watch(self) -> bool:
+        """Wake the loops if the memory has been changed, by this process or another one. Return False."""
+        try:
+            state = await self._store.state()
+        except StorageError:  # the loops report it
+            state = None
+        if state is None or state != self._state:
+            for name in ("embedding", "reading", "consolidation", "redo", "promotion", "forgetting"):
+                self._loops[name].wake()
+        self._state = state
+        return False
+
+    async def _embed(self) -> bool | None:
         """Load the model and its vectors, then embed all pages, facts and segments that have no vector.
 
         Return whether the next step must follow at once. This is the case only if work succeeds again after a failure.
+        Return None if there was nothing to do.
         """
         try:
             await self._spaces.open()
@@ -302,17 +329,19 @@ class Worker:
                     if remaining is Remaining.UNKNOWN:
                         await asyncio.sleep(GATHER_S)
             self._loops["consolidation"].wake()
+            await self._spaces.settle()
+            return False
         await self._spaces.settle()
-        return False
+        return None if self._spaces.is_settled else False
 
-    async def _read(self) -> bool:
-        """Extract facts from new pages."""
+    async def _read(self) -> bool | None:
+        """Extract facts from new pages. Return None if there are none."""
         await self._until_quiet(KNOWN_WITHIN_S)
         if self._unread_pages > BURST_PAGES:  # reading would slow an import down
             await self._until_quiet(QUIET_WITHIN_S)
         self._unread_pages = 0
         if not await self._reading.has_work():
-            return False
+            return None
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
@@ -321,13 +350,13 @@ class Worker:
         self._loops["embedding"].wake()
         return False
 
-    async def _consolidate(self) -> bool:
+    async def _consolidate(self) -> bool | None:
         """Assign the due batches of the backlog to chains and segments.
 
-        Always return False, so that the loop pauses before it looks for more due batches.
+        Return False, so that the loop pauses before it looks for more due batches, or None if the backlog is empty.
         """
         if not await self._organising.due():
-            return False
+            return None if await self._organising.due_at() is None else False
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
@@ -346,14 +375,14 @@ class Worker:
                 return False  # its prompt needs the nearest segments; the embedding loop wakes this loop later
             return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
-    async def _redo(self) -> bool:
+    async def _redo(self) -> bool | None:
         """Let the LLM redo some of the work that the fallback did while the LLM failed.
 
-        Return whether more of this work can be redone now.
+        Return whether more of this work can be redone now, or None if there is no such work.
         """
         await self._loading_ended.wait()  # filing compares vectors
         if not self._has_llm or not await self._store.pages(PageQuery(is_degraded=True, limit=1)):
-            return False
+            return None
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
@@ -371,8 +400,8 @@ class Worker:
         self._loops["embedding"].wake()
         return has_more
 
-    async def _promote(self) -> bool:
-        """Extract traits from hot segments. Return whether there may be more segments to read.
+    async def _promote(self) -> bool | None:
+        """Extract traits from hot segments. Return whether there may be more segments to read, or None if none is hot.
 
         While pages are due to be assigned to segments, do nothing and return False. Waiting saves LLM calls, because
         one call can read several pages of the same segment. If the last attempt to assign pages failed, traits are
@@ -382,7 +411,7 @@ class Worker:
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
             return False
         if not await self._promotion.has_work():
-            return False
+            return None
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
@@ -405,7 +434,13 @@ class Worker:
             failure = Failure(health.failed_attempts, health.last_error, health.last_error_at)
             await self._store.note_failure(work, failure)
 
-    async def _count_visits(self) -> bool:
+    async def _count_later(self) -> None:
+        """Wait for more visits, so that they are written together. There is no more work until the next visit."""
+        if self._visits:
+            await asyncio.sleep(VISIT_POLL_S)
+            await self._count_visits()
+
+    async def _count_visits(self) -> None:
         visits, self._visits = self._visits, Counter()
         if visits:
             try:
@@ -414,7 +449,6 @@ class Worker:
                 self._visits += visits
                 raise
             self._loops["promotion"].wake()
-        return False
 
     async def _forget(self) -> bool:
         """Forget expired pages, or tidy up if there are none. Return whether there may be more expired pages.
@@ -431,7 +465,9 @@ class Worker:
                     return True
                 if lease is not None:
                     self._expired_at = now
-        await self._forgetting.tidy()
+        state = self._state
+        if (state is None or state != self._tidied_state) and await self._forgetting.tidy():
+            self._tidied_state = state
         return False
 
     async def _verify(self) -> bool:

@@ -112,6 +112,13 @@ class Pages(Protocol):
         """Return the current forget epoch and the last position of the change sequence, read in one transaction."""
         ...
 
+    async def state(self) -> object:
+        """Return a value that differs from an earlier one if the memory has been changed meanwhile, by any process.
+
+        This is the fastest way to find out that nothing has changed. The value may also differ without a change.
+        """
+        ...
+
     async def changes(self, after: int, limit: int) -> Changes:
         """Return the next changes to the memory, at most ``limit``.
 

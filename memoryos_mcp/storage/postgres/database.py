@@ -40,6 +40,8 @@ ALL_LOST_S = 0.2
 # The length of the random id of a change, and of the ids of a user's latest changes.
 WRITE_ID_CHARS, WRITE_IDS_CHARS = 12, 192
 _NOTE_WRITE_SQL = f"UPDATE counters SET latest_writes = left($1 || latest_writes, {WRITE_IDS_CHARS})"  # noqa: S608
+# Every change writes one of these columns.
+_STATE_SQL = "SELECT page, latest_writes FROM counters"
 UNKNOWN_OUTCOME = (
     "The connection was lost while a change was stored, and its outcome is unknown; check the memory before you repeat "
     "the change"
@@ -145,6 +147,10 @@ class PostgresDatabase:
     def is_in_place(self) -> bool:
         """Return whether this object can still be used; see `Store.is_in_place`."""
         return not self._was_read_only or self.only_reads_because is not None
+
+    async def state(self) -> object:
+        """Return a value that differs once the memory has been changed; see `Pages.state`."""
+        return await self.rows(_STATE_SQL)
 
     async def read(
         self, query: Callable[Concatenate[PostgresConnection, P], T], *args: P.args, **kwargs: P.kwargs

@@ -20,6 +20,9 @@ USER = "CAST(current_setting('memoryos.user_no') AS integer)"
 APP_ROLE = "memoryos_app"
 # Key of the lock that one process holds while it migrates a database.
 LOCK_KEY = 0x6D6F7331
+# Functions such as to_regclass() may answer from a cache, which misses what another process has just committed.
+_HAS_SCHEMA_SQL = f"SELECT oid FROM pg_namespace WHERE nspname = '{SCHEMA}'"  # noqa: S608 - a constant
+_IS_MADE_SQL = f"SELECT 1 FROM pg_class WHERE relname = 'schema_version' AND relnamespace = ({_HAS_SCHEMA_SQL})"  # noqa: S608
 
 # Tables of one user's memory: columns, then the rest of the key. ``user_no`` is added to both.
 _TABLES = {
@@ -411,21 +414,39 @@ CREATE TABLE sign_ins (
 ) WITH (fillfactor = 50)
 """
 
+# While a table has no statistics, the planner takes any index of the user's pages, so the previous version may read all
+# of them. This version reads a tier in the order of ``seq``, for which the planner takes `pages_tier`.
+_ADD_PAGE_5 = _ADD_PAGE_2.replace(
+    """        UPDATE pages SET tier = 'backlog' WHERE tier = 'short_term' AND seq <=
+            (SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT 1 OFFSET capacity);
+""",
+    "",
+).replace(
+    """    add_page.backlog := (SELECT count(*) FROM pages WHERE tier = 'backlog');
+""",
+    """    WITH moved AS (
+        UPDATE pages SET tier = 'backlog' WHERE add_page.is_new AND seq = ANY(ARRAY(
+            SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC OFFSET capacity)) RETURNING 1)
+    SELECT (SELECT count(*) FROM moved) + (SELECT count(*) FROM
+        (SELECT 1 FROM pages WHERE tier = 'backlog' ORDER BY seq OFFSET 0) AS waiting) INTO add_page.backlog;
+""",
+)
+
 # The project of a page. Only pages of projects are in the index.
 _NEW_VALUES = ", ".join(f"new.{name}" for name in _NEW_PAGE.split(", "))
 _PROJECTS = [
     "ALTER TABLE pages ADD COLUMN project text",
     "CREATE INDEX pages_project ON pages (user_no, project, seq) WHERE project IS NOT NULL",
-    _ADD_PAGE_2.replace(_NEW_PAGE, f"{_NEW_PAGE}, project").replace(_NEW_VALUES, f"{_NEW_VALUES}, new.project"),
+    _ADD_PAGE_5.replace(_NEW_PAGE, f"{_NEW_PAGE}, project").replace(_NEW_VALUES, f"{_NEW_VALUES}, new.project"),
 ]
 
-MIGRATIONS: tuple[list[str], ...] = (_first(), _second(), _BY_TIME, [_SIGN_INS], _PROJECTS)
+MIGRATIONS: tuple[list[str], ...] = (_first(), _second(), _BY_TIME, [_SIGN_INS], [_ADD_PAGE_5], _PROJECTS)
 CURRENT_VERSION = len(MIGRATIONS)
 
 
 def version(connection: psycopg.Connection[Any]) -> int:
     """Return the schema version of a database; 0 if it has no schema."""
-    if connection.execute(f"SELECT to_regclass('{SCHEMA}.schema_version')").fetchone() == (None,):
+    if connection.execute(_IS_MADE_SQL).fetchone() is None:
         return 0
     row = connection.execute(f"SELECT version FROM {SCHEMA}.schema_version").fetchone()  # noqa: S608 - constant
     return int(row[0]) if row else 0
@@ -438,7 +459,7 @@ def migrate(connection: psycopg.Connection[Any]) -> None:
         start = version(connection)
         if start >= CURRENT_VERSION:
             return
-        if connection.execute(f"SELECT to_regnamespace('{SCHEMA}')").fetchone() == (None,):
+        if connection.execute(_HAS_SCHEMA_SQL).fetchone() is None:
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
         connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
         if start == 0:
@@ -452,12 +473,12 @@ def migrate(connection: psycopg.Connection[Any]) -> None:
 
 def grant_app_role(connection: psycopg.Connection[Any]) -> None:
     """Create the role `APP_ROLE` if it is missing, and let it read and write memories. Needs superuser rights."""
+    # Roles belong to all databases of a server, so another database may create it at the same time.
+    with suppress(DuplicateObject, UniqueViolation), connection.transaction():
+        if connection.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APP_ROLE}'").fetchone() is None:  # noqa: S608
+            connection.execute(f"CREATE ROLE {APP_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
-        if connection.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APP_ROLE}'").fetchone() is None:  # noqa: S608
-            # Roles belong to all databases of a server, so another database may create it at the same time.
-            with suppress(DuplicateObject, UniqueViolation), connection.transaction():
-                connection.execute(f"CREATE ROLE {APP_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
         for rights, on in (
             ("USAGE", f"SCHEMA {SCHEMA}"),
             ("SELECT, INSERT, UPDATE, DELETE", f"ALL TABLES IN SCHEMA {SCHEMA}"),

@@ -155,6 +155,10 @@ class Database(Protocol):
         """Return whether this object can still be used; see `Store.is_in_place`."""
         ...
 
+    async def state(self) -> object:
+        """Return a value that differs once the memory has been changed; see `Pages.state`."""
+        ...
+
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result."""
         ...

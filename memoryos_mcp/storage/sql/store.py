@@ -265,6 +265,9 @@ class SqlStore:
             )
         )
 
+    async def state(self) -> object:
+        return await self._database.state()
+
     async def changes(self, after: int, limit: int) -> Changes:
         sql = "SELECT change, kind, row FROM changes WHERE change > ? ORDER BY change LIMIT ?"
         rows = await self._database.rows(sql, after, limit)

@@ -67,6 +67,11 @@ class SqliteDatabase:
         """Return whether the open file can still be used; see `Store.is_in_place`."""
         return self._file.is_in_place()
 
+    async def state(self) -> object:
+        """Return a value that differs once the memory has been changed; see `Pages.state`."""
+        # The number shows the changes by all other connections, and no other connection has the same numbers.
+        return await self._with_reader(lambda reader: (reader, reader.pragma("data_version")))
+
     async def read(self, query: Callable[Concatenate[SqliteConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result."""
 
