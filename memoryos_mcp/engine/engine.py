@@ -316,7 +316,9 @@ class MemoryEngine:
         """
         return await self._retrieve(query, Limits(self._settings.retrieval_queue_capacity, max(budgets)), budgets)
 
-    async def _retrieve(self, query: str, limits: Limits, budgets: Sequence[int], project: str | None = None) -> list[Recall]:
+    async def _retrieve(
+        self, query: str, limits: Limits, budgets: Sequence[int], project: str | None = None
+    ) -> list[Recall]:
         if not query.strip():
             raise ArgumentError(argument="query", problem="is empty; pass a question or keywords")
         check_query(query)

@@ -189,9 +189,7 @@ class Retrieving:
             for tokens in budgets
         ]
 
-    def _fitted(
-        self, found: Found, limits: Limits, parsed: ParsedQuery, recipe: Recipe, speakers: Speakers
-    ) -> Recall:
+    def _fitted(self, found: Found, limits: Limits, parsed: ParsedQuery, recipe: Recipe, speakers: Speakers) -> Recall:
         fitted = fit(found, limits, speakers, roots(parsed.subject))
         return Recall(
             short_term=fitted.short_term,

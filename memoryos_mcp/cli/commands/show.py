@@ -28,7 +28,7 @@ from memoryos_mcp.model.pages import page_marks
 
 if TYPE_CHECKING:
     from memoryos_mcp.engine.engine import MemoryEngine
-    from memoryos_mcp.storage.values import ListPart
+    from memoryos_mcp.engine.inspection import ListPart
 
 # More tokens than any page has with default settings, so that pages are printed in full.
 WHOLE_TOKENS = 1_000_000
