@@ -158,7 +158,7 @@ def rates(place: Place) -> dict[str, tuple[int, int]]:
     questions = [(question, word) for *_, question, word in SESSIONS]
     told = [word in place.hook("prompt", {"session_id": "q", "prompt": question}, 30.0) for question, word in questions]
     by_calls = sum(is_called for _, is_called, *_ in SESSIONS)
-    return {"hooks": (int(stats["total_pages"]), sum(told)), "tool calls": (by_calls, by_calls)}
+    return {"hooks": (int(stats["stats"]["total_pages"]), sum(told)), "tool calls": (by_calls, by_calls)}
 
 
 def main() -> None:

@@ -35,13 +35,13 @@ def claude_api() -> Iterator[ClaudeApi]:
         def log_message(self, *_: object) -> None:
             pass
 
-        def do_GET(self) -> None:  # noqa: N802 - the name is the library's
+        def do_GET(self) -> None:
             self._send(b"{}", "application/json")
 
-        def do_HEAD(self) -> None:  # noqa: N802
+        def do_HEAD(self) -> None:
             self._send(b"", "application/json")
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
             if "count_tokens" in self.path:
                 self._send(b'{"input_tokens": 10}', "application/json")
