@@ -113,7 +113,12 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
     # The first query loads the model.
     place.until(lambda: "Utrecht" in place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][2]}, 30.0))
     left, right = socket.socketpair()
-    echo = threading.Thread(target=lambda: [left.sendall(part) for part in iter(lambda: left.recv(100), b"")])
+
+    def answer() -> None:
+        while part := left.recv(100):
+            left.sendall(part)
+
+    echo = threading.Thread(target=answer)
     echo.start()
 
     def round_trip() -> None:
@@ -153,7 +158,7 @@ def rates(place: Place) -> dict[str, tuple[int, int]]:
     questions = [(question, word) for *_, question, word in SESSIONS]
     told = [word in place.hook("prompt", {"session_id": "q", "prompt": question}, 30.0) for question, word in questions]
     by_calls = sum(is_called for _, is_called, *_ in SESSIONS)
-    return {"hooks": (int(stats["total_pages"]), sum(told)), "tool calls": (by_calls, by_calls)}
+    return {"hooks": (int(stats["stats"]["total_pages"]), sum(told)), "tool calls": (by_calls, by_calls)}
 
 
 def main() -> None:

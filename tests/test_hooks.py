@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ class Hooks:
             command = Path(f"/proc/{number}/cmdline")
             if number and command.exists() and b"memoryos_mcp\0daemon" in command.read_bytes():
                 os.kill(number, signal.SIGKILL)
-                wait_until(lambda number=number: not _runs(number), "the daemon is dead", LIMIT_S)
+                wait_until(partial(_is_over, number), "the daemon is dead", LIMIT_S)
 
 
 def _runs(number: int) -> bool:
@@ -100,6 +101,26 @@ def _runs(number: int) -> bool:
         return status.read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def _is_over(number: int) -> bool:
+    return not _runs(number)
+
+
+def _damage(file: Path) -> dict[Path, bytes]:
+    """Overwrite a memory's file, and return the previous content of the file and its journals."""
+    before = {each: each.read_bytes() for each in file.parent.glob(f"{file.name}*")}
+    for each in before:
+        each.unlink()
+    file.write_bytes(b"not a database" * 1000)
+    return before
+
+
+def _restore(file: Path, before: dict[Path, bytes]) -> None:
+    for each in file.parent.glob(f"{file.name}*"):
+        each.unlink()
+    for each, content in before.items():
+        each.write_bytes(content)
 
 
 @pytest.fixture
@@ -197,10 +218,7 @@ def test_a_damaged_memory_keeps_the_turns_waiting(hooks: Hooks) -> None:
     hooks.wait_until_empty()
     hooks.kill()
     file = database_file(hooks.data, "default_user")
-    for journal in file.parent.glob(f"{file.name}-*"):
-        journal.unlink()
-    whole = file.read_bytes()
-    file.write_bytes(b"not a database" * 1000)
+    whole = _damage(file)
     hooks.allow_start()
     hooks.turn("s2", "I moved to Ghent.")
     log = hooks.state / "hook.log"
@@ -208,11 +226,11 @@ def test_a_damaged_memory_keeps_the_turns_waiting(hooks: Hooks) -> None:
     assert len(hooks.waiting) == 1
     assert "Ghent" not in log.read_text()
     hooks.kill()
-    file.write_bytes(whole)
+    _restore(file, whole)
     hooks.allow_start()
     hooks.run("session-start", {"session_id": "s3"})
     hooks.wait_until_empty()
-    assert "I moved to Ghent." in hooks.stored()
+    assert hooks.stored() == [SAID, "I moved to Ghent."]
 
 
 @pytest.mark.parametrize("content", ["{not JSON", None])
@@ -318,12 +336,11 @@ def test_claude_code_remembers_without_a_tool(hooks: Hooks, fault: str) -> None:
             elif fault == "damaged" and number == 4:
                 hooks.wait_until_empty()
                 hooks.kill()
-                whole = file.read_bytes(), [each.unlink() for each in file.parent.glob(f"{file.name}-*")]
-                file.write_bytes(b"not a database" * 1000)
+                whole = _damage(file)
         if fault == "damaged":
             assert hooks.waiting
             hooks.kill()
-            file.write_bytes(whole[0])
+            _restore(file, whole)
         hooks.allow_start()
         hooks.run("session-start", {"session_id": "s"})
         hooks.wait_until_empty()

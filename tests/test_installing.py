@@ -782,7 +782,7 @@ def test_hooks_are_added_and_removed_byte_for_byte(name: str, home: Path) -> Non
     file = hooks.file_of(name, "user", Machine.this())
     file.parent.mkdir(parents=True, exist_ok=True)
     event = EVENTS[name]["stop"]
-    before = '{\r\n\t// mine\r\n\t"hooks": { "%s": [ { "command": "say done" }, ], },\r\n}\r\n' % event
+    before = f'{{\r\n\t// mine\r\n\t"hooks": {{ "{event}": [ {{ "command": "say done" }}, ], }},\r\n}}\r\n'
     file.write_bytes(before.encode())
     done = run("install", "--client", name, "--hooks", "--user-id", "ada b")
     assert done.exit_code == 0, done.output

@@ -69,7 +69,7 @@ class Daemon:
                     break
         finally:
             server.close()
-            (Path(self._folder, ADDRESS)).unlink(missing_ok=True)
+            spool.remove(self._address)
 
     async def _listen(self) -> asyncio.Server:
         spool.remove(self._address)

@@ -63,8 +63,8 @@ def folder_of(settings: Sequence[str]) -> str:
     """Return the private folder of all hooks and of the daemon with these settings."""
     ours = sorted((name, value) for name, value in os.environ.items() if name.startswith("MEMORYOS_"))
     given = dict(zip(settings[::2], settings[1::2], strict=False))
-    if "--config" in given:
-        given["--config"] = config_of(settings)
+    if "--config" in given and (config := config_of(settings)) is not None:
+        given["--config"] = config
     name = dialects.digest(json.dumps([sorted(given.items()), ours]))
     return os.path.join(spool.root_folder(os.environ), name)
 
