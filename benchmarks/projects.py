@@ -37,10 +37,9 @@ class Project:
 
 
 def projects_of(conversations: Sequence[Conversation]) -> list[Project]:
-    """Return the projects of the first conversations that have enough pages."""
-    chosen = [each for each in conversations if len(each.pages) >= PAGES][:PROJECTS]
+    """Return the projects of the first conversations. A shorter conversation has fewer pages."""
     projects = []
-    for conversation in chosen:
+    for conversation in conversations[:PROJECTS]:
         known = {page.page_id for page in conversation.pages[:PAGES]}
         questions = [question for question in conversation.questions if known.issuperset(question.gold)]
         projects.append(Project(conversation.id, conversation, questions))

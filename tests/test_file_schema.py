@@ -11,7 +11,6 @@ from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from memoryos_mcp.storage.values import PageQuery
 from tests.earlier_versions import make_version, said
-from tests.memories import memory
 from tests.test_store import opened
 
 LIMIT_S = 30
@@ -94,7 +93,7 @@ async def test_a_trigger_added_under_an_open_memory_does_not_run(tmp_path: Path)
 
 async def test_pages_of_an_older_file_have_no_project(tmp_path: Path) -> None:
     make_version(database_file(tmp_path, "ada"), "ada", CURRENT_VERSION - 1, pages=3)
-    async with memory(tmp_path, None) as opened:
-        recall = await opened.engine.retrieve("pottery", project="boat", max_results=5)
-    assert len(recall.pages) == 3
-    assert {each.page.project for each in recall.pages} == {None}
+    async with asyncio.timeout(LIMIT_S), opened(tmp_path) as store:
+        pages = await store.pages(PageQuery())
+        assert await store.project_pages("boat", 10) == []
+    assert [page.project for page in pages] == [None] * 3

@@ -126,7 +126,7 @@ class Said(Protocol):
 
     @property
     def project(self) -> str | None:
-        """Name of the page's project; None if the page has no project."""
+        """Name of the page's project; None or empty if the page has no project."""
         ...
 
 
@@ -138,7 +138,7 @@ def page_marks(said: Said, *, is_excerpt: bool) -> list[str]:
     """
     marks = {
         "excerpt": is_excerpt,
-        f'project "{one_line(said.project or "")}"': said.project is not None,
+        f'project "{one_line(said.project or "")}"': bool(said.project),
         f"from {said.source}, not said by the user": said.source != Source.CONVERSATION,
         ORDERS: said.gives_orders,
     }

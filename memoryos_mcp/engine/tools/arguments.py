@@ -41,12 +41,12 @@ class Arguments(BaseModel):
 class RetrieveMemoryArguments(Arguments):
     """Arguments of ``retrieve_memory``."""
 
-    query: str = Field(description="Question or keywords, in any language.")
+    query: str = Field(description="Question or keywords.")
     relationship_with_user: str = Field(default="", description="Your role towards the user.")
     style_hint: str = Field(default="", description="Tone of your answer.")
-    max_results: Count = Field(default=None, description="Number of pages; usually omitted.", json_schema_extra=RESULTS)
-    max_tokens: Count = Field(default=None, description="Token limit; usually omitted.", json_schema_extra=TOKENS)
-    project: str = Field(default="", description="Project asked about, if any.")
+    max_results: Count = Field(default=None, description="Usually omitted.", json_schema_extra=RESULTS)
+    max_tokens: Count = Field(default=None, description="Usually omitted.", json_schema_extra=TOKENS)
+    project: str = Field(default="", description="Project, if any.")
     explain: bool = Field(default=False, description="Explain why each page was found.")
 
 

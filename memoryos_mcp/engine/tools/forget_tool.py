@@ -28,7 +28,6 @@ class ForgetMemoryArguments(Arguments):
     )
     after: str = Field(default="", description="Pages from this time on, ISO 8601.")
     before: str = Field(default="", description="Pages before this time, ISO 8601.")
-    project: str = Field(default="", description="Pages of this project.")
     everything: bool = Field(default=False, description="Select all memories.")
     confirm: str = Field(default="", description="Handle of the dry run. Pass no other argument.")
 
@@ -89,7 +88,6 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
                 max_results=RESULTS_FOUND if arguments.max_results is None else arguments.max_results,
                 after=arguments.after or None,
                 before=arguments.before or None,
-                project=arguments.project,
                 everything=arguments.everything,
             )
         )

@@ -35,12 +35,12 @@ class GetMemoryArguments(Arguments):
 class ListMemoriesArguments(Arguments):
     """Arguments of ``list_memories``."""
 
-    tier: Tiers = Field(default="", description="What to list; default pages. long_term: facts, traits.")
+    tier: Tiers = Field(default="", description="Default: pages. long_term: facts, traits.")
     topic: str = Field(default="", description="Topic id (s1) or part of a keyword.")
     state: States = Field(default="", description="State of knowledge or segments. Default: current.")
     after: str = Field(default="", description="From this time on, ISO 8601.")
     before: str = Field(default="", description="Before this time, ISO 8601.")
-    project: str = Field(default="", description="Only of this project.")
+    project: str = Field(default="", description="Project.")
     cursor: str = Field(default="", description="next_cursor of the last call; keep the other arguments.")
     limit: Count = Field(default=20, description="Number of memories.", json_schema_extra=RESULTS)
 
@@ -49,11 +49,11 @@ class CorrectMemoryArguments(Arguments):
     """Arguments of ``correct_memory``."""
 
     id: str = Field(description="Id of a fact (k1), or trait:NAME.")
-    text: OptionalText = Field(default=None, description="Correct text of a fact, one sentence.")
+    text: OptionalText = Field(default=None, description="Correct text of a fact.")
     level: Annotated[Literal["Low", "Medium", "High"] | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Level of a trait."
     )
-    reason: OptionalText = Field(default=None, description="Reason for the level, one sentence.")
-    wrong: bool = Field(default=False, description="The fact or trait is wrong and has no replacement.")
+    reason: OptionalText = Field(default=None, description="Reason for the level.")
+    wrong: bool = Field(default=False, description="It is wrong and has no replacement.")
     restore: bool = Field(default=False, description="Undo the last correction.")
     dry_run: bool = Field(default=False, description="Only show the change.")
