@@ -266,6 +266,7 @@ async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
 @click.option(
     "--state", type=Choice(["current", "superseded", "archived"]), help="State of facts or topics. Default: current."
 )
+@click.option("--project", metavar="NAME", help="Only pages of this project.")
 @click.option("--after", metavar="TIME", help="Only from this time (ISO 8601) or later.")
 @click.option("--before", metavar="TIME", help="Only from before this time (ISO 8601).")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of entries.")

@@ -149,8 +149,8 @@ async def import_memory(
     """Import a file or folder into the configured user's memory, and print a report.
 
     The progress is shown on stderr. ``name`` is the name of the format. None means that the format is recognised from
-    the content. Pages without a project get ``project``. A dry run reads the file and counts its items, but changes nothing. If several people speak in the
-    file, the user is asked for confirmation, unless ``of_all`` is true.
+    the content. Pages without a project get ``project``. A dry run reads the file and counts its items, but changes
+    nothing. If several people speak in the file, the user is asked for confirmation, unless ``of_all`` is true.
     """
     project = project_name(project)
     reader = await to_thread.run_sync(_chosen, path, name)
