@@ -14,7 +14,7 @@ from tests.documents import README, ROOT, json_blocks, section, text_of
 
 DEMO_LINE = "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/memoryos-mcp demo"
 TEST_LINE = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/pytest -n logical"
-LINES_AT_MOST = 113
+LINES_AT_MOST = 114
 
 
 def readme() -> str:
@@ -48,7 +48,7 @@ def test_ci_runs_the_command_lines_of_the_readme() -> None:
     pythons = (ROOT / ".ci" / "pythons").read_text(encoding="utf-8")
     assert "\nline=$(.ci/run --show | head -n 1)\n" in pythons
     assert ' -c "$line")' in pythons
-    assert re.search(r'^ +line "\$work/checkout" "\$test_line" ', text, re.MULTILINE)
+    assert re.search(r'^ +checked "\$work/tests.txt" "\$test_line"$', text, re.MULTILINE)
     assert "(grep -E '^(python3 -m venv|\\.venv/bin/pip install) ' docs/security.md)" in text
     assert re.search(r'^step "the locked packages" locked$', text, re.MULTILINE)
 
