@@ -134,6 +134,7 @@ def page(text: Draw) -> dict[str, Any]:
         "excerpt": True,
         "source": "web",
         "gives_orders": True,
+        "project": "boat",
         "corrected": [text()],
     }
 
