@@ -5,7 +5,6 @@ a socket. ``--part rates`` plays ten written sessions, once with hooks and once 
 tool calls that an assistant made.
 """
 
-import argparse
 import json
 import os
 import signal
@@ -21,6 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from memoryos_mcp.hooks import spool
 from memoryos_mcp.hooks.daemon import LOCK
 from memoryos_mcp.hooks.hook import ADDRESS, STARTED
@@ -28,17 +29,17 @@ from memoryos_mcp.hooks.hook import ADDRESS, STARTED
 LIMIT_S = 120.0
 # Ten sessions: what the user says, whether the assistant called add_memory of itself, and a later question with the
 # word that the answer needs. The calls follow the habit of assistants to store only what sounds like a personal fact.
-SESSIONS: Sequence[tuple[str, bool, str, str]] = (
-    ("My sister Ilse moved to Utrecht last spring.", True, "Which town did my sister Ilse move to?", "Utrecht"),
-    ("The staging database runs on port 6543 now.", False, "Which port does the staging database use?", "6543"),
-    ("I am allergic to hazelnuts, so no pralines please.", True, "What nuts am I allergic to?", "hazelnuts"),
-    ("We named the release branch heron-2.", False, "What is the name of the release branch?", "heron-2"),
-    ("The boiler was serviced by Bakker on Tuesday.", False, "Who serviced the boiler?", "Bakker"),
-    ("My bicycle lock code hint is the year of the flood.", False, "What is the hint of my bicycle lock?", "flood"),
-    ("Our parser drops comments on purpose, keep it so.", False, "Does our parser keep comments?", "drops"),
-    ("I play the cello in the Thursday orchestra.", True, "Which instrument do I play in the orchestra?", "cello"),
-    ("The invoice of the printer went to Pieter.", False, "Who got the invoice of the printer?", "Pieter"),
-    ("We deploy on Mondays because Sundays are quiet.", False, "On which day do we deploy?", "Mondays"),
+SESSIONS: Sequence[tuple[str, str, str]] = (
+    ("My sister Ilse moved to Utrecht last spring.", "Which town did my sister Ilse move to?", "Utrecht"),
+    ("The staging database runs on port 6543 now.", "Which port does the staging database use?", "6543"),
+    ("I am allergic to hazelnuts, so no pralines please.", "What nuts am I allergic to?", "hazelnuts"),
+    ("We named the release branch heron-2.", "What is the name of the release branch?", "heron-2"),
+    ("The boiler was serviced by Bakker on Tuesday.", "Who serviced the boiler?", "Bakker"),
+    ("My bicycle lock code hint is the year of the flood.", "What is the hint of my bicycle lock?", "flood"),
+    ("Our parser drops comments on purpose, keep it so.", "Does our parser keep comments?", "drops"),
+    ("I play the cello in the Thursday orchestra.", "Which instrument do I play in the orchestra?", "cello"),
+    ("The invoice of the printer went to Pieter.", "Who got the invoice of the printer?", "Pieter"),
+    ("We deploy on Mondays because Sundays are quiet.", "On which day do we deploy?", "Mondays"),
 )
 
 
@@ -111,7 +112,7 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
         place.turn(f"s{number}", said)
     place.ready()
     # The first query loads the model.
-    place.until(lambda: "Utrecht" in place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][2]}, 30.0))
+    place.until(lambda: "Utrecht" in place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][1]}, 30.0))
     left, right = socket.socketpair()
 
     def answer() -> None:
@@ -135,7 +136,7 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
 
     for kind in ("warm", "cold"):
         for number in range(rounds):
-            said, _, question, _ = SESSIONS[number % len(SESSIONS)]
+            said, question, _ = SESSIONS[number % len(SESSIONS)]
             measure("python -c pass", lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
             measure("socket round trip", round_trip)
             prompt = {"session_id": "t", "prompt": question if kind == "warm" else said}
@@ -147,35 +148,33 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
     return {name: percentiles(values) for name, values in found.items()}
 
 
-def rates(place: Place) -> dict[str, tuple[int, int]]:
-    """Return how many of the ten sessions were captured and recalled: with hooks, and by tool calls alone."""
+def rates(place: Place) -> tuple[int, int]:
+    """Return how many of the ten sessions were captured, and how many were recalled."""
     for number, (said, *_) in enumerate(SESSIONS):
         place.turn(f"s{number}", said)
     place.ready()
-    place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][2]}, 30.0)))
+    place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][1]}, 30.0)))
     line = [sys.executable, "-m", "memoryos_mcp", "stats", "--json", "--data-storage-path", str(place.folder / "data")]
     stats = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
     questions = [(question, word) for *_, question, word in SESSIONS]
     told = [word in place.hook("prompt", {"session_id": "q", "prompt": question}, 30.0) for question, word in questions]
-    by_calls = sum(is_called for _, is_called, *_ in SESSIONS)
-    return {"hooks": (int(stats["stats"]["total_pages"]), sum(told)), "tool calls": (by_calls, by_calls)}
+    return int(stats["stats"]["total_pages"]), sum(told)
 
 
-def main() -> None:
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--part", type=click.Choice(["times", "rates"]), required=True, help="What is measured.")
+@click.option("--rounds", type=click.IntRange(1, 1_000), default=50, show_default=True, help="Number of rounds.")
+def main(part: str, rounds: int) -> None:
     """Run one part and print its table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=["times", "rates"], required=True)
-    parser.add_argument("--rounds", type=int, default=50)
-    chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memoryos-hooks-") as folder:
         place = Place(Path(folder))
         try:
-            if chosen.part == "times":
-                for name, (p50, p95) in times(place, chosen.rounds).items():
+            if part == "times":
+                for name, (p50, p95) in times(place, rounds).items():
                     print(f"{name:<20} p50 {p50:7.1f} ms   p95 {p95:7.1f} ms")  # noqa: T201 - it is the result
             else:
-                for name, (captured, recalled) in rates(place).items():
-                    print(f"{name:<12} captured {captured} of 10, recalled {recalled} of 10")  # noqa: T201
+                captured, recalled = rates(place)
+                print(f"captured {captured} of 10, recalled {recalled} of 10")  # noqa: T201 - it is the result
         finally:
             place.kill()
 

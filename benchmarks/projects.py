@@ -5,7 +5,6 @@ memory, and each conversation to a memory of its own. It prints the recall of th
 memories of other projects that were returned with the setting ``project_isolation``. No LLM is used.
 """
 
-import argparse
 import asyncio
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import click
 
 from benchmarks.datasets import Conversation, Question, load
 from memoryos_mcp.config import Settings
@@ -138,13 +139,12 @@ async def run(data: Path, folder: Path) -> None:
     show(f"returned from other projects with walls: {dict(leaks)}")
 
 
-def main() -> None:
-    """Run the benchmark on a file of LoCoMo."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    arguments = parser.parse_args()
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("data", type=click.Path(exists=True, path_type=Path))
+def main(data: Path) -> None:
+    """Compare five projects in one memory with five memories. DATA is LoCoMo's file."""
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(arguments.data, Path(folder)))
+        asyncio.run(run(data, Path(folder)))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,9 @@ class Hooks:
         """Run a hook, which must end with exit code 0 and nothing on stderr, and return its stdout."""
         line = [sys.executable, "-m", "memoryos_mcp", "hook", event, *(options or self.options)]
         text = given if isinstance(given, str) else json.dumps(given)
-        done = subprocess.run(line, input=text, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
+        done = subprocess.run(
+            line, input=text, env=self.environment, capture_output=True, encoding="utf-8", timeout=LIMIT_S
+        )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -88,7 +90,7 @@ class Hooks:
     def kill(self) -> None:
         """Kill the daemon, if it runs."""
         for lock in (self.folder / "state").glob(f"memoryos-mcp/hooks/*/{LOCK}"):
-            number = int(lock.read_text() or 0)
+            number = int(lock.read_text(encoding="utf-8") or 0)
             command = Path(f"/proc/{number}/cmdline")
             if number and command.exists() and b"memoryos_mcp\0daemon" in command.read_bytes():
                 os.kill(number, signal.SIGKILL)
@@ -98,7 +100,7 @@ class Hooks:
 def _runs(number: int) -> bool:
     status = Path(f"/proc/{number}/stat")
     try:
-        return status.read_text().rpartition(")")[2].split()[0] != "Z"
+        return status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
@@ -185,7 +187,7 @@ def test_the_hook_imports_only_the_standard_library() -> None:
         "print(*{name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names))"
     )
     done = subprocess.run(
-        [sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[1]
+        [sys.executable, "-S", "-c", code], capture_output=True, encoding="utf-8", cwd=Path(__file__).parents[1]
     )
     assert set(done.stdout.split()) <= {"memoryos_mcp", "__main__", "site"}, done.stdout + done.stderr
 
@@ -222,9 +224,9 @@ def test_a_damaged_memory_keeps_the_turns_waiting(hooks: Hooks) -> None:
     hooks.allow_start()
     hooks.turn("s2", "I moved to Ghent.")
     log = hooks.state / "hook.log"
-    wait_until(lambda: log.exists() and "turns wait" in log.read_text(), "a line in the log", LIMIT_S)
+    wait_until(lambda: log.exists() and "turns wait" in log.read_text(encoding="utf-8"), "a line in the log", LIMIT_S)
     assert len(hooks.waiting) == 1
-    assert "Ghent" not in log.read_text()
+    assert "Ghent" not in log.read_text(encoding="utf-8")
     hooks.kill()
     _restore(file, whole)
     hooks.allow_start()
@@ -237,12 +239,12 @@ def test_a_damaged_memory_keeps_the_turns_waiting(hooks: Hooks) -> None:
 def test_an_unreadable_config_makes_a_hook_do_nothing(hooks: Hooks, content: str | None) -> None:
     config = hooks.folder / "config.json"
     if content is not None:
-        config.write_text(content)
+        config.write_text(content, encoding="utf-8")
     options = ("--client", "claude-code", "--config", str(config))
     assert hooks.run("prompt", {"session_id": "s1", "prompt": SAID}, *options) == ""
     (log,) = (hooks.folder / "state").rglob("hook.log")
-    assert "nothing done" in log.read_text()
-    assert "Utrecht" not in log.read_text()
+    assert "nothing done" in log.read_text(encoding="utf-8")
+    assert "Utrecht" not in log.read_text(encoding="utf-8")
     assert not hooks.data.exists()
 
 
@@ -252,7 +254,7 @@ def test_bad_input_disturbs_nobody(hooks: Hooks, given: str) -> None:
 
 
 def test_a_state_folder_that_cannot_be_written(hooks: Hooks) -> None:
-    (hooks.folder / "state").write_text("a file")
+    (hooks.folder / "state").write_text("a file", encoding="utf-8")
     assert hooks.run("prompt", {"session_id": "s1", "prompt": SAID}) == ""
     assert hooks.run("stop", {"session_id": "s1", "last_assistant_message": "Fine."}) == ""
 
@@ -261,29 +263,29 @@ def test_of_two_daemons_one_serves(hooks: Hooks) -> None:
     hooks.turn("s1", SAID)
     hooks.wait_until_empty()
     line = [sys.executable, "-m", "memoryos_mcp", "daemon", "--data-storage-path", str(hooks.data)]
-    second = subprocess.run(line, env=hooks.environment, capture_output=True, text=True, timeout=LIMIT_S)
+    second = subprocess.run(line, env=hooks.environment, capture_output=True, encoding="utf-8", timeout=LIMIT_S)
     assert (second.returncode, second.stderr) == (0, "")
-    assert _runs(int((hooks.state / LOCK).read_text()))
+    assert _runs(int((hooks.state / LOCK).read_text(encoding="utf-8")))
 
 
 def test_an_idle_daemon_ends(hooks: Hooks) -> None:
     line = [sys.executable, "-m", "memoryos_mcp", "daemon", "--idle", "0.1", "--data-storage-path", str(hooks.data)]
-    done = subprocess.run(line, env=hooks.environment, capture_output=True, text=True, timeout=LIMIT_S)
+    done = subprocess.run(line, env=hooks.environment, capture_output=True, encoding="utf-8", timeout=LIMIT_S)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_changed_config_starts_a_new_daemon(hooks: Hooks) -> None:
     config = hooks.folder / "config.json"
-    config.write_text(json.dumps({"data_storage_path": str(hooks.data)}))
+    config.write_text(json.dumps({"data_storage_path": str(hooks.data)}), encoding="utf-8")
     options = ("--client", "claude-code", "--wait", WAIT_S, "--config", str(config))
     hooks.run("prompt", {"session_id": "s1", "prompt": SAID}, *options)
     hooks.run("stop", {"session_id": "s1", "last_assistant_message": "Noted."}, *options)
     hooks.wait_until_empty()
-    first = (hooks.state / LOCK).read_text()
-    config.write_text(json.dumps({"data_storage_path": str(hooks.data), "short_term_capacity": 3}))
+    first = (hooks.state / LOCK).read_text(encoding="utf-8")
+    config.write_text(json.dumps({"data_storage_path": str(hooks.data), "short_term_capacity": 3}), encoding="utf-8")
     hooks.allow_start()
     hooks.run("session-start", {"session_id": "s2"}, *options)
-    wait_until(lambda: (hooks.state / LOCK).read_text() not in ("", first), "a new daemon", LIMIT_S)
+    wait_until(lambda: (hooks.state / LOCK).read_text(encoding="utf-8") not in ("", first), "a new daemon", LIMIT_S)
 
 
 def test_secrets_are_removed_before_a_turn_is_stored(hooks: Hooks) -> None:
@@ -303,7 +305,13 @@ def _claude(hooks: Hooks, url: str, prompt: str) -> None:
     environment.pop("CLAUDE_CONFIG_DIR", None)
     line = [program(CLAUDE), "-p", prompt]
     done = subprocess.run(
-        line, env=environment, cwd=hooks.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+        line,
+        env=environment,
+        cwd=hooks.folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -317,7 +325,7 @@ def _settings_of_claude(hooks: Hooks) -> None:
     path.parent.mkdir()
     args = ("-m", "memoryos_mcp", "serve", "--wait", WAIT_S, "--data-storage-path", str(hooks.data))
     plan = installed.plan_install("claude-code", path, Local(sys.executable, args))
-    path.write_text(plan.after.replace('"timeout": 10', '"timeout": 120'))
+    path.write_text(plan.after.replace('"timeout": 10', '"timeout": 120'), encoding="utf-8")
 
 
 @pytest.mark.campaign
@@ -371,7 +379,9 @@ def test_ten_turns_are_kept_on_a_full_disk(hooks: Hooks) -> None:
         for number, text in enumerate(said):
             hooks.turn(f"s{number + 1}", text)
         log = hooks.state / "hook.log"
-        wait_until(lambda: log.exists() and "turns wait" in log.read_text(), "a line in the log", LIMIT_S)
+        wait_until(
+            lambda: log.exists() and "turns wait" in log.read_text(encoding="utf-8"), "a line in the log", LIMIT_S
+        )
         assert hooks.waiting
         filler.unlink()
         hooks.wait_until_empty()

@@ -30,7 +30,7 @@ def test_every_method_is_documented_with_its_signature() -> None:
     assert documented == found
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", [0, 2])
 async def test_the_examples_of_the_page_run(tmp_path: Path, place: int) -> None:
     example = re.findall(r"```python\n(.*?)```", section("As a library"), re.DOTALL)[place]
     async with llm_server(reply) as server:

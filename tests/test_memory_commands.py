@@ -135,7 +135,9 @@ def test_a_topic_is_shown_with_its_pages_and_facts(tmp_path: Path) -> None:
 def conversation(path: Path) -> Path:
     talk = {"speaker_a": "Ada", "speaker_b": "Bo", "session_1_date_time": "1:56 pm on 8 May, 2023"}
     turns = [{"speaker": "Ada", "text": "I like tea.", "dia_id": "D1:1"}]
-    path.write_text(json.dumps([{"sample_id": "one", "qa": [], "conversation": {**talk, "session_1": turns}}]))
+    path.write_text(
+        json.dumps([{"sample_id": "one", "qa": [], "conversation": {**talk, "session_1": turns}}]), encoding="utf-8"
+    )
     return path
 
 

@@ -24,7 +24,7 @@ def test_the_parser_is_imported_only_when_it_is_loaded() -> None:
         "import sys; from memoryos_mcp.retrieval import query_time; print('dateparser.date' in sys.modules); "
         "query_time.load(); print('dateparser.date' in sys.modules)"
     )
-    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, encoding="utf-8")
     assert found.stdout.split() == ["False", "True"]
 
 

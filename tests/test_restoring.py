@@ -513,7 +513,7 @@ def test_the_command_line_corrects_and_restores(data: Path) -> None:
     back = json.loads(told("--restore", "--json"))
     assert (back["status"], back["before"], back["holds_now"]) == ("restored", None, lives)
     assert "--restore: cannot be done" in told("--restore", code=2)
-    assert "--text: either 'text' or 'wrong' is required" in told(code=2)
+    assert "--text: either --text or --wrong is required" in told(code=2)
     assert "--level: " in told("--level", "high", code=2)
     missing = run_on(data / "none", "correct", lives, "--wrong", code=1)
     assert "has no memory" in missing.stderr

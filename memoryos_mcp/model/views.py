@@ -205,6 +205,7 @@ class ListEntry:
             `Place.after`.
         gives_orders: Whether the memory is a page that contains instructions to an assistant.
         source: Origin of a page's text; None for other kinds.
+        project: Project of a page; None if it has none, and for other kinds.
         corrected: For a page, the texts of facts that it states and that the user has corrected since.
     """
 
@@ -217,6 +218,7 @@ class ListEntry:
     after: int | str | tuple[int, int]
     gives_orders: bool = False
     source: Source | None = None
+    project: str | None = None
     corrected: tuple[str, ...] = ()
 
 

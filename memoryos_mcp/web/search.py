@@ -34,6 +34,7 @@ SIGNALS = {
     "segment": "how well its topic fits",
     "heat": "how hot its topic is",
     "time": "how near its day is to the time in the question",
+    "project": "how much a page of the question's project is preferred",
     "spread": "lower, because a better page of the same conversation ranks higher",
 }
 # What the problems of arguments are about.

@@ -435,7 +435,7 @@ _ADD_PAGE_5 = _ADD_PAGE_2.replace(
 # The project of a page. Only pages of projects are in the index.
 _NEW_VALUES = ", ".join(f"new.{name}" for name in _NEW_PAGE.split(", "))
 _PROJECTS = [
-    "ALTER TABLE pages ADD COLUMN project text",
+    "ALTER TABLE pages ADD COLUMN IF NOT EXISTS project text",
     "CREATE INDEX pages_project ON pages (user_no, project, seq) WHERE project IS NOT NULL",
     _ADD_PAGE_5.replace(_NEW_PAGE, f"{_NEW_PAGE}, project").replace(_NEW_VALUES, f"{_NEW_VALUES}, new.project"),
 ]

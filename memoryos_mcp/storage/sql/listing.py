@@ -159,6 +159,7 @@ def _page(row: tuple[Any, ...]) -> ListEntry:
         after=page.seq,
         gives_orders=page.gives_orders,
         source=page.source,
+        project=page.project,
         corrected=page.corrected,
     )
 
