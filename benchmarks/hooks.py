@@ -1,8 +1,7 @@
-"""How long a hook takes, and how much of a conversation is captured and recalled with and without hooks.
+"""How long a hook takes, and how much of ten written sessions is captured and recalled.
 
-``python -m benchmarks.hooks --part times`` measures hook processes beside ``python -c pass`` and a round trip over
-a socket. ``--part rates`` plays ten written sessions, once with hooks and once with the
-tool calls that an assistant made.
+``python -m benchmarks.hooks --part times`` measures hook processes beside ``python -c pass`` and a round trip over a
+socket. ``--part rates`` plays ten written sessions with hooks.
 """
 
 import json
@@ -27,8 +26,7 @@ from memoryos_mcp.hooks.daemon import LOCK
 from memoryos_mcp.hooks.hook import ADDRESS, STARTED
 
 LIMIT_S = 120.0
-# Ten sessions: what the user says, whether the assistant called add_memory of itself, and a later question with the
-# word that the answer needs. The calls follow the habit of assistants to store only what sounds like a personal fact.
+# Ten sessions: what the user says, and a later question with the word that the answer needs.
 SESSIONS: Sequence[tuple[str, str, str]] = (
     ("My sister Ilse moved to Utrecht last spring.", "Which town did my sister Ilse move to?", "Utrecht"),
     ("The staging database runs on port 6543 now.", "Which port does the staging database use?", "6543"),
