@@ -212,7 +212,7 @@ async def run_daemon(settings: Settings, arguments: Sequence[str], idle_s: float
 
 
 def _opened(folder: str) -> IO[str]:
-    return Path(folder, LOCK).open("a")
+    return Path(folder, LOCK).open("a", encoding="utf-8")
 
 
 def _is_locked(file: IO[str]) -> bool:
