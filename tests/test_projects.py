@@ -14,6 +14,7 @@ from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.pages import PROJECT_MAX_CHARS, project_name
+from memoryos_mcp.model.views import PageView
 from memoryos_mcp.retrieval.recall import Recall
 from tests.commands import run_on
 from tests.memories import memory as real_memory
@@ -76,7 +77,8 @@ async def test_a_page_shows_its_project(tmp_path: Path) -> None:
         receipt = await engine.add("The key is in the drawer.", "Noted.", project=" apollo  one ")
         (view,) = await engine.look([receipt.page_id])
         recall = await engine.retrieve("key")
-    assert view.page is not None and view.page.project == "apollo one"
+    assert isinstance(view, PageView)
+    assert view.page.project == "apollo one"
     assert recall.short_term[0].page.project == "apollo one"
 
 
@@ -210,7 +212,9 @@ async def test_lists_and_forgetting_take_a_project(tmp_path: Path) -> None:
 
 
 async def test_a_project_is_exported_and_imported(tmp_path: Path) -> None:
-    whole, part, again = [], [], []
+    whole: list[bytes] = []
+    part: list[bytes] = []
+    again: list[bytes] = []
     async with two_projects(tmp_path / "one") as engine:
         await engine.export(whole.append)
         await engine.export(part.append, "boat")
