@@ -1,11 +1,10 @@
 """Projects: what a memory with five projects finds, beside five memories, and what passes the walls.
 
-``python -m benchmarks.projects locomo10.json`` adds the first 200 pages of five conversations as five projects of one
+``python -m benchmarks.projects --data locomo10.json`` adds the first 200 pages of five conversations as five projects of one
 memory, and each conversation to a memory of its own. It prints the recall of the first 10 pages in both, and the
 memories of other projects that were returned with the setting ``project_isolation``. No LLM is used.
 """
 
-import argparse
 import asyncio
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import click
 
 from benchmarks.datasets import Conversation, Question, load
 from memoryos_mcp.config import Settings
@@ -138,13 +139,17 @@ async def run(data: Path, folder: Path) -> None:
     show(f"returned from other projects with walls: {dict(leaks)}")
 
 
-def main() -> None:
-    """Run the benchmark on a file of LoCoMo."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    arguments = parser.parse_args()
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="LoCoMo's conversations.",
+)
+def main(data: Path) -> None:
+    """Measure what projects find in one memory, and what passes the walls between them."""
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(arguments.data, Path(folder)))
+        asyncio.run(run(data, Path(folder)))
 
 
 if __name__ == "__main__":

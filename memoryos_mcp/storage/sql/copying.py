@@ -62,7 +62,8 @@ TABLES = (
         "pages",
         "seq",
         "page_id session tier chain segment is_analysed occurred_us utc_offset_s added_us idempotency_key meta_data "
-        "user_input agent_response organised_by learned_by is_degraded attempts source gives_orders checksum read_by",
+        "user_input agent_response organised_by learned_by is_degraded attempts source gives_orders checksum read_by "
+        "project",
     ),
     _table("names", "name", "pages called_by_user called_by_agent"),
     _table("spaces", "space", "identity model next_seq used_us"),
