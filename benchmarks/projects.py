@@ -1,6 +1,6 @@
 """Projects: what a memory with five projects finds, beside five memories, and what passes the walls.
 
-``python -m benchmarks.projects locomo10.json`` adds the first 200 pages of five conversations as five projects of one
+``python -m benchmarks.projects --data locomo10.json`` adds the first 200 pages of five conversations as five projects of one
 memory, and each conversation to a memory of its own. It prints the recall of the first 10 pages in both, and the
 memories of other projects that were returned with the setting ``project_isolation``. No LLM is used.
 """
@@ -140,9 +140,14 @@ async def run(data: Path, folder: Path) -> None:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("data", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="LoCoMo's conversations.",
+)
 def main(data: Path) -> None:
-    """Compare five projects in one memory with five memories. DATA is LoCoMo's file."""
+    """Measure what projects find in one memory, and what passes the walls between them."""
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(run(data, Path(folder)))
 
