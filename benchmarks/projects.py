@@ -1,7 +1,7 @@
 """Projects: what a memory with five projects finds, beside five memories, and what passes the walls.
 
-``python -m benchmarks.projects --data locomo10.json`` adds the first 200 pages of five conversations as five projects of one
-memory, and each conversation to a memory of its own. It prints the recall of the first 10 pages in both, and the
+``python -m benchmarks.projects --data locomo10.json`` adds the first 200 pages of five conversations as five projects
+of one memory, and each conversation to a memory of its own. It prints the recall of the first 10 pages in both, and the
 memories of other projects that were returned with the setting ``project_isolation``. No LLM is used.
 """
 
