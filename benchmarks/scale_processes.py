@@ -118,6 +118,9 @@ async def measure_processes(
         async with running(bare) as servers:
             floors[count].add(found := await _round(servers, _echo, shorter))
         say(f"{count} of 2 bare servers: {found.rate:.1f} calls/s, {found.cores:.2f} cores")
+    if not all(total.calls for total in (*totals.values(), *floors.values())):
+        message = f"A server answered no call in {size.round_s:g} s. Try again on a machine with less to do."
+        raise SystemExit(message)
     ratio, floor = totals[2].rate / totals[1].rate, floors[2].rate / floors[1].rate
     return [
         Figure(

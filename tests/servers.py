@@ -41,9 +41,10 @@ def serve_command(folder: Path, settings: Mapping[str, object] | None = None, py
 
 
 def clean_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return this process's environment without our variables, OpenTelemetry's and a terminal's size."""
-    # A test worker has no terminal, but inherits the variables with its size.
-    ours = ("MEMORYOS_", "OTEL_", "COLUMNS", "LINES")
+    """Return this process's environment without our variables, OpenTelemetry's, a terminal's size and Python's warnings."""
+    # A test worker has no terminal, but inherits the variables with its size. Warnings about encodings are for our own
+    # code; in a program, packages of others would write theirs to stderr.
+    ours = ("MEMORYOS_", "OTEL_", "COLUMNS", "LINES", "PYTHONWARNDEFAULTENCODING")
     kept = {n: value for n, value in os.environ.items() if not n.upper().startswith(ours)}
     return kept | dict(added or {})
 

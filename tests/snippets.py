@@ -95,7 +95,6 @@ class Place:
                 "PATH": f"{self.commands}{os.pathsep}{os.environ['PATH']}",
                 "MEMORYOS_DATA_STORAGE_PATH": str(self.data),
                 "MEMORYOS_PORT": str(self.port),
-                "PYTHONWARNDEFAULTENCODING": "",
             }
         )
 

@@ -43,7 +43,7 @@ async def test_nothing_is_lost_or_doubled_by_kills(tmp_path: Path, monkeypatch: 
 async def test_one_server_is_compared_with_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale_processes, "ORDER", (1, 2))
     monkeypatch.setattr(scale_processes, "IDLE_LIMIT_S", 1.0)
-    size = scale_processes.Size(users=2, round_s=2.0, warm_s=0.5)
+    size = scale_processes.Size(users=2, round_s=6.0, warm_s=1.0)
     async with asyncio.timeout(LIMIT_S):
         with database() as server:
             figures = await measure_processes(server, tmp_path, size, SETTINGS, ignore)

@@ -273,8 +273,7 @@ class InTerminal:
     def __init__(self, *args: object, columns: int = 80, env: dict[str, str] | None = None) -> None:
         self.shown = ""
         environment = clean_environment({"TERM": "xterm", "COLUMNS": str(columns), **(env or {})})
-        # The last variable causes warnings of Python on stderr, which is part of the output here.
-        for name in ("NO_COLOR", "FORCE_COLOR", "PYTHONWARNDEFAULTENCODING"):
+        for name in ("NO_COLOR", "FORCE_COLOR"):
             if name not in (env or {}):
                 environment.pop(name, None)
         self._process, self._terminal = pty.fork()

@@ -55,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         encoding="utf-8",
         check=False,
         timeout=BUILD_LIMIT_S,
-        env=clean_environment({"PYTHONWARNDEFAULTENCODING": ""}),
+        env=clean_environment(),
     )
     assert (done.returncode, done.stderr) == (0, "")
     return folder / "html"
