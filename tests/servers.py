@@ -41,7 +41,7 @@ def serve_command(folder: Path, settings: Mapping[str, object] | None = None, py
 
 
 def clean_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return this process's environment without our variables, OpenTelemetry's, a terminal's and Python's for developers."""
+    """Return this process's environment without our variables, OpenTelemetry's, and those of terminals and warnings."""
     # A test worker has no terminal, but inherits the variables with its size. Warnings about encodings are for our own
     # code; in a program, packages of others would write theirs to stderr.
     ours = ("MEMORYOS_", "OTEL_", "COLUMNS", "LINES", "PYTHONWARNDEFAULTENCODING")
