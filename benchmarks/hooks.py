@@ -63,7 +63,7 @@ class Place:
         line = [*command, "--data-storage-path", str(self.folder / "data")]
         text = json.dumps({**given, "cwd": str(self.folder)})
         return subprocess.run(
-            line, input=text, env=self.environment, capture_output=True, text=True, check=True, timeout=LIMIT_S
+            line, input=text, env=self.environment, capture_output=True, encoding="utf-8", check=True, timeout=LIMIT_S
         ).stdout
 
     def turn(self, session: str, prompt: str) -> None:
@@ -88,7 +88,7 @@ class Place:
     def kill(self) -> None:
         """Kill the daemon and keep hooks from starting another."""
         with suppress(OSError, ValueError):
-            os.kill(int((self.state / LOCK).read_text()), signal.SIGKILL)
+            os.kill(int((self.state / LOCK).read_text(encoding="utf-8")), signal.SIGKILL)
         (self.state / STARTED).touch()
 
 
@@ -153,7 +153,7 @@ def rates(place: Place) -> tuple[int, int]:
     place.ready()
     place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][1]}, 30.0)))
     line = [sys.executable, "-m", "memoryos_mcp", "stats", "--json", "--data-storage-path", str(place.folder / "data")]
-    stats = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+    stats = json.loads(subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout)
     questions = [(question, word) for *_, question, word in SESSIONS]
     told = [word in place.hook("prompt", {"session_id": "q", "prompt": question}, 30.0) for question, word in questions]
     return int(stats["stats"]["total_pages"]), sum(told)

@@ -30,7 +30,7 @@ from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import NewTurn, Source, Tier, Turn, project_name, utc_now
+from memoryos_mcp.model.pages import NewTurn, Page, Source, Tier, Turn, project_name, utc_now
 from memoryos_mcp.model.profile import Trait, most_telling_first
 from memoryos_mcp.model.redaction import Redaction, redact_turn
 from memoryos_mcp.model.segments import Segment
@@ -304,6 +304,33 @@ class MemoryEngine:
             self._worker.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
+    async def recall(
+        self,
+        prompt: str,
+        *,
+        max_tokens: int,
+        project: str | None = None,
+        is_new: Callable[[Page], bool] = lambda _: True,
+    ) -> Recall:
+        """Return only the pages and facts that are about a prompt, which may be none. It does not count as a visit.
+
+        Use it for prompts that do not ask for memories, because `retrieve` always returns the best pages.
+
+        Args:
+            prompt: What the user said.
+            max_tokens: Token budget of the result, 100 to 1,000,000.
+            project: Name of the project in which the prompt was written; see `retrieve`.
+            is_new: Returns whether a page may be in the result.
+
+        Raises:
+            ArgumentError: An argument is not valid.
+        """
+        text = self._checked(prompt, [max_tokens])
+        limits = Limits(self._settings.retrieval_queue_capacity, max_tokens)
+        await self._worker.until_loaded()
+        with self._spaces.query_priority.querying():
+            return await self._spaces.retrieving.recall(text, limits, is_new, self._scope(project))
+
     async def compare_budgets(self, query: str, budgets: Sequence[int]) -> list[Recall]:
         """Return what `retrieve` returns for each of several token budgets. It does not count as a visit of topics.
 
@@ -319,16 +346,20 @@ class MemoryEngine:
     async def _retrieve(
         self, query: str, limits: Limits, budgets: Sequence[int], project: str | None = None
     ) -> list[Recall]:
+        check_results(limits.pages)
+        text, scope = self._checked(query, budgets), self._scope(project)
+        await self._worker.until_loaded()
+        with self._spaces.query_priority.querying():
+            return await self._spaces.retrieving.retrieve(text, limits, budgets, scope)
+
+    def _checked(self, query: str, budgets: Sequence[int]) -> str:
+        """Return a query without secrets. Raise ArgumentError if it or a token budget is not valid."""
         if not query.strip():
             raise ArgumentError(argument="query", problem="is empty; pass a question or keywords")
         check_query(query)
-        check_results(limits.pages)
         for tokens in budgets:
             check_tokens(tokens)
-        scope = self._scope(project)
-        await self._worker.until_loaded()
-        with self._spaces.query_priority.querying():
-            return await self._spaces.retrieving.retrieve(self._validation.query(query), limits, budgets, scope)
+        return self._validation.query(query)
 
     async def respond(
         self,
@@ -408,13 +439,13 @@ class MemoryEngine:
         """Whether an LLM is configured, which `respond` requires."""
         return self._responding.has_llm
 
-    async def candidates(self, query: str, project: str | None = None) -> Candidates:
+    async def candidates(self, query: str) -> Candidates:
         """Return the candidate pages for a query, each with all its ranking signals.
 
         Benchmarks use these signals to tune the ranking.
         """
         retrieving = self._spaces.retrieving
-        _, candidates = await retrieving.candidates(self._validation.query(query), self._scope(project))
+        _, candidates = await retrieving.candidates(self._validation.query(query), self._scope(None))
         return candidates
 
     async def profile(self) -> ProfileView:

@@ -67,6 +67,10 @@ RECENT_PAGES = 2
 # Minimum cosine at which a page counts as being about a query although it contains none of the query's words. With
 # models whose cosines are generally higher, more pages are found, but a person reviews the result.
 ABOUT_COSINE = 0.45
+# A page without vectors is about a query only if it contains this share of the query's words; rare words count more.
+ABOUT_WORD_SHARE = 0.5
+# A fact is about a query if the share of the query's words in it plus its cosine is at least this.
+ABOUT_FACT_SCORE = 0.6
 # Approximate size of a window of English text.
 WINDOW_BYTES = 1_000
 NO_WINDOW = -1
@@ -188,6 +192,42 @@ class Retrieving:
             self._fitted(found, replace(limits, tokens=tokens), parsed, candidates.recipe, speakers)
             for tokens in budgets
         ]
+
+    async def recall(
+        self, query: str, limits: Limits, is_new: Callable[[Page], bool], scope: Scope = EVERYTHING
+    ) -> Recall:
+        """Return only the pages and facts that are about a query, which may be none.
+
+        `retrieve` returns the best pages, however bad they are. A result that nobody has asked for needs a limit that
+        does not depend on the other candidates.
+
+        Args:
+            query: Any text that is not blank.
+            limits: Limits of the result.
+            is_new: Returns whether a page may be in the result.
+            scope: The scope of the query.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        parsed, candidates = await self.candidates(query, scope)
+        hidden = await self._hidden(scope)
+        is_about = _is_about(candidates, parsed)
+        seqs, parts = candidates.outlines.seqs, candidates.best_parts
+        ranked = ranking.rank(candidates.recipe, seqs, candidates.signals, candidates.windows, is_about, limits.pages)
+        best_parts = dict(zip(seqs.tolist(), parts.tolist(), strict=True))
+        pages, facts = await asyncio.gather(
+            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(parsed, hidden)
+        )
+        shown = [entry for entry in ranked if entry.seq in pages and is_new(pages[entry.seq][0])]
+        found = Found(
+            wishes=(),
+            traits=(),
+            facts=[fact for fact in facts if fact.score >= ABOUT_FACT_SCORE],
+            short_term=(),
+            pages=[self._recalled(entry, *pages[entry.seq]) for entry in shown],
+        )
+        return self._fitted(found, limits, parsed, candidates.recipe, self._speakers(parsed, hidden))
 
     def _fitted(self, found: Found, limits: Limits, parsed: ParsedQuery, recipe: Recipe, speakers: Speakers) -> Recall:
         fitted = fit(found, limits, speakers, roots(parsed.subject))
@@ -482,6 +522,15 @@ def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], li
     given = (found.recipe, found.outlines.seqs, found.signals, found.windows)
     best = ranking.rank(*given, ~is_newest, limit, apart=apart)
     return [*heapq.merge(best, ranking.rank(*given, is_newest, len(newest)), key=lambda entry: -entry.score)]
+
+
+def _is_about(found: Candidates, parsed: ParsedQuery) -> NDArray[np.bool_]:
+    """Return whether each candidate is about the query: near it in meaning, or without vectors by its words."""
+    if (cosines := found.signals.get("best_window")) is not None:
+        return (cosines >= ABOUT_COSINE) & (found.best_parts >= 0)
+    words = sum(rarity(count, parsed.pages) for count in parsed.counts.values())
+    cover = found.signals.get("word_cover", np.zeros(len(found.outlines.seqs)))
+    return (cover > 0) & (cover >= ABOUT_WORD_SHARE * words)
 
 
 def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
