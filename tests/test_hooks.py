@@ -204,6 +204,36 @@ def test_a_turn_is_stored_once_and_recalled(hooks: Hooks) -> None:
     assert hooks.run("prompt", {"session_id": "s1", "prompt": ASKED}).count("Earlier conversations, best") == 0
 
 
+def test_without_the_daemon_memories_are_found_by_words(hooks: Hooks) -> None:
+    hooks.turn("s1", SAID)
+    for number in range(9):
+        hooks.turn("s2", f"Box {number} of the move holds winter coats number {number}.")
+    hooks.wait_until_empty()
+    hooks.kill()
+    (hooks.state / STARTED).touch()
+    told = json.loads(hooks.run("prompt", {"session_id": "s3", "prompt": ASKED}))["hookSpecificOutput"]
+    assert "User: My sister Ilse lives in Utrecht." in told["additionalContext"]
+    assert told["additionalContext"].count("winter coats") == 0
+    for other in ("thanks", "How do I sort a list of names in Python?", "Refactor the parser so that it fails early."):
+        assert hooks.run("prompt", {"session_id": "s3", "prompt": other}) == ""
+    assert hooks.run("prompt", {"session_id": "s1", "prompt": ASKED}) == ""
+    assert not (hooks.state / "hook.log").exists()
+
+
+def test_walls_hide_pages_from_a_hook_without_the_daemon(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"project_isolation": True, "data_storage_path": str(hooks.data)}), encoding="utf-8")
+    options = ("--client", "claude-code", "--wait", WAIT_S, "--config", str(config))
+    monkeypatch.setattr(Hooks, "options", property(lambda _: list(options)))
+    hooks.turn("s1", SAID)
+    hooks.wait_until_empty()
+    hooks.kill()
+    (hooks.state / STARTED).touch()
+    assert hooks.run("prompt", {"session_id": "s3", "prompt": ASKED}) == ""
+
+
 def test_turns_wait_while_the_daemon_is_dead(hooks: Hooks) -> None:
     said = [f"The code of locker {number} is in drawer {number}." for number in range(3)]
     for number, text in enumerate(said):

@@ -8,12 +8,12 @@ from memoryos_mcp.retrieval.query import (
     RARITY_POWER,
     Side,
     asks_for_several,
-    rarity,
     side_of,
     subject_of,
     token_weights,
 )
 from memoryos_mcp.storage.values import TermStats
+from memoryos_mcp.text.terms import rarity
 
 NOBODY: frozenset[str] = frozenset()
 

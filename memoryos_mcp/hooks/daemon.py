@@ -21,11 +21,13 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, MemoryOSError
 from memoryos_mcp.hooks import spool
-from memoryos_mcp.hooks.hook import ADDRESS, folder_of, stamp
+from memoryos_mcp.hooks.hook import ADDRESS, MEMORY, folder_of, stamp
 from memoryos_mcp.hooks.relevance import relevant_text
 from memoryos_mcp.model.knowledge import Kind
-from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, framed, section, trait_line
+from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, trait_line
 from memoryos_mcp.retrieval.rendering import fact_line as shown_fact
+from memoryos_mcp.storage.stores import file_of
+from memoryos_mcp.text.quoting import framed, section
 
 logger = logging.getLogger(__name__)
 
@@ -203,6 +205,7 @@ async def run_daemon(settings: Settings, arguments: Sequence[str], idle_s: float
         lock.write(str(os.getpid()))
         lock.flush()
         _remove_old_prompts(folder)
+        spool.write(str(Path(folder, MEMORY)), {"stamp": mark, "file": _readable_file(settings)})
         try:
             async with MemoryService(settings) as service:
                 await Daemon(settings, service, folder, mark, idle_s).run()
@@ -229,6 +232,12 @@ def _is_locked(file: IO[str]) -> bool:
     except OSError:
         return False
     return True
+
+
+def _readable_file(settings: Settings) -> str | None:
+    """Return the path of the file in which hooks may search without the daemon; None if they may not."""
+    file = None if settings.project_isolation else file_of(settings)
+    return str(file.absolute()) if file else None
 
 
 def _remove_old_prompts(folder: str) -> None:

@@ -1,6 +1,7 @@
 """One event of a client: reads its JSON from stdin, answers, and ends with exit code 0 whatever happens.
 
-Only parts of the standard library are imported, because the client waits. The daemon does what takes longer.
+Only parts of the standard library are imported, because the client waits. The daemon does what takes longer. If there
+is none, prompts get the memories that contain their words.
 """
 
 import json
@@ -18,7 +19,7 @@ from memoryos_mcp.hooks import dialects, spool
 WAIT_S = 1.0
 # Seconds after which another daemon is started if the last one did not answer.
 START_AGAIN_S = 10.0
-ADDRESS, STARTED = "socket", "started"
+ADDRESS, STARTED, MEMORY = "socket", "started", "memory"
 REPLY_BYTES = 1_000_000
 
 
@@ -112,7 +113,10 @@ def handle(call: Call, given: dict[str, object]) -> str:
         request = {"op": "recall", "prompt": prompt, "session": dialects.session_of(given)}
         if call.client in dialects.WITHOUT_RECALL:
             return ""
-    context = str(_asked(call, {**request, "cwd": given.get("cwd")}).get("text") or "")
+    reply = _asked(call, {**request, "cwd": given.get("cwd")})
+    context = str(reply.get("text") or "")
+    if not reply and call.event == "prompt":
+        context = _found_by_words(call, given, prompt)
     return dialects.reply(call.client, call.event, context) if context else ""
 
 
@@ -164,6 +168,17 @@ def _keep_exchange(call: Call, given: dict[str, object]) -> None:
         _asked(call, {"op": "store", "turn": entry})
         return
     _asked(call, {"op": "wake"}, is_awaited=False)
+
+
+def _found_by_words(call: Call, given: dict[str, object], prompt: str) -> str:
+    """Return memories for a prompt without the daemon, from the file that the last daemon has named."""
+    named = spool.read(os.path.join(call.folder, MEMORY))
+    file = named.get("file")
+    if not isinstance(file, str) or named.get("stamp") != stamp(call.settings) or not os.path.exists(file):
+        return ""
+    from memoryos_mcp.hooks.relevance import text_by_words
+
+    return text_by_words(file, prompt, dialects.session_of(given))
 
 
 def _asked(call: Call, request: dict[str, object], *, is_awaited: bool = True) -> dict[str, object]:

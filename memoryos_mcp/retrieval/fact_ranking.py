@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.model.knowledge import Fact, Kind, states_name
-from memoryos_mcp.retrieval.query import ParsedQuery, rarity
+from memoryos_mcp.retrieval.query import ParsedQuery
 from memoryos_mcp.retrieval.query_time import nearness
 from memoryos_mcp.retrieval.ranking import FACTS, rank
 from memoryos_mcp.retrieval.recall import RecalledFact
 from memoryos_mcp.retrieval.signals import Scores
-from memoryos_mcp.text.terms import stem, stems
+from memoryos_mcp.text.terms import rarity, stem, stems
 
 FACTS_AT_MOST = 10
 SECONDS_PER_DAY = 86_400

@@ -17,6 +17,7 @@ from memoryos_mcp.retrieval.budget import Quote, quote, whole
 from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.rendering import line_bytes
 from memoryos_mcp.text.addressees import Speakers
+from memoryos_mcp.text.quoting import framed, title_line
 
 T = TypeVar("T")
 
@@ -190,7 +191,7 @@ class _Budget:
         }
         titles.update(title for title, part in parts.items() if part)
         lines = [
-            *map(rendering.title_line, titles),
+            *map(title_line, titles),
             *rendering.fact_lines([*found.wishes, *found.facts]),
             *map(rendering.trait_line, found.traits),
         ]
@@ -204,7 +205,7 @@ class _Budget:
         Without this reserve, traits, facts and the newest pages could use up a small budget.
         """
         if found and not self.is_enough:
-            cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0].page)
+            cost = line_bytes(title_line(rendering.FOUND)) + self._whole(found[0].page)
             self.kept_free = min(cost, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
 
     def fit_lines(
@@ -218,7 +219,7 @@ class _Budget:
         allowance, kept, titles = self._allowance(share), list[T](), set[str]()
         for each in ranked:
             over = title(each)
-            cost = line_bytes(line(each)) + (0 if over in titles else line_bytes(rendering.title_line(over)))
+            cost = line_bytes(line(each)) + (0 if over in titles else line_bytes(title_line(over)))
             if cost <= allowance:
                 kept.append(each)
                 titles.add(over)
@@ -232,7 +233,7 @@ class _Budget:
         """
         allowance, kept = self._allowance(share), list[RecalledPage]()
         for page in reversed(pages):
-            over = line_bytes(rendering.title_line(title)) if title and not kept else 0
+            over = line_bytes(title_line(title)) if title and not kept else 0
             text = self._quote(page, self._allowed(allowance - over, PAGE_SHARE), None)
             if text is None:
                 break
@@ -250,7 +251,7 @@ class _Budget:
         kept: list[RecalledPage] = []
         fresh = [each for each in found if each.page.seq not in shown]
         for each in fresh[: self._limits.pages]:
-            page, over = each.page, 0 if kept else line_bytes(rendering.title_line(rendering.FOUND))
+            page, over = each.page, 0 if kept else line_bytes(title_line(rendering.FOUND))
             allowance = self._allowed(self.left - over, PAGE_SHARE if kept else BEST_PAGE_SHARE)
             if self._limits.is_elastic:
                 allowance = max(allowance, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
@@ -338,7 +339,7 @@ class _Budget:
         return line_bytes(rendering.page_line(recalled, self._speakers)) + unseen
 
 
-_FRAME_BYTES = len("\n".join([*rendering.framed(()), ""]))
+_FRAME_BYTES = len("\n".join([*framed(()), ""]))
 
 
 def _tokens(size: int) -> int:

@@ -1,6 +1,5 @@
 """Query parsing: finds the names, time spans and kind of a query, and weights its words."""
 
-import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from memoryos_mcp.embedding import EmbeddedQuery
 from memoryos_mcp.retrieval.query_time import Span
 from memoryos_mcp.storage.values import TermStats
 from memoryos_mcp.text.addressees import places, without
-from memoryos_mcp.text.terms import is_content, spans, stop_words
+from memoryos_mcp.text.terms import is_content, rarity, spans, stop_words
 
 # Weight of a stop word. It is not 0, so that "when" differs from "where". A word on half of the pages weighs about as
 # much.
@@ -128,11 +127,3 @@ def token_weights(
         by_char[start:end] = np.maximum(by_char[start:end], weight)
     weights = np.array([by_char[start:end].max(initial=0.0) for start, end in tokens])
     return weights if weights.any() else np.ones(len(tokens))
-
-
-def rarity(count: int, pages: int) -> float:
-    """Return the rarity of a word that occurs on ``count`` of ``pages`` pages: BM25's inverse document frequency.
-
-    The formula is ``ln(1 + (N - df + 0.5) / (df + 0.5))``, where ``N`` is ``pages`` and ``df`` is ``count``.
-    """
-    return math.log(1 + (max(pages - count, 0) + 0.5) / (count + 0.5))

@@ -32,7 +32,6 @@ from memoryos_mcp.retrieval.query import (
     Side,
     asks_for_several,
     normalised,
-    rarity,
     side_of,
     subject_of,
     token_weights,
@@ -46,7 +45,7 @@ from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import FactQuery, Outlines, PageQuery, TokenRows, WordMatches
 from memoryos_mcp.text.addressees import Speakers, capitalised, without
-from memoryos_mcp.text.terms import query_words, stems
+from memoryos_mcp.text.terms import query_words, rarity, stems
 
 logger = logging.getLogger(__name__)
 

@@ -1,23 +1,25 @@
 """Choice of the storage implementation. Only this module imports from `storage.sqlite` and `storage.postgres`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 
+TYPE_CHECKING = False  # the module typing would delay hooks
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memoryos_mcp.config import Settings
     from memoryos_mcp.storage.interface import Stores
 
 
 # Threads for the memories of many users. Short transactions spend as much time in Python as in SQLite, so more threads
-# would compete for the interpreter lock. Fewer threads could all be blocked by files that other processes lock, each
-# for up to 30 s.
+# would compete for the interpreter lock. If there were fewer threads, all of them could be blocked by files that
+# other processes have locked, each for up to 30 s.
 STORE_THREADS = 8
 
 
-def make_stores(settings: Settings, clock: Callable[[], datetime], *, threads: int = 1) -> "Stores":
+def make_stores(settings: "Settings", clock: Callable[[], datetime], *, threads: int = 1) -> "Stores":
     """Return the stores in the configured database or, if none is configured, in the data folder.
 
     No file or connection is opened yet. The call blocks while libraries are imported.
@@ -44,3 +46,21 @@ def make_stores(settings: Settings, clock: Callable[[], datetime], *, threads: i
 
     url = settings.database_url.get_secret_value()
     return PostgresStores(url, clock, threads=threads, tokenize=tokenizer())
+
+
+def file_of(settings: "Settings") -> "Path | None":
+    """Return the path of the user's file; None if memories are in a database."""
+    if settings.database_url is not None:
+        return None
+    from memoryos_mcp.storage.sqlite.paths import database_file
+
+    return database_file(settings.data_storage_path, settings.user_id)
+
+
+def pages_by_words(
+    file: str, words: Sequence[str], least_share: float, limit: int
+) -> list[tuple[str, datetime, str, str, str | None]]:
+    """Find pages in a user's file within milliseconds; see `storage.sqlite.reading_alone`."""
+    from memoryos_mcp.storage.sqlite.reading_alone import pages_by_words
+
+    return pages_by_words(file, words, least_share, limit)

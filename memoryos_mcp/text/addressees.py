@@ -1,15 +1,16 @@
 """Finds the names by which the user and the assistant address each other.
 
-For example, "Thanks, Ada!" contains the name of the other speaker. Queries often mention speakers by name, but speakers
-rarely use their own names. So the name of a speaker in a query selects this speaker's messages, and is not used as a
-search term.
+For example, the message "Thanks, Ada!" contains the name of the other speaker. Queries often mention speakers by name,
+but speakers rarely use their own names. A speaker's name in a query is therefore not used as a search term, but to
+select that speaker's messages.
 """
 
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-# A name precedes a punctuation mark, and follows the start of a sentence, a comma or a greeting.
+# The name of an addressed person is at the start of a sentence, after a comma or after a greeting. A punctuation mark
+# follows the name.
 _GREETINGS = (
     "hey|hi|hello|dear|thanks|thank you|wow|bye|yeah|yes|no|oh|well|sorry|congrats|"
     "hallo|danke|liebe|lieber|bonjour|salut|merci|hola|gracias|ciao|grazie|olá|obrigado|obrigada|hoi|bedankt|"
@@ -18,12 +19,12 @@ _GREETINGS = (
 _ADDRESS = re.compile(r"\b[^\W\d_]++(?=[,.!?])")
 _GREETING = re.compile(rf"\b(?i:{_GREETINGS})$")
 _GREETING_MAX_CHARS = 12
-# Text before a word that is certainly the name of the person addressed. The start of a sentence is not enough, because
-# a sentence may begin with "Certainly,".
+# A word after this text is certainly the name of the person addressed. A word at the start of a sentence may not be a
+# name, for example "Certainly,".
 _BEFORE_CALL = re.compile(rf"(?:(?P<comma>,\s+)|\b(?i:{_GREETINGS})\s+)$")
 _BEFORE_CALL_CHARS = 12
 _NAME = r"((?:[^\W\d_a-z][\w'’-]*)(?: [^\W\d_a-z][\w'’-]*){0,2})"
-# Words before a stated name, in several languages; "moi" may come between.
+# Words before a stated name, in several languages. The French word "moi" may follow them.
 _BEFORE_NAME = (
     "i['’]?m|i am|is|are|name['’]s|called|named|calls? me|calls? you|go by|goes by|"
     "heiße|heisse|heißt|bin|nenne? mich|nenne? mich bitte|appelle|appelez|moi c['’]est|suis|nom est|"
@@ -67,7 +68,7 @@ NAMELESS = Speakers()
 def addressed(text: str) -> set[str]:
     """Return the words of ``text`` that may be the name of the person addressed.
 
-    The words are in lower case. Many of them are not names.
+    The words are in lower case. Some of them may not be names.
     """
     found = {
         match[0].lower()
@@ -112,9 +113,9 @@ def capitalised(text: str) -> list[str]:
 
 
 def without(text: str, names: Set[str]) -> str:
-    """Return a query without the given names, which must be in lower case.
+    """Return the query ``text`` without the given names, which must be in lower case.
 
-    Only capitalised words are removed. A query that contains no words except such names is returned unchanged.
+    A name is removed only where it is capitalised. A query that contains no other words is returned unchanged.
     """
     kept, end = [], 0
     for start, last, name in places(text):

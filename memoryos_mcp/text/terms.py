@@ -10,6 +10,7 @@ Arabic and Greek script are always stemmed. Words in Latin script are stemmed if
 both with and without this stemming.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Set
@@ -24,7 +25,7 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-# Vowel signs and accents below U+0E00, which ``\\w`` does not match.
+# Vowel signs and accents below U+0E00, which ``\w`` does not match.
 _MARKS = "".join(char for char in map(chr, range(0x300, 0xE00)) if unicodedata.category(char) in {"Mn", "Mc"})
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_MARKS}]+[^\W_{_UNSPACED}]*)*"
 _WORD = re.compile(rf"[{_UNSPACED}]+|{_LETTERS}(?:['’]{_LETTERS})?")
@@ -117,7 +118,7 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of ``text`` in order. They are in lower case.
+    """Return the words of ``text`` in order and in lower case.
 
     Text in a script without spaces is split into pairs of characters.
     """
@@ -136,7 +137,7 @@ def is_foreign(text: str) -> bool:
 
 
 def stop_words(text: str) -> Set[str]:
-    """Return the stop words for ``text``: the English ones, or those of all languages if it is not English."""
+    """Return the stop words for ``text``: those of all languages if it is not English, else the English ones."""
     return _ALL_STOP_WORDS if is_foreign(text) else STOP_WORDS
 
 
@@ -152,12 +153,12 @@ def content_words(text: str) -> list[str]:
 
 
 def query_words(query: str) -> list[str]:
-    """Return the content words of a query without duplicates; if it has none, return all of its words."""
+    """Return the content words of a query without duplicates; if there are none, return all its words."""
     return list(dict.fromkeys(content_words(query) or words(query)))
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word is in a script without spaces. Such words are searched by pairs of characters."""
+    """Return whether a word is in a script without spaces. Such words are searched for as pairs of characters."""
     return _UNSPACED_RUN.fullmatch(word) is not None
 
 
@@ -173,7 +174,7 @@ def is_prefix(word: str) -> bool:
 def index_text(text: str) -> str:
     """Return ``text`` in the form in which it is added to the word index. English text in ASCII is unchanged.
 
-    Text in a script without spaces becomes pairs of adjacent characters, and its last character is added alone
+    Text in a script without spaces becomes pairs of adjacent characters, and its last character is also added alone
     ("東京都" becomes "東京 京都 都"). Words of other languages become stems.
     """
     foreign = is_foreign(text)
@@ -195,6 +196,14 @@ def index_forms(word: str) -> tuple[str, ...]:
 def stems(text: str) -> list[str]:
     """Return the stems of the content words of ``text``, in order, with duplicates."""
     return [stem(word) for word in content_words(text)]
+
+
+def rarity(count: int, pages: int) -> float:
+    """Return the rarity of a word that occurs on ``count`` of ``pages`` pages: BM25's inverse document frequency.
+
+    The formula is ``ln(1 + (N - df + 0.5) / (df + 0.5))``, where ``N`` is ``pages`` and ``df`` is ``count``.
+    """
+    return math.log(1 + (max(pages - count, 0) + 0.5) / (count + 0.5))
 
 
 def _indexed(run: str, *, foreign: bool) -> str:

@@ -7,9 +7,8 @@ from pydantic import BaseModel, Field
 from memoryos_mcp.engine.tools.arguments import RESULTS, Arguments, Count
 from memoryos_mcp.engine.tools.texts import minute
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.retrieval.rendering import head
 from memoryos_mcp.text.amounts import amount
-from memoryos_mcp.text.quoting import delimited, quoted
+from memoryos_mcp.text.quoting import delimited, head, quoted
 
 if TYPE_CHECKING:
     from memoryos_mcp.engine.engine import MemoryEngine

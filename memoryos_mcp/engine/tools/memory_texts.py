@@ -16,9 +16,9 @@ from memoryos_mcp.engine.tools.memory_results import (
 from memoryos_mcp.engine.tools.pages import ShownPage
 from memoryos_mcp.engine.tools.texts import minute
 from memoryos_mcp.model.pages import ORDERS, page_marks
-from memoryos_mcp.retrieval.rendering import head, page_text
+from memoryos_mcp.retrieval.rendering import page_text
 from memoryos_mcp.text.amounts import amount
-from memoryos_mcp.text.quoting import delimited, one_line, quoted
+from memoryos_mcp.text.quoting import delimited, head, one_line, quoted
 
 
 def shown_text(result: GetMemoryResult) -> str:

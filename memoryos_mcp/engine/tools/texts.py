@@ -6,9 +6,9 @@ from memoryos_mcp.engine.tools.pages import AddMemoryResult
 from memoryos_mcp.engine.tools.results import GetMemoryStatsResult
 from memoryos_mcp.model.knowledge import About, Fact, Kind, is_head
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, fact_line, section, trait_line
+from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, fact_line, trait_line
 from memoryos_mcp.text.amounts import amount
-from memoryos_mcp.text.quoting import delimited, one_line
+from memoryos_mcp.text.quoting import delimited, one_line, section
 
 
 def receipt_text(result: AddMemoryResult) -> str:

@@ -4,10 +4,13 @@ import threading
 from collections.abc import Callable, Sequence
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from memoryos_mcp.text.terms import index_forms, index_text, is_prefix
+
+TYPE_CHECKING = False  # `reading_alone` must not import NumPy or typing
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc"])
 _SIDES = ("user_input", "agent_response")
@@ -60,7 +63,9 @@ class FtsWords:
         all_of = " AND ".join(map(_phrase, words))
         return [seq for (seq,) in self._connection.execute(sql, (all_of, after_seq, limit))]
 
-    def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> NDArray[np.bool_]:
+    def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> "NDArray[np.bool_]":
+        import numpy as np
+
         places = {seq: place for place, seq in enumerate(seqs)}
         found = np.zeros((2, len(seqs), len(words)), dtype=np.bool_)
         sql = "SELECT rowid FROM page_words WHERE page_words MATCH ?"
