@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -359,18 +360,22 @@ def _settings_of_claude(hooks: Hooks) -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("fault", ["none", "killed", "damaged"])
+@pytest.mark.parametrize("fault", ["none", "killed", "damaged", "full"])
 def test_claude_code_remembers_without_a_tool(hooks: Hooks, fault: str) -> None:
     program(CLAUDE)
     _settings_of_claude(hooks)
-    said = [SAID, *(f"Box {number} of the move holds winter coats number {number}." for number in range(9))]
+    long = " Coats." * 10_000 if fault == "full" else ""
+    said = [SAID, *(f"Box {number} of the move holds winter coats number {number}.{long}" for number in range(9))]
     file = database_file(hooks.data, "default_user")
-    with claude_api() as api:
+    with claude_api() as api, small_disk(hooks) if fault == "full" else nullcontext() as filler:
         for number, text in enumerate(said):
             _claude(hooks, api.url, text)
             if fault == "killed":
                 hooks.kill()
                 hooks.allow_start()
+            elif filler is not None and number == 0:
+                hooks.wait_until_empty()
+                fill(filler)
             elif fault == "damaged" and number == 4:
                 hooks.wait_until_empty()
                 hooks.kill()
@@ -379,6 +384,9 @@ def test_claude_code_remembers_without_a_tool(hooks: Hooks, fault: str) -> None:
             assert hooks.waiting
             hooks.kill()
             _restore(file, whole)
+        if filler is not None:
+            assert hooks.waiting
+            filler.unlink()
         hooks.allow_start()
         hooks.run("session-start", {"session_id": "s"})
         hooks.wait_until_empty()
@@ -388,7 +396,9 @@ def test_claude_code_remembers_without_a_tool(hooks: Hooks, fault: str) -> None:
         assert any("Utrecht" in text for text in api.texts_with(ASKED))
 
 
-def test_ten_turns_are_kept_on_a_full_disk(hooks: Hooks) -> None:
+@contextmanager
+def small_disk(hooks: Hooks) -> Iterator[Path]:
+    """Mount a small file system for the memory, and yield the path of a file that may fill it."""
     if os.geteuid() != 0:
         pytest.skip("mounts a small file system")
     hooks.data.mkdir()
@@ -396,15 +406,24 @@ def test_ten_turns_are_kept_on_a_full_disk(hooks: Hooks) -> None:
     if mounted.returncode:
         pytest.skip("cannot mount")
     try:
-        filler = hooks.data / "filler"
+        yield hooks.data / "filler"
+    finally:
+        hooks.kill()
+        subprocess.run(["umount", "-l", str(hooks.data)], check=False)
+
+
+def fill(filler: Path) -> None:
+    """Use all that is left on a disk."""
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+
+
+def test_ten_turns_are_kept_on_a_full_disk(hooks: Hooks) -> None:
+    with small_disk(hooks) as filler:
         hooks.turn("s0", SAID)
         hooks.wait_until_empty()
-        with filler.open("wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(bytes(4096))
-            except OSError:
-                pass
+        fill(filler)
         said = [f"Shelf {number} holds books about rivers." + " river" * 20_000 for number in range(3)]
         for number, text in enumerate(said):
             hooks.turn(f"s{number + 1}", text)
@@ -416,6 +435,3 @@ def test_ten_turns_are_kept_on_a_full_disk(hooks: Hooks) -> None:
         filler.unlink()
         hooks.wait_until_empty()
         assert hooks.stored() == [SAID, *said]
-    finally:
-        hooks.kill()
-        subprocess.run(["umount", "-l", str(hooks.data)], check=False)
