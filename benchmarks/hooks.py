@@ -1,7 +1,7 @@
 """How long a hook takes, and how much of ten written sessions is captured and recalled.
 
 ``python -m benchmarks.hooks --part times`` measures hook processes beside ``python -c pass`` and a round trip over a
-socket. ``--part rates`` plays ten written sessions with hooks.
+socket. ``--part rates`` plays the ten sessions of ``sessions.json``, which are written, not recorded.
 """
 
 import json
@@ -26,19 +26,24 @@ from memoryos_mcp.hooks.daemon import LOCK
 from memoryos_mcp.hooks.hook import ADDRESS, STARTED
 
 LIMIT_S = 120.0
-# Ten sessions: what the user says, and a later question with the word that the answer needs.
-SESSIONS: Sequence[tuple[str, str, str]] = (
-    ("My sister Ilse moved to Utrecht last spring.", "Which town did my sister Ilse move to?", "Utrecht"),
-    ("The staging database runs on port 6543 now.", "Which port does the staging database use?", "6543"),
-    ("I am allergic to hazelnuts, so no pralines please.", "What nuts am I allergic to?", "hazelnuts"),
-    ("We named the release branch heron-2.", "What is the name of the release branch?", "heron-2"),
-    ("The boiler was serviced by Bakker on Tuesday.", "Who serviced the boiler?", "Bakker"),
-    ("My bicycle lock code hint is the year of the flood.", "What is the hint of my bicycle lock?", "flood"),
-    ("Our parser drops comments on purpose, keep it so.", "Does our parser keep comments?", "drops"),
-    ("I play the cello in the Thursday orchestra.", "Which instrument do I play in the orchestra?", "cello"),
-    ("The invoice of the printer went to Pieter.", "Who got the invoice of the printer?", "Pieter"),
-    ("We deploy on Mondays because Sundays are quiet.", "On which day do we deploy?", "Mondays"),
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A written session.
+
+    Attributes:
+        turns: What the user and the assistant say, and whether the assistant calls ``add_memory`` in this turn. In
+            these sessions it does so when it is asked to remember something.
+        questions: Questions of a later session, each with the text that the answer needs.
+    """
+
+    turns: Sequence[tuple[str, str, bool]]
+    questions: Sequence[tuple[str, str]]
+
+
+SESSIONS = [Session(**each) for each in json.loads(Path(__file__).with_name("sessions.json").read_text("utf-8"))]
+QUESTIONS = [each for session in SESSIONS for each in session.questions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,10 @@ class Place:
             line, input=text, env=self.environment, capture_output=True, encoding="utf-8", check=True, timeout=LIMIT_S
         ).stdout
 
-    def turn(self, session: str, prompt: str) -> None:
+    def turn(self, session: str, prompt: str, answer: str) -> None:
         """Run the hooks of one turn."""
         self.hook("prompt", {"session_id": session, "prompt": prompt})
-        self.hook("stop", {"session_id": session, "last_assistant_message": "Understood."})
+        self.hook("stop", {"session_id": session, "last_assistant_message": answer})
 
     def until(self, is_true: Callable[[], bool]) -> None:
         """Wait for a condition."""
@@ -106,11 +111,13 @@ def timed(work: Callable[[], object]) -> float:
 
 def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
     """Return p50 and p95 in milliseconds of hooks and of the two floors, measured in turn."""
-    for number, (said, *_) in enumerate(SESSIONS):
-        place.turn(f"s{number}", said)
+    for number, session in enumerate(SESSIONS):
+        for said, answered, _ in session.turns:
+            place.turn(f"s{number}", said, answered)
     place.ready()
     # The first query loads the model.
-    place.until(lambda: "Utrecht" in place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][1]}, 30.0))
+    asked, text = QUESTIONS[0]
+    place.until(lambda: text in place.hook("prompt", {"session_id": "w", "prompt": asked}, 30.0))
     left, right = socket.socketpair()
 
     def answer() -> None:
@@ -134,10 +141,9 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
 
     for kind in ("warm", "cold"):
         for number in range(rounds):
-            said, question, _ = SESSIONS[number % len(SESSIONS)]
             measure("python -c pass", lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
             measure("socket round trip", round_trip)
-            prompt = {"session_id": "t", "prompt": question if kind == "warm" else said}
+            prompt = {"session_id": "t", "prompt": QUESTIONS[number % len(QUESTIONS)][0]}
             measure(f"prompt, {kind}", lambda prompt=prompt: place.hook("prompt", prompt))  # type: ignore[misc]
             measure(f"stop, {kind}", stop)
         place.kill()
@@ -147,15 +153,15 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
 
 
 def rates(place: Place) -> tuple[int, int]:
-    """Return how many of the ten sessions were captured, and how many were recalled."""
-    for number, (said, *_) in enumerate(SESSIONS):
-        place.turn(f"s{number}", said)
+    """Return how many turns of the sessions are stored, and how many questions recall the text that they need."""
+    for number, session in enumerate(SESSIONS):
+        for said, answered, _ in session.turns:
+            place.turn(f"s{number}", said, answered)
     place.ready()
-    place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": SESSIONS[0][1]}, 30.0)))
+    place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": QUESTIONS[0][0]}, 30.0)))
     line = [sys.executable, "-m", "memoryos_mcp", "stats", "--json", "--data-storage-path", str(place.folder / "data")]
     stats = json.loads(subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout)
-    questions = [(question, word) for *_, question, word in SESSIONS]
-    told = [word in place.hook("prompt", {"session_id": "q", "prompt": question}, 30.0) for question, word in questions]
+    told = [text in place.hook("prompt", {"session_id": "q", "prompt": asked}, 30.0) for asked, text in QUESTIONS]
     return int(stats["stats"]["total_pages"]), sum(told)
 
 
@@ -172,7 +178,10 @@ def main(part: str, rounds: int) -> None:
                     print(f"{name:<20} p50 {p50:7.1f} ms   p95 {p95:7.1f} ms")  # noqa: T201 - it is the result
             else:
                 captured, recalled = rates(place)
-                print(f"captured {captured} of 10, recalled {recalled} of 10")  # noqa: T201 - it is the result
+                turns = [called for session in SESSIONS for *_, called in session.turns]
+                of = f"of {len(turns)} turns are stored"
+                print(f"with hooks: {captured} {of}, {recalled} of {len(QUESTIONS)} questions are helped")  # noqa: T201
+                print(f"by tool calls alone: {sum(turns)} {of}, no question is helped unless the assistant asks")  # noqa: T201
         finally:
             place.kill()
 
