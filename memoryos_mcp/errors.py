@@ -2,22 +2,22 @@
 
 MemoryOSError
 ├── ConfigError            a setting is missing, unknown or out of range
-├── ArgumentError          an argument is not valid; the message contains its name and a remedy
+├── ArgumentError          an argument is not valid; the message names the argument and says what to do
 ├── ImportFormatError      a file cannot be imported: it is truncated, malicious or in an unknown format
 ├── StorageError           the store could not be read or written
 │   ├── DamagedStoreError      the store's file is damaged or was made by another program; it was not changed
 │   ├── NewerStoreError        the store's file was written by a newer version; it was not changed
-│   └── LeaseLostError         another process took over the background work, or memories were forgotten meanwhile
+│   └── LeaseLostError         another process took over the background work, or memories were forgotten during it
 ├── ClientFileError        the configuration file of an MCP client could not be read or changed; it is unchanged
 ├── IssuerError            the JWT issuer did not return its keys, so a token could not be checked
-└── ModelError             the LLM or the embedding model failed; pages that needed it are processed later
+└── ModelError             the LLM or the embedding model failed; pages that needed the model are processed later
     ├── ReplyFormatError       the LLM's reply does not have the requested format
     └── BudgetSpentError       the daily token limit is reached; no request was sent
 """
 
 
 class MemoryOSError(Exception):
-    """Base class of all errors raised on purpose. Messages are meant for users, and contain no dialogue or keys."""
+    """Base class of all errors raised on purpose. Messages are meant for users and contain no dialogue or API keys."""
 
 
 class ConfigError(MemoryOSError):
@@ -43,7 +43,7 @@ class ImportFormatError(MemoryOSError):
 
 
 class StorageError(MemoryOSError):
-    """The store could not be read or written. Changes are stored completely or not at all."""
+    """The store could not be read or written. A change is stored completely or not at all."""
 
 
 class DamagedStoreError(StorageError):
@@ -55,7 +55,7 @@ class NewerStoreError(StorageError):
 
 
 class LeaseLostError(StorageError):
-    """Another process took over the background work, or memories were forgotten meanwhile. The work was discarded."""
+    """Another process took over the background work, or memories were forgotten during it. The work was discarded."""
 
 
 class ClientFileError(MemoryOSError):
@@ -67,11 +67,11 @@ class IssuerError(MemoryOSError):
 
 
 class ModelError(MemoryOSError):
-    """A model could not be loaded, or did not answer. Pages that needed it are processed later."""
+    """A model could not be loaded, or did not answer. Pages that needed the model are processed later."""
 
 
 class ReplyFormatError(ModelError):
-    """The LLM's reply does not have the requested format; no part of it was stored."""
+    """The LLM's reply does not have the requested format; no part of the reply was stored."""
 
 
 class BudgetSpentError(ModelError):

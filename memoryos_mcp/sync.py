@@ -1,7 +1,7 @@
-"""The class `Memoryos`: the library without `await`, with the interface of the original MemoryOS.
+"""The class `Memoryos`: the library without `await`, with the same interface as the original MemoryOS.
 
 The event loop runs in its own thread. The class therefore works where another event loop is already running, such as in
-a notebook, and many threads can call it at once. Errors are raised as the exceptions of `memoryos_mcp.errors`.
+a notebook, and many threads can use the same object. All errors are raised as exceptions from `memoryos_mcp.errors`.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ Tool = Callable[[Memories, str, Any], Awaitable[Answer]]
 Work = Callable[[MemoryService, MemoryEngine], Awaitable[T]]
 
 # How long the garbage collector waits for an unreferenced memory to close.
-# No page is lost, because all pages are on disk.
+# No page is lost if the memory does not close in time, because all pages are already on disk.
 COLLECT_LIMIT_S = 10.0
 # How often an open memory checks whether the main thread has ended.
 MAIN_THREAD_POLL_S = 0.2
@@ -46,9 +46,9 @@ MAIN_THREAD_POLL_S = 0.2
 class Memoryos:
     """One user's memory, for programs without ``async``. Close it after use, or use it in a ``with`` statement.
 
-    If it is not closed, it closes itself when the main thread ends or when no reference to it remains. It is safe to
-    share between threads. It cannot be used after a fork: open another one in the child process, or start the child
-    process with "spawn".
+    An object that is not closed closes itself when the main thread ends or when no reference to the object remains.
+    Several threads may share an object. An object cannot be used in a forked process: open another one in the child
+    process, or start the child process with "spawn".
 
     Args:
         user_id: Id of the user; any text.
@@ -154,7 +154,7 @@ class Memoryos:
         style_hint: str = "",
         user_conversation_meta_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Let the LLM answer a query, using all of the memory. Store the exchange, and return the answer.
+        """Return the LLM's answer to a query, based on the user's memory. The query and the answer become a new page.
 
         Args:
             query: The user's message.
@@ -349,12 +349,12 @@ class Memoryos:
 
         Raises:
             ModelError: The LLM did not return a usable answer. The background work continues.
-            StorageError: The store failed, or another process is doing this memory's background work.
+            StorageError: The store could not be read or written, or another process does this memory's background work.
         """
         self._thread.call(lambda _, engine: engine.analyse())
 
     def close(self) -> None:
-        """Stop the background work and close the files. Later calls of other methods raise StorageError.
+        """Stop the background work and close the files. After that, all other methods raise StorageError.
 
         Closing a closed memory has no effect.
         """
@@ -384,13 +384,13 @@ class _MemoryThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = asyncio.Event()
         opened: Future[None] = Future()
-        # Not a daemon, so the threads that it starts are not daemons either, and the interpreter waits for all of them.
-        # A daemon thread that loads a model while the interpreter ends would abort the process.
+        # This thread is not a daemon, so the threads that it starts are not daemons either. The interpreter therefore
+        # waits for all of them. A daemon thread that loads a model while the interpreter exits would abort the process.
         self._thread = threading.Thread(target=self._run, args=(opened,), name="memoryos", daemon=False)
         self._thread.start()
         try:
             opened.result()
-        except BaseException:  # Ctrl-C included
+        except BaseException:  # including Ctrl-C
             self.end(0.0)
             raise
 
@@ -415,7 +415,7 @@ class _MemoryThread:
         coroutine = self._work(work)
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError as error:  # the loop was closed meanwhile
+        except RuntimeError as error:  # the loop was closed in the meantime
             coroutine.close()
             raise StorageError(_CLOSED) from error
         try:
@@ -429,7 +429,8 @@ class _MemoryThread:
     def end(self, limit_s: float | None) -> None:
         """Close the memory, and wait until it is closed or ``limit_s`` seconds have passed; None means no limit.
 
-        After this time, closing continues in the memory's thread. In a forked process, this method does nothing.
+        If the time runs out, the memory's thread continues to close the memory. In a forked process, this method does
+        nothing.
         """
         if os.getpid() != self._process:
             return
@@ -445,7 +446,7 @@ class _MemoryThread:
 
     def _run(self, opened: "Future[None]") -> None:
         try:
-            # Without debug mode, which would report slow steps of this private loop on stderr.
+            # Debug mode is off, because it would report slow steps of this private loop on stderr.
             asyncio.run(self._live(opened), debug=False)
         except BaseException as error:  # noqa: BLE001 - raised to the caller
             if not opened.done():
@@ -462,7 +463,7 @@ class _MemoryThread:
             await self._until_ended()
 
     async def _until_ended(self) -> None:
-        # The main thread is polled, because the interpreter waits for this thread before it runs any exit hook.
+        # The main thread is polled, because the interpreter runs exit hooks only after this thread has ended.
         while not self._is_ended and threading.main_thread().is_alive():
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAIN_THREAD_POLL_S):

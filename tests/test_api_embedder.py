@@ -472,7 +472,7 @@ async def test_a_reply_of_another_api_points_to_the_address(answer: Answer) -> N
     async with talk(answer) as talked:
         text = str(await failure(talked.embedder))
         assert len(talked.server.asked) == 1
-    assert "not as an embeddings API" in text
+    assert "is not an embeddings API" in text
     assert "embedding_base_url" in text
 
 

@@ -244,7 +244,7 @@ async def test_the_settings_check_names_the_source_of_the_key(
         (api_error(404, "model 'tiny' not found"), "no such model or path", "check llm_model"),
         (api_error(402, "Insufficient Balance"), "no credit left", "billing"),
         (api_error(429, "quota", code="insufficient_quota"), "no credit left", "billing"),
-        (html("<h1>Welcome</h1>"), "not as a chat API", "ends in /v1"),
+        (html("<h1>Welcome</h1>"), "is not a chat API", "ends in /v1"),
         (html("<h1>Not found</h1>", status=404), "no such model or path", "openai_base_url"),
         (html("Method not allowed", status=405), "refused the request", "ends in /v1"),
         (Reply(b"", 307, {"location": "https://elsewhere.example/"}), "redirects to another", "set openai_base_url"),
@@ -514,7 +514,7 @@ async def test_an_index_that_differs_from_its_table_fails(data: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("tier = 'short-term'", "SQLite finds it malformed"),
+        ("tier = 'short-term'", "SQLite reports that it is malformed"),
         ("organised_by = CAST(x'ff' AS TEXT)", "contains text that is damaged on disk"),
     ],
 )

@@ -251,8 +251,8 @@ FAILURES: list[Any] = [
     pytest.param(
         lambda asked: completion(json.dumps(good(asked))[:-40], finish_reason="length"), "cut", id="cut at the limit"
     ),
-    pytest.param(lambda _: html("<html>Welcome to nginx</html>"), "not as a chat API", id="HTML with status 200"),
-    pytest.param(lambda _: json_reply({"choices": []}), "not as a chat API", id="no choices"),
+    pytest.param(lambda _: html("<html>Welcome to nginx</html>"), "is not a chat API", id="HTML with status 200"),
+    pytest.param(lambda _: json_reply({"choices": []}), "is not a chat API", id="no choices"),
     pytest.param(lambda _: api_error(401, "bad key", code="invalid_api_key"), "key", id="401"),
     pytest.param(lambda _: api_error(429, headers={"retry-after": "0"}), "429", id="429 with Retry-After"),
     pytest.param(lambda _: api_error(429), "429", id="429 without Retry-After"),

@@ -297,7 +297,7 @@ async def test_a_200_without_a_completion_is_an_error(answer: Answer) -> None:
     async with talk(answer) as talked:
         text = str(await failure(talked.chat))
         assert len(talked.server.asked) == 1
-    assert "not as a chat API" in text
+    assert "is not a chat API" in text
     assert "/v1" in text
     assert KEY not in text
 

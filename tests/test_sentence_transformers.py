@@ -421,7 +421,7 @@ async def test_the_error_for_an_unavailable_model_says_what_to_do(tmp_path: Path
     offline = {"local_files_only": True, "cache_folder": str(tmp_path)}
     for name in ("maker/no-such-model", "no-such-model"):
         assert "run `memoryos-mcp warmup` with a network connection" in await failure(name, **offline)
-    assert "neither an existing folder nor a valid name on the hub" in await failure(tmp_path / "not" / "there")
+    assert "neither an existing folder nor a valid Hugging Face model name" in await failure(tmp_path / "not" / "there")
 
 
 async def test_unknown_arguments_are_named(bge: Path) -> None:
@@ -476,7 +476,7 @@ async def test_vectors_of_a_changed_length_are_rejected(monkeypatch: pytest.Monk
 
     async with loaded(bge) as embedder:
         monkeypatch.setattr("sentence_transformers.SentenceTransformer.encode_document", short)
-        with pytest.raises(ModelError, match="now returns vectors of another length"):
+        with pytest.raises(ModelError, match="now returns vectors of a different length"):
             await embedder.embed(["tea"])
 
 

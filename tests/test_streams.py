@@ -136,7 +136,7 @@ async def test_attempts_end_if_no_piece_ever_arrives() -> None:
 
 async def test_an_answer_of_another_api_is_an_error() -> None:
     async with talk(Reply(b"<html>hello</html>", headers={"content-type": "text/html"})) as talked:
-        with pytest.raises(ModelError, match="not as a chat API"):
+        with pytest.raises(ModelError, match="is not a chat API"):
             await listen(talked)
 
 

@@ -45,7 +45,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text to embed: what the user and the assistant said on one page."""
+    """The text of one page to embed: what the user and the assistant said."""
 
     user_input: str
     agent_response: str
@@ -151,5 +151,5 @@ class Embedder(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Release what the model uses, such as threads or network connections. Later calls raise `ModelError`."""
+        """Release the model's resources, such as threads or network connections. Later calls raise `ModelError`."""
         ...

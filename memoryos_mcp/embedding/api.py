@@ -1,7 +1,8 @@
 """The embedder for any API that is compatible with OpenAI's ``/v1/embeddings``.
 
-Such an API does not report the dimension or the weights of its model, and provides no tokenizer. Therefore, the vector
-of a probe text determines the dimension and identifies the weights. Windows of long texts are measured in bytes.
+Such an API does not report the dimension or the weights of its model, and provides no tokenizer. Therefore, a probe
+text is embedded first: its vector shows the dimension and identifies the weights. The size of windows is measured in
+bytes.
 """
 
 import asyncio
@@ -29,17 +30,18 @@ from memoryos_mcp.model.pages import Window, storable
 if TYPE_CHECKING:
     import openai
 
-# Limits of one request. The CPU of a small server embeds this text (about 6,000 tokens) well within the time limit.
+# Limits of one request. The CPU of a small server embeds 24,000 characters (about 6,000 tokens) well within the time
+# limit.
 BATCH_TEXTS = 64
 BATCH_CHARS = 24_000
 # Queries have a separate limit, so that they never wait for an import.
 BULK_CALLS_AT_ONCE = 4
 QUERY_CALLS_AT_ONCE = 16
-# A text that is rejected as too long is halved, unless it has fewer characters than this. So a window is halved up to
-# four times.
+# A text that is rejected as too long is split in half, unless it has fewer characters than this. A window can thus be
+# split up to four times.
 SHORTEST_HALVED_CHARS = 150
 
-# Users often paste the base URL with this path.
+# Users often include this path when they paste the base URL.
 _EMBEDDINGS_PATH = re.compile(r"/embeddings/*$")
 # Error messages about a text that is too long (llama.cpp, vLLM and Text Embeddings Inference), and about too many texts
 # or tokens in a request (OpenAI and Qwen).
@@ -109,7 +111,7 @@ class ApiEmbedder:
         key: The API key; None if the server needs no key.
         timeout_s: Maximum number of seconds to wait for a reply.
         base_url: The base URL including credentials; None to use the base URL of ``model``.
-        pause: Function that waits for the given number of seconds before a request is repeated.
+        pause: Function that waits for a given number of seconds. It is called before a request is repeated.
     """
 
     def __init__(

@@ -31,9 +31,8 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[l
 class MicroBatches(Generic[Q, A]):
     """Groups the questions of concurrent callers into batches, and passes each batch to ``run`` in one call.
 
-    Questions that arrive while all threads are busy share the next batch.
-
-    All callers of an instance must use the same event loop.
+    Questions that arrive while all threads are busy are put into the next batch. All callers must use the same event
+    loop.
 
     Args:
         threads: The executor. Each batch runs in one of its threads.
@@ -51,11 +50,11 @@ class MicroBatches(Generic[Q, A]):
         """Put ``question`` into a batch, wait for the batch, and return the answer.
 
         If the caller is cancelled before the batch starts, the question is left out. If ``run`` raises an exception,
-        every caller of the batch receives that exception.
+        the exception is raised for every caller whose question is in the batch.
         """
         future: Future[A] = Future()
         self._waiting.append((question, future))
-        # One call per question. A call does nothing if an earlier call has already answered its question.
+        # There is one call per question. A call does nothing if earlier calls have already taken all questions.
         self._threads.submit(self._pass)
         return await asyncio.wrap_future(future)
 

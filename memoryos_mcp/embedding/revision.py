@@ -1,4 +1,4 @@
-"""Revisions of embedding models. A revision identifies a model's weights by the model's vector of a fixed text.
+"""Revisions of embedding models. A revision identifies a model's weights by the vector that they give for a fixed text.
 
 A name does not identify the weights: a model in a folder may be trained further, and a server may replace its model. A
 hash of the vector's bytes does not identify the weights either, because the same weights give slightly different
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 # The text that is embedded as a passage. It has several topics and languages, to reveal differences between weights.
 PROBE = "On Tuesday my sister Ana moved to Lisbon; she plays the cello, pays 840 € of rent and fears dogs. 我喜欢喝茶。"
 
-# A plane separates two vectors with a probability of their angle / 180°. Numeric noise is a thousandth of the vector's
-# length with half precision, a millionth with 32 bits. It usually changes no bit of 128. Different weights whose vector
-# has a cosine of 0.9 with the first change 18 bits.
+# Number of planes, which is the number of bits in a revision. The probability that a plane separates two vectors is
+# their angle divided by 180°. Numeric noise is about a thousandth of the vector's length with half precision, and a
+# millionth with 32 bits. Such noise usually changes none of the 128 bits. If different weights give a vector with a
+# cosine of 0.9 to the original vector, about 18 bits differ.
 PLANES = 128
 PLANES_OF_NOISE = 4
 
@@ -29,7 +30,7 @@ def revision_of(vector: NDArray[np.float32]) -> str:
     revisions of different weights differ in more bits.
 
     Args:
-        vector: The model's vector of `PROBE`, not necessarily of unit length, shape ``(dimension,)``.
+        vector: The vector that the model returns for `PROBE`, shape ``(dimension,)``. Any length is accepted.
     """
     size = len(vector) * PLANES // 8
     bits = np.unpackbits(np.frombuffer(hashlib.shake_128(b"planes").digest(size), dtype=np.uint8))

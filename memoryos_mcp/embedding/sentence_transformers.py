@@ -22,7 +22,7 @@ from memoryos_mcp.model.pages import Window, storable
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Maximum number of queries in one call of the model, which splits them further by length.
+# Maximum number of queries in one call of `LoadedModel.queries`, which splits them into batches of similar length.
 QUERIES_PER_PASS = 64
 
 
@@ -118,12 +118,12 @@ class SentenceTransformersEmbedder:
     async def _stretches(self, model: LoadedModel, text: str) -> list[Stretch]:
         parts = [await self._in_passage_thread(model.starts, text[start:end], start) for start, end in slices(text)]
         found = await self._in_passage_thread(stretches, text, np.concatenate(parts), model.window_tokens)
-        # Some tokenizers have tokens for white space, but a window of white space alone is useless.
+        # Some tokenizers have tokens for white space, but a window that contains only white space is useless.
         return [part for part in found if text[part.start : part.end].strip()] or found[:1]
 
     async def _in_batches(self, model: LoadedModel, texts: Sequence[str], sizes: Sequence[int]) -> NDArray[np.float32]:
         rows = np.zeros((len(texts), model.dimension), dtype=np.float32)
-        # One call to the thread per batch, so that after a cancellation only the current batch is computed.
+        # Each batch is a separate call to the thread, so that after a cancellation no further batches are computed.
         for batch in model.batches(sizes):
             rows[batch] = await self._in_passage_thread(model.passages, [texts[index] for index in batch])
         return rows

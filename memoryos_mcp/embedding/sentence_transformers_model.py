@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A vector of a longer text represents each part of it too weakly, even if the model accepts longer texts.
+# Windows are not longer than this even if the model accepts longer texts, because the vector of a long text represents
+# each part of the text too weakly.
 LONGEST_WINDOW_TOKENS = 512
 # A window's text may have a few more tokens when it is tokenized alone than within its page.
 SPARE_TOKENS = 8
@@ -41,13 +42,13 @@ FEWEST_WINDOW_TOKENS = 16
 # Maximum number of rows and tokens of a batch. On a CPU, larger batches are not faster and delay cancellation.
 CPU_BATCH = (8, 512)
 GPU_BATCH = (64, 16_384)
-# Replaces a blank text, which may have no tokens; some models cannot embed that.
+# Replaces a blank text. A blank text may have no tokens, and some models cannot embed a text without tokens.
 BLANK = "."
-# The library's names of prompts for queries and for passages.
+# The names that the library uses for the prompts of queries and of passages.
 _QUERY_PROMPTS = ("query",)
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")
-# Decoders, in which only the last token depends on the whole text. The library recognises them by the head for text
-# generation, which embedding models are saved without.
+# Decoders, in which only the last token's vector depends on the whole text. The library recognises decoders by their
+# text-generation head, but embedding models are saved without this head.
 _LAST_TOKEN_ARCHITECTURES = ("qwen2", "qwen3", "mistral", "gemma2")
 
 _logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class LoadedModel:
         return np.array(begins, dtype=np.int64) + offset
 
     def batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Group passages into batches. Yield the indices of each batch.
+        """Yield the indices of the passages in each batch.
 
         ``sizes`` contains the number of tokens of each passage.
         """
@@ -124,7 +125,7 @@ class LoadedModel:
     def _unit(self, encode: Callable[..., Any], texts: Sequence[str], instruction: str) -> NDArray[np.float32]:
         rows = _encoded(self.name, encode, texts, instruction)
         if rows.shape != (len(texts), self.dimension):
-            msg = f"the embedding model {self.name} now returns vectors of another length; restart this program"
+            msg = f"the embedding model {self.name} now returns vectors of a different length; restart this program"
             raise ModelError(msg)
         return rows
 
@@ -150,7 +151,7 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     with _failures_as_model_errors(given):
         tokenizer = _tokenizer(library)
         limit = int(min(library.max_seq_length or LONGEST_WINDOW_TOKENS, LONGEST_WINDOW_TOKENS))
-        with suppress(AttributeError):  # a model that takes any length
+        with suppress(AttributeError):  # the model accepts texts of any length
             library.max_seq_length = limit
         overhead = _overhead_tokens(tokenizer, instructions.passage)
     window_tokens = limit - overhead - SPARE_TOKENS
@@ -161,7 +162,7 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
         )
         raise ModelError(msg)
     probe = _encoded(given, library.encode_document, [PROBE], instructions.passage)[0]
-    # The revision is not the hub's commit, because that also changes with the model's description.
+    # The revision is not the hub's commit, because a commit also changes when only the model's description changes.
     identity = f"{name}:{len(probe)}:{revision_of(probe)}"
     _logger.info("loaded %s on %s", identity, library.device)
     return LoadedModel(given, identity, len(probe), library, instructions, tokenizer, window_tokens, overhead)
@@ -177,7 +178,7 @@ def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransfor
         if folder.is_dir():
             return SentenceTransformer(str(folder), **kwargs), folder.absolute().name
         name = given if "/" in given else f"{SentenceTransformer.default_huggingface_organization}/{given}"
-        # The library would try each file for minutes if the hub cannot be reached; this fails at once.
+        # If the hub cannot be reached, this call fails at once. The library would retry each file for minutes.
         commit = resolve_revision(
             name,
             revision=kwargs.get("revision"),
@@ -200,12 +201,12 @@ def _quieten() -> None:
 
 
 def _put_pooling_right(library: "SentenceTransformer", name: str) -> None:
-    """Set how a model makes one vector from its token vectors (pooling), if the model was saved without this setting.
+    """Set how a model combines its token vectors into one (pooling), if the model was saved without this setting.
 
     Models whose architecture is in `_LAST_TOKEN_ARCHITECTURES` use the last token's vector. Other models with "bge" in
     their name use the first token's vector. All others keep the library's default, which is the mean.
     """
-    # If a model was saved with its modules, each has arguments, perhaps empty ones.
+    # The library has arguments, perhaps empty ones, for each module of a model that was saved with its modules.
     if library.module_kwargs or len(library) != 2:
         return
     transformer, pooling = library
@@ -286,7 +287,7 @@ def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instru
         rows = np.asarray(
             encode(
                 [text if text.strip() else BLANK for text in texts],
-                prompt=instruction,  # even if it is empty: without one, the library uses the model's own
+                prompt=instruction,  # even an empty one; without a prompt, the library uses the model's own
                 batch_size=len(texts),
                 show_progress_bar=False,
             ),
@@ -355,17 +356,17 @@ def _hub_reason(error: Exception) -> str:
     )
 
     if isinstance(error, HFValidationError):
-        return "it is neither an existing folder nor a valid name on the hub; use a name like maker/model"
+        return "it is neither an existing folder nor a valid Hugging Face model name; use a name like maker/model"
     causes = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and isinstance(cause, Exception):
         causes.append(cause)
     if any(isinstance(each, RevisionNotFoundError) for each in causes):
-        return "the hub does not have this revision of the model; correct 'revision' in embedding_model_kwargs"
+        return "the Hugging Face Hub does not have this revision; correct 'revision' in embedding_model_kwargs"
     if any(isinstance(each, RepositoryNotFoundError) for each in causes):
-        return "the hub has no public model with this name; correct the name, or set HF_TOKEN for a private model"
+        return "the Hugging Face Hub has no public model of this name; correct it, or set HF_TOKEN for a private model"
     if any(isinstance(each, RevisionResolutionError | OSError) for each in causes):
         return (
-            "it is not a folder, and the hub cannot be reached; "
+            "it is not a folder, and the Hugging Face Hub cannot be reached; "
             "run `memoryos-mcp warmup` with a network connection, or set embedding_model_name to the folder of a copy"
         )
     return f"{type(error).__name__}; download it again, or use another model"

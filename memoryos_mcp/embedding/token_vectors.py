@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVELS = 16
-# The levels extend this many root mean squares to either side of 0. Larger coordinates (3 of 100) are clipped.
+# The levels extend to this many times the root mean square of the coordinates, on either side of 0. Larger coordinates
+# (about 3 in 100) are clipped.
 REACH_RMS = 2.5
 BLOCK_ROWS = 2_048
 
@@ -38,7 +39,7 @@ def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[n
     even, odd = vectors[:, 0::2].T, vectors[:, 1::2].T
     by_first, by_byte = np.ascontiguousarray(even / LEVELS - odd), np.ascontiguousarray(odd)
     found = np.empty((len(codes), len(vectors)), dtype=np.float32)
-    # Blocks fit the CPU's cache, which is twice as fast.
+    # Each block fits in the CPU's cache, which makes the computation twice as fast.
     for start in range(0, len(codes), BLOCK_ROWS):
         block = codes[start : start + BLOCK_ROWS]
         firsts = (block & 0xF0).astype(np.float32)

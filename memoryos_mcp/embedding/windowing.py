@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 # all-MiniLM-L6-v2 was trained on 256 tokens, including [CLS] and [SEP].
 WINDOW_TOKENS = 254
-# A stretch may be shorter than its limit by this many tokens, in order to end with a sentence or a line.
+# A stretch may be up to this many tokens shorter than its limit, in order to end at the end of a sentence or line.
 SENTENCE_REACH_TOKENS = 64
 # For a model with an unknown tokenizer: about 375 tokens of English or 500 of Chinese. Most models accept 512.
 WINDOW_BYTES = 1500
 # The tokenizer holds the interpreter lock for up to 2 us per character, so a slice blocks other threads for up to 8 ms.
 SLICE_CHARS = 4096
 
-# The end of a sentence or a line, including closing quotes. A run of marks is matched as a whole and only from its
-# start, because a page may consist of a million dots.
+# The end of a sentence or a line, including closing quotes. A run of punctuation marks is matched only as a whole.
+# Otherwise, the search would be very slow on a page that consists of a million dots.
 _SENTENCE_END = re.compile(r"(?<![.!?…。！？؟])[.!?…。！？؟]++[\"'”’»)\]]*+(?=\s|$)|[。！？\n]")
 _QUESTION_MARKS = re.compile(r"[?？؟]")
 _SPACED_STOPS = (".", "!", "?", "…")
@@ -42,7 +42,7 @@ class Stretch:
 
 
 def head(text: str) -> str:
-    """Return the beginning of ``text``, long enough to fill a window."""
+    """Return the beginning of ``text``, without leading white space and long enough to fill a window."""
     return text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS]
 
 
@@ -109,7 +109,7 @@ def in_questions(text: str, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """
     found = list(_SENTENCE_END.finditer(text))
     ends = np.array([match.end() for match in found], dtype=np.int64)
-    # Text after the last end is an unfinished sentence.
+    # Text after the last sentence end is an unfinished sentence, which counts as a statement.
     asks = np.array([*(_QUESTION_MARKS.search(match[0]) is not None for match in found), False])
     return np.asarray(asks[np.searchsorted(ends, starts, side="right")])
 
@@ -124,7 +124,7 @@ def _window_end(text: str, start: int) -> int:
     if limit == len(text):
         return limit
     reach = start + (limit - start) * 3 // 4
-    # The search includes one more character, which distinguishes the end of a sentence from a point in a number.
+    # The search includes one more character, to distinguish the end of a sentence from a decimal point in a number.
     ends = [match.end() for match in _SENTENCE_END.finditer(text, reach, limit + 1) if match.end() <= limit]
     if ends:
         return ends[-1]

@@ -1,7 +1,7 @@
 """The protocol of analysts, which find chains, topics, facts and traits in pages.
 
-The protocol has two implementations: one uses an LLM, and the other is the fallback without an LLM. An analyst only
-computes: it holds no lock and stores nothing. Its results are validated before they are stored.
+The protocol has two implementations: one uses an LLM, and the other is the fallback without an LLM. An analyst has no
+side effects: it holds no lock and stores nothing. The caller validates the results before storing them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -70,9 +70,9 @@ class Topic:
     Attributes:
         digest: Keywords and summary of the pages, or of the whole segment if ``segment`` is set.
         pages: The ``seq`` numbers of the pages, at least one.
-        segment: The segment of ``Surroundings.segments`` to which the pages belong. If it is None, the caller chooses a
-            segment by its score.
-        apart_from: Numbers of the segments to which the pages must not be added, regardless of their scores.
+        segment: The segment of ``Surroundings.segments`` to which the pages belong. If None, the caller chooses the
+            segment that matches best.
+        apart_from: Numbers of the segments to which the pages must not be added, even if these segments match best.
     """
 
     digest: Digest
@@ -123,7 +123,7 @@ class Analyst(Protocol):
     ) -> Digest:
         """Return the new digest (keywords and summary) of a segment to which topics were added.
 
-        This needs no network call.
+        This method makes no network call.
 
         Args:
             known: The segment before the topics were added; None for a new segment.
@@ -133,7 +133,7 @@ class Analyst(Protocol):
         ...
 
     async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[Page]]]) -> str:
-        """Return the new summary of a chain to which a run was added. This needs no network call.
+        """Return the new summary of a chain to which a run was added. This method makes no network call.
 
         Args:
             earlier: The chain's previous summary.

@@ -1,7 +1,7 @@
 """The analyst that uses an LLM.
 
-It makes two kinds of LLM calls. The first kind finds the chains, topics and facts of a batch. The second kind finds the
-traits in pages, and also the facts if they were not extracted before.
+There are two kinds of LLM calls. The first kind finds the chains, topics and facts of a batch. The second kind finds
+the traits in pages, and also the facts if they have not been extracted yet.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,7 +29,7 @@ READING_THREADS = 2
 FACTS_SHOWN = 15
 TRAITS_SHOWN = 8
 CORRECTED_SHOWN = 25
-# Share of a prompt that a portion of pages may fill. The remaining share is for instructions, facts and traits.
+# Share of a prompt's tokens that pages may use. The rest is for instructions, facts and traits.
 PAGES_SHARE = 0.6
 
 
@@ -80,7 +80,7 @@ class LlmAnalyst:
         self,
         known: Segment | None,
         topics: Sequence[Topic],
-        pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the reply covers them
+        pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the digests already cover the pages
     ) -> Digest:
         """Return the new digest (keywords and summary) of a segment to which topics were added.
 

@@ -2,10 +2,10 @@
 
 Importing `openai` takes 0.4 s, so the library is imported in a thread when the first request is sent. The library's
 own retries and time limits are switched off. Those time limits restart with each read, so a server that sends one byte
-at a time could block a call for ever.
+at a time could block a call forever.
 
-Every failure is raised as an error with our own message. The server's message is only used to choose the error, because
-it may contain the key or the dialogue.
+Every failure is raised as an error with our own message. The server's message is used only to choose the error, because
+that message may contain the key or the dialogue.
 """
 
 import asyncio
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 1.0
-# Longer than any error message. If a body repeats the whole prompt, only its beginning is searched.
+# Number of characters of an error response that are searched, which is more than any error message has. Some error
+# responses repeat the whole prompt.
 TEXT_READ_CHARS = 20_000
 
 # The library requires a key. Servers that need no key ignore it.
@@ -145,7 +146,7 @@ class ErrorResponse:
 
 
 class ApiClient:
-    """A client for an API. Share one client between all callers, and close it after use.
+    """A client for an API. Use the same client for all callers, and close it after use.
 
     Args:
         api: The API.
@@ -257,7 +258,7 @@ class ApiClient:
             raise ModelError(_closed(self._api) if self._is_closed else _unsendable(self._api, error)) from None
 
     def _unreachable(self, error: Exception) -> ModelError:
-        import httpx2  # already imported by the library, which sends its requests with it
+        import httpx2  # already imported by the library openai, which uses it to send requests
 
         api = self._api
         if self._is_closed:
@@ -307,7 +308,7 @@ class Attempts:
 
 
 def retry_after_seconds(header: str | None, *, now: datetime) -> float:
-    """Return the number of seconds that a ``Retry-After`` header requests (RFC 9110, 10.2.3); 0 if it requests none."""
+    """Return the pause in seconds that a ``Retry-After`` header requests (RFC 9110, 10.2.3); 0 if there is none."""
     if header is None:
         return 0.0
     try:
@@ -336,7 +337,7 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
             max_retries=0,
             http_client=openai.DefaultAsyncHttpxClient(
                 timeout=None,
-                # Dialogue must go only to the configured address. A proxy cannot reach a server on this machine.
+                # Dialogue must be sent only to the configured address. A proxy cannot reach a server on this machine.
                 follow_redirects=False,
                 trust_env=not api.is_on_this_machine,
             ),
@@ -347,7 +348,7 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
             "environment variables HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
         )
         raise ModelError(message) from None
-    # The library reads these values from the environment. They may belong to another account or provider.
+    # The library reads these values from the environment, but they may belong to another account or provider.
     client.organization = client.project = None
     return client
 

@@ -43,14 +43,14 @@ def common_error(response: ErrorResponse, api: Api) -> ModelError | None:
 
 
 def no_such_api(api: Api, kind: str) -> ModelError:
-    """Return the error for a response with status 200 that does not come from the expected kind of API.
+    """Return the error to raise for a response with status 200 that does not come from the expected kind of API.
 
     Args:
         api: The API at the configured address.
         kind: The expected kind of API, such as "a chat API".
     """
     return ModelError(
-        f"{api.address} answers, but not as {kind}; check {api.wording.url_setting}, which usually ends in /v1, "
+        f"{api.address} responded, but is not {kind}; check {api.wording.url_setting}, which usually ends in /v1, "
         "and any proxy in between"
     )
 

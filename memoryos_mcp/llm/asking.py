@@ -18,7 +18,7 @@ SHOWN_BACK_MAX_CHARS = 8_000
 async def ask(
     chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T], limiter: CapacityLimiter
 ) -> T:
-    """Send a request and return the value that ``read`` makes from the reply.
+    """Send a request, and return the value to which ``read`` converts the reply.
 
     If the reply is invalid, the model is asked once to correct it.
 
@@ -62,7 +62,7 @@ def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
     """Return the example reply to show to the model when it is asked to correct its first reply.
 
     ``found`` is the JSON object in the first reply. If ``found`` has all fields of ``form``, the result is
-    empty: the model needs no example then, and might copy the placeholders ("...") of an example.
+    empty. In that case, the model needs no example, and might copy the placeholders ("...") in an example.
     """
     if form is None:
         return ""

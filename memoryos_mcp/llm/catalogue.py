@@ -15,7 +15,8 @@ from importlib import resources
 _OWN_GROUP = "Own"
 # In this group, a level describes what the user wants from an assistant.
 _WISHES_GROUP = "AI alignment"
-# Unicode categories: separators, punctuation, controls, and the backtick and caret, which Unicode counts as symbols.
+# Unicode categories of ignored characters: separators, punctuation, control characters, and a category of symbols that
+# contains the backtick and the caret.
 _IGNORED_CATEGORIES = ("Z", "P", "C", "Sk")
 
 
@@ -62,8 +63,7 @@ def as_text(extra: Sequence[str] = ()) -> str:
     """Return the names of all dimensions as text for a prompt. Each line is one group: ``group: name, name``.
 
     Args:
-        extra: Dimensions that the user has added. They come last. Dimensions that are also in the catalogue are not
-            repeated.
+        extra: Dimensions that the user has added. They come last. Those that are also in the catalogue are omitted.
     """
     groups: dict[str, list[str]] = {}
     for dimension in dimensions():

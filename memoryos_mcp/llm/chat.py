@@ -35,7 +35,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """The form of a reply that is a JSON object.
+    """The requested form of a reply that is a JSON object.
 
     Attributes:
         name: A short identifier of the form.
@@ -116,15 +116,15 @@ class ChatModel(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close the connections. Later calls fail."""
+        """Close the connections. Later calls of ``complete`` fail."""
         ...
 
 
 class ForgetEpochs(Protocol):
-    """Access to the forget epoch of one user's memory, a number that increases when something is forgotten."""
+    """Access to the forget epoch of one user's memory: a number that increases each time something is forgotten."""
 
     async def forget_epoch(self) -> int:
-        """Return the current forget epoch, which increases with each forget operation.
+        """Return the current forget epoch.
 
         Raises:
             StorageError: The memory could not be read.

@@ -49,7 +49,8 @@ def error_of(response: ErrorResponse, endpoint: Endpoint, dialect: Dialect) -> M
 def _too_long(response: ErrorResponse, where: str, dialect: Dialect) -> ModelError:
     text = f"{where}: the prompt is longer than the model's context ({response.label}); lower llm_max_prompt_tokens"
     if dialect.cap is not None and response.status != 413:
-        # Several servers add the cap to the length of the prompt; without the cap, the prompt may fit.
+        # Several servers add the cap (the token limit of the reply) to the length of the prompt. Without the cap, the
+        # prompt may fit.
         return DialectError(text, simpler=(replace(dialect, cap=None),))
     return ModelError(text)
 

@@ -34,11 +34,11 @@ REASON_MAX_CHARS = 300
 LATEST_YEAR = 9999
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-# The valid slots; models invent others.
+# The valid slots. Other slots, which models sometimes invent, are ignored.
 _SLOT = re.compile(rf"(?:{'|'.join(HEAD_SLOTS)}|{FAMILY}\w[\w' -]{{0,20}}(?::\w[\w' -]{{0,20}})?)")
-# A wish to be called by a name. The latest of several such wishes is valid.
+# A wish to be called by a name. Only the latest such wish is valid.
 _CALLED = re.compile(r"\b(?:to be called|call (?:me|him|her|them|the user)) [^\W\d_a-z]")
-# Stems of words that name a fact's subject and are not part of its content.
+# Stems of words for the person that a fact is about. These words are not part of the fact's content.
 _SUBJECT_STEMS = frozenset({"user", "assist"}) | {stem("assistant")}
 
 

@@ -19,7 +19,7 @@ from memoryos_mcp.llm.chat import ChatRequest
 
 # 128 bits; the batch API limits a `custom_id` to 64 characters.
 KEY_CHARS = 32
-# The log contains dialogue.
+# The log contains dialogue, so only the owner may read it.
 FILE_MODE = 0o600
 
 
@@ -72,7 +72,7 @@ class LoggedResponse(_Line):
 
 
 class LoggedError(_Line):
-    """The reason why a call has no response."""
+    """The reason why there is no response to a call."""
 
     code: str | None = None
     message: str | None = None
@@ -163,7 +163,7 @@ def append_line(path: Path, line: Mapping[str, JsonValue]) -> int:
     with open(path, "a+b", buffering=0, opener=_open_private) as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":  # the previous line is incomplete because the disk was full
+            if file.read(1) != b"\n":  # the previous line is incomplete, because the disk was full
                 data = b"\n" + data
         if file.write(data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -48,7 +48,7 @@ class _Tokens(BaseModel):
 
 
 class OpenAIChat:
-    """A client for one OpenAI-compatible endpoint. Share one client between all callers, and close it after use.
+    """A client for one OpenAI-compatible endpoint. Use the same client for all callers, and close it after use.
 
     A dialect is a set of request parameters. The client finds out which dialect the endpoint accepts, and uses it for
     later calls.
@@ -56,8 +56,8 @@ class OpenAIChat:
     Args:
         endpoint: The model and its API.
         timeout_s: Seconds allowed from the request to the last byte of the reply.
-        max_concurrent_calls: Maximum number of concurrent requests. Further requests wait until one has ended.
-        pause: Waits for the given number of seconds.
+        max_concurrent_calls: Maximum number of concurrent requests. Further requests wait until another request ends.
+        pause: Waits for a given number of seconds. It is called before a request is repeated.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class OpenAIChat:
         await self._client.aclose()
 
     def _remember(self, dialect: Dialect) -> None:
-        # Called only after a success: a request that is refused for other reasons must not change the dialect for good.
+        # Called only after a success. A request that is refused for another reason must not change the dialect.
         self._dialect = dialect
         _logger.info(
             "later requests to %s will use these options, because the server refused others: %s",
@@ -159,8 +159,8 @@ class _TrackedListener:
 def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
     """Return the dialect (set of request parameters) with which to send a refused request again.
 
-    The result is ``simpler``. But if the request does not ask for JSON, the refusal was not caused by the reply format
-    of ``dialect``, so the result keeps this reply format.
+    If the request asks for JSON, the result is ``simpler``. Otherwise, the reply format did not cause the refusal, so
+    the result is ``simpler`` with the reply format of ``dialect``.
     """
     return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 
@@ -173,7 +173,7 @@ def _open(
     parameters: Mapping[str, Any], dialect: Dialect, client: "openai.AsyncOpenAI"
 ) -> AbstractAsyncContextManager[Any]:
     body = {**parameters["extra_body"], "stream": True}
-    # A server that refuses a cap probably refuses this option too. Tokens are then estimated.
+    # A server that refuses a cap (a token limit) probably refuses this option too. The tokens are then estimated.
     if dialect.cap is not None:
         body["stream_options"] = {"include_usage": True}
     return client.chat.completions.with_streaming_response.create(**{**parameters, "extra_body": body})
@@ -185,7 +185,8 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
     body: dict[str, Any] = {"messages": messages}
     if request.form is not None:
         if dialect.reply_format is not ReplyFormat.JSON_SCHEMA:
-            # The form is added at the end, so that the system message begins the same for all calls with a purpose.
+            # The form is added at the end, so that the beginning of the system message is the same for all calls with
+            # the same purpose.
             messages[0]["content"] += _form_in_words(request.form)
         if (response_format := _response_format(request.form, endpoint, dialect)) is not None:
             body["response_format"] = response_format
@@ -207,7 +208,7 @@ def _response_format(form: ReplyForm, endpoint: Endpoint, dialect: Dialect) -> d
 
 def _without_lengths(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        # If a property has such a name, its value is a schema, not a number.
+        # A property of the schema may also have one of these names. Its value is then a schema, not a number.
         return {
             name: _without_lengths(value)
             for name, value in schema.items()
@@ -239,7 +240,7 @@ def _streamed_reply(stream: Stream, request: ChatRequest, endpoint: Endpoint, tr
             message = f"{endpoint.api.where} ended its reply too early; try again"
             raise PassingError(message)
         return ChatReply(stream.text, _usage(stream.usage, request, stream.text), is_cut=stream.is_cut)
-    # Some servers send the reply as a whole.
+    # Some servers do not stream, but send the reply as a whole.
     reply = _reply(stream.body, request, endpoint)
     tracked.receive(reply.text)
     return reply

@@ -18,8 +18,8 @@ from memoryos_mcp.text.prose import shorten
 
 KEYWORDS_MAX = 12
 SUMMARY_MAX_CHARS = 1_200
-# Minimum share of a batch's pages that the LLM's corrected reply must assign to topics. The fallback assigns the other
-# pages.
+# Minimum share of a batch's pages that the LLM's corrected reply must assign to topics. The fallback analyst assigns
+# the remaining pages.
 FILED_SHARE = 0.5
 
 
@@ -96,7 +96,7 @@ class OrganiseReading:
         summaries = {chain.first: chain.summary for chain in chains}
         of_topics = {seq: topic.digest.summary for topic in named for seq in topic.pages}
         if is_continuing:
-            of_topics[self._batch[0].seq] = ""  # the whole chain is summarised instead
+            of_topics[self._batch[0].seq] = ""  # the whole chain will be summarised instead
         runs = self._runs(pages, summaries, of_topics)
         return Organised(is_continuing, runs, tuple(named), knowledge), left
 

@@ -1,8 +1,8 @@
 """Prompts of the LLM analyst.
 
-The instructions come first and never change, so that providers can cache them. The instructions say that pages are
-data. Each page is one line of JSON. No text in a page can end this line or look like one of our instructions. Recalled
-memories that were pasted into a page are omitted.
+The instructions come first, and their beginning never changes, so that providers can cache it. The instructions say
+that pages are data. Each page is one line of JSON, so that no text in a page can end this line or look like one of our
+instructions. If recalled memories were pasted into a page, they are omitted.
 """
 
 import json
@@ -21,9 +21,9 @@ from memoryos_mcp.text.prose import shorten, without_recalled
 
 REASON_SHOWN_MAX_CHARS = 80
 SUMMARY_SHOWN_MAX_CHARS = 600
-# Maximum number of characters of a page if only traits are requested.
+# Maximum number of characters of a page in the prompt if only traits are requested.
 USER_SHOWN_MAX_CHARS = 200
-# Pages are never shortened to fewer tokens than this, because less would be useless.
+# Pages are never shortened to fewer tokens than this, because shorter excerpts would be useless.
 PAGE_TOKENS_MIN = 50
 # The middle of a page that is too long is omitted. This share of the remaining text is from the end of the page.
 END_SHARE = 0.25
@@ -98,7 +98,7 @@ If there is nothing, the list is empty.
 Dimensions:
 """
 
-# Added to the end of the instructions if there are corrections, so that their beginning stays the same.
+# Added at the end of the instructions if there are corrections, because the beginning must stay the same.
 WRONG_INSTRUCTIONS = """
 wrong_fact: the user has said that this is not so; report it in no words, whatever the pages say."""
 
@@ -106,7 +106,7 @@ wrong_fact: the user has said that this is not so; report it in no words, whatev
 def organise_request(
     batch: Sequence[Page], around: Surroundings, *, max_topics: int, max_prompt_tokens: int
 ) -> ChatRequest:
-    """Return the request for the chains, topics and facts of a batch. The prompt numbers pages and facts from 1.
+    """Return the request for the chains, topics and facts of a batch. Pages and facts are numbered from 1.
 
     Args:
         batch: Pages in order of arrival.
@@ -143,7 +143,7 @@ def organise_request(
 def learn_request(
     pages: Sequence[Page], around: Surroundings, *, dimensions: Sequence[str], max_prompt_tokens: int
 ) -> ChatRequest:
-    """Return the request for the traits and facts in pages. The prompt numbers pages and facts from 1.
+    """Return the request for the traits and facts in pages. Pages and facts are numbered from 1.
 
     Args:
         pages: Pages in order of arrival.

@@ -1,7 +1,7 @@
 """LLM providers: the address, API key and supported parameters of each provider's OpenAI-compatible chat API.
 
-The known differences between providers are listed in this module, with their sources. The client learns about other
-differences from error responses. This module does no I/O. The caller passes in the environment variables.
+This module lists the known differences between providers, with their sources. The client detects other differences from
+error responses. This module does no I/O; the caller passes in the environment variables.
 """
 
 import re
@@ -18,9 +18,9 @@ from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.errors import ConfigError
 from memoryos_mcp.llm.api import Api, Wording
 
-# Low, because replies are facts. With 0, small models may repeat themselves endlessly.
+# The temperature is low, because replies must be factual. With 0, small models may repeat themselves endlessly.
 TEMPERATURE = 0.2
-# Path of the chat API below the base URL. Users often paste it together with the base URL.
+# Path of the chat API below the base URL. Users often include this path when they paste the base URL.
 CHAT_PATH = "/chat/completions"
 # Several times the length of the longest reply that a prompt requests.
 OUTPUT_TOKENS = 8192
@@ -100,7 +100,7 @@ class Preset:
 
 PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
     {
-        # https://platform.openai.com/docs/api-reference/chat: max_tokens is deprecated, reasoning models refuse it.
+        # https://platform.openai.com/docs/api-reference/chat: max_tokens is deprecated; reasoning models refuse it.
         # https://platform.openai.com/docs/guides/structured-outputs: the supported schema keywords.
         "openai": Preset(
             base_url="https://api.openai.com/v1",
@@ -116,15 +116,15 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
             hosts=("api.anthropic.com",),
             reply_format=ReplyFormat.PROMPT,
         ),
-        # https://api-docs.deepseek.com/guides/json_mode: json_object only, and the prompt must say "json".
+        # https://api-docs.deepseek.com/guides/json_mode: json_object only; the prompt must contain the word "json".
         "deepseek": Preset(
             base_url="https://api.deepseek.com",
             key_variables=("DEEPSEEK_API_KEY",),
             hosts=("api.deepseek.com",),
             reply_format=ReplyFormat.JSON_OBJECT,
         ),
-        # https://www.alibabacloud.com/help/en/model-studio/qwen-structured-output: json_schema with a few models only.
-        # The address is Singapore's; other regions have other addresses and keys.
+        # https://www.alibabacloud.com/help/en/model-studio/qwen-structured-output: json_schema for a few models only.
+        # The address is for the region Singapore; other regions have other addresses and keys.
         "qwen": Preset(
             base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
             key_variables=("QWEN_API_KEY", "DASHSCOPE_API_KEY"),
@@ -181,7 +181,7 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
 
     - With a usable `openai_api_key`, the endpoint is the server at `openai_base_url`, or OpenAI if no URL is set.
     - With only a URL, the endpoint is the server at this URL, without a key. If the URL belongs to a provider that
-      needs a key, the result is None. The settings were probably copied from a template.
+      needs a key, the result is None, because the settings were probably copied from a template.
     - With neither, the result is None.
 
     A key in the environment does not enable the LLM by itself. Most users have set it for other programs and have not
@@ -217,7 +217,7 @@ def _named(settings: Settings, provider: LlmProvider, environment: Mapping[str, 
     variables = PRESETS[provider].key_variables
     for variable in variables:
         key = SecretStr(environment.get(variable, "").strip())
-        # A placeholder is ignored in the environment too.
+        # A placeholder in an environment variable is ignored too.
         if settings.model_copy(update={KEY_SETTING: key}).has_llm_key:
             return _endpoint(settings, provider, key=key, key_source=variable)
     if variables:

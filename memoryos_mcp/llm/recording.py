@@ -18,7 +18,7 @@ from memoryos_mcp.model.pages import utc_now
 
 LOG_NAME = "llm-log.jsonl"
 
-# One thread writes the logs of all users of the process; the first line starts it.
+# One thread writes the logs of all users of the process. It is started when the first line is written.
 _WRITER = ThreadPoolExecutor(1, thread_name_prefix="memoryos-llm-log")
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class RecordingChat:
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Pass a request on to the logged chat model, log the call, and return the reply.
+        """Pass a request on to the logged chat model and return the reply. The call is logged.
 
         Raises:
             ModelError: The error of the logged chat model, unchanged.
@@ -82,7 +82,7 @@ class RecordingChat:
         try:
             if await quotes_forgotten(request, self._memory):
                 return
-        except StorageError:  # it is not known whether the request quotes something forgotten
+        except StorageError:  # it is unknown whether the request quotes something that was forgotten
             return
         took_ms = round((time.perf_counter() - began) * 1000)
         loop = asyncio.get_running_loop()
@@ -91,7 +91,8 @@ class RecordingChat:
         writing.add_done_callback(self._writing.discard)
         # Shielded, so that a request that has been sent is logged even if its caller is cancelled.
         await asyncio.shield(writing)
-        # If something was forgotten during the write, the line may have been added after the log was removed.
+        # Forgetting removes the log. If something was forgotten during the write, the line may have been added after
+        # that.
         if await quotes_forgotten(request, self._memory):
             await asyncio.shield(loop.run_in_executor(_WRITER, remove_log, self._path))
 
@@ -106,7 +107,7 @@ class RecordingChat:
             "error": None if isinstance(outcome, ChatReply) else _error(outcome),
         }
         try:
-            for folder in (self._path.parent.parent, self._path.parent):  # a store in a database makes no folders
+            for folder in (self._path.parent.parent, self._path.parent):  # missing if the store is in a database
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             append_line(self._path, line)
         except OSError as error:

@@ -62,7 +62,7 @@ class ReplayChat:
         return reply
 
     async def aclose(self) -> None:
-        """Do nothing, because no file stays open."""
+        """Do nothing, because no file is kept open."""
 
     def _reply(self, request: ChatRequest) -> ChatReply:
         key = request_key(request)
@@ -117,7 +117,8 @@ class ReplayChat:
             return
         body = request_body(request, model_name=self._model_name)
         line: dict[str, JsonValue] = {"custom_id": key, "method": "POST", "url": BATCH_URL, "body": body}
-        # The bytes are counted. If another process also writes, the file has a different size, and is read again.
+        # The written bytes are counted. If another process also writes to the file, the size of the file differs from
+        # the count, and the file is read again.
         self._missing_bytes += append_line(self._missing_path, line)
         self._missing.add(key)
 
@@ -133,7 +134,7 @@ def _chat_reply(request: ChatRequest, completion: LoggedCompletion) -> ChatReply
 
 
 def _version(path: Path) -> tuple[int, ...] | None:
-    """Return the size, modification time and inode number of a file; None if it does not exist."""
+    """Return the size, modification time and inode number of a file; None if the file does not exist."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -155,4 +156,4 @@ def _custom_ids(path: Path) -> Iterator[str]:
         try:
             yield BatchLine.model_validate_json(raw).custom_id
         except ValidationError:
-            continue  # the line is incomplete because the disk was full; its request will be written again
+            continue  # the line is incomplete, because the disk was full; its request will be written again

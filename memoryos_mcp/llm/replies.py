@@ -1,7 +1,7 @@
 """Extraction and validation of the JSON in an LLM's reply.
 
-Models wrap JSON in code fences and prose, write their thoughts before it, omit commas, send one object instead of a
-list, or send numbers as strings. All of that is accepted. Any other defect raises a `ReplyFormatError`. The error
+Models wrap JSON in code fences and prose, write their reasoning before the JSON, omit commas, send one object instead
+of a list, or send numbers as strings. All of that is accepted. Any other defect raises a `ReplyFormatError`. The error
 message is shown to the model and to the user. The message says what is wrong, but quotes nothing from the reply.
 """
 
@@ -18,26 +18,26 @@ from memoryos_mcp.text.prose import plain
 
 Item = TypeVar("Item", bound=BaseModel)
 
-# No reply needs more characters. The time to repair invalid JSON grows with its length.
+# No valid reply is longer. The time to repair invalid JSON grows with its length.
 REPLY_MAX_CHARS = 100_000
 # Minimum share of a list's items that must be usable. Otherwise, the model must correct its reply.
 RIGHT_SHARE = 0.5
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-# Thoughts without an opening tag, which some servers do not send.
+# Reasoning that has a closing tag but no opening tag. Some servers do not send the opening tag.
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _OPENINGS = ("<think>", "<thinking>", "<reasoning>")
 _CLOSING = "</think>"
 _OPENING = re.compile(r"\s*<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _THOUGHTS_FIRST = re.compile(rf"\A(?:\s*{_THINKING.pattern})+", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-# Small models may repeat the same words three or more times in a row. The word boundaries keep the match linear in its
-# length.
+# Small models may repeat the same words three or more times in a row. Because of the word boundaries, the time for the
+# search is proportional to the length of the text.
 LOOP_MIN_CHARS = 40
 _LOOP = re.compile(r"\b(\w(?:.{0,98}?\w)?)(?:\W{1,3}\1\b){2,}")
 _WORD = re.compile(r"\w+")
-# Repetitions are only searched for if the share of distinct words is at most this. A text without repetitions has a
-# share of about 0.9.
+# A text is searched for repetitions only if its share of distinct words is at most this value. In a text without
+# repetitions, the share is about 0.9.
 _VARIED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NOTHING = re.compile(
@@ -65,7 +65,7 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
         msg = f"the reply is over {REPLY_MAX_CHARS:,} characters; answer more briefly"
         raise ReplyFormatError(msg)
     if (bare := _parsed(reply.text)) is not None:
-        # Strings in the JSON may contain thinking tags, so no tags are removed.
+        # Strings in the JSON may contain reasoning tags such as "<think>", so no tags are removed.
         return bare
     text = _THOUGHT.sub("", _THINKING.sub("", reply.text))
     if not text.strip():
@@ -80,9 +80,9 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
 
 
 class Speech:
-    """Removes a model's thoughts from the beginning of a streamed text reply.
+    """Removes a model's reasoning from the beginning of a streamed text reply.
 
-    Later thinking tags are not removed, because the model may be writing about such tags.
+    Later tags such as "<think>" are not removed, because the reply may be about such tags.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Speech:
     def hear(self, piece: str) -> str:
         """Return the new text to show after a piece of the reply has arrived.
 
-        The text is empty while thoughts are arriving, and while the reply may still begin with thoughts.
+        The text is empty while reasoning arrives, and as long as it is unclear whether the reply begins with reasoning.
         """
         if self._has_begun:
             return piece
@@ -108,7 +108,7 @@ class Speech:
 
 
 def said_aloud(text: str) -> str:
-    """Return a complete text reply without the thoughts at its beginning."""
+    """Return a complete text reply without the model's reasoning at the beginning of the reply."""
     said = _THOUGHTS_FIRST.sub("", text, count=1)
     # Some servers do not send the opening tag.
     _, mark, after = said.partition(_CLOSING) if _OPENINGS[0] not in said else ("", "", "")
@@ -118,8 +118,8 @@ def said_aloud(text: str) -> str:
 def items(value: object) -> list[Any]:
     """Return the items of a JSON value.
 
-    The items are the elements of a list, or the values of an object that contains only objects. Any other object is
-    itself the only item. A value that is neither a list nor an object has no items.
+    The items of a list are its elements. The items of an object are its values if all of them are objects; otherwise,
+    the object itself is the only item. Other values have no items.
     """
     if isinstance(value, list):
         return value
@@ -173,7 +173,7 @@ def checked(
 
     Args:
         found: The items in the reply.
-        what: The name of an item in messages, such as "fact".
+        what: The word for an item in error messages, such as "fact".
         model: The Pydantic model of an item.
         problem: Returns what is wrong with an item; None if the item is valid.
         right_share: Minimum share of valid items, from 0 to 1. With 0, one valid item is enough. With None, all items

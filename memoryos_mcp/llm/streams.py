@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 _FIELD = b"data:"
 _DONE = b"[DONE]"
-# Limit for a line, and for a body that is not an event stream. No reply needs more bytes.
+# Maximum length of a line, and of a body that is not an event stream. No valid reply is longer.
 BODY_MAX_BYTES = 10_000_000
 
 

@@ -66,10 +66,10 @@ class Tally:
 
 
 class UserChat:
-    """A chat model that counts its calls, and refuses further calls once the day's token budget is spent.
+    """A chat model that counts its calls, and refuses further calls when the daily token limit is reached.
 
     If anything is forgotten after the memory was read for a request, the request is not sent. If the request was
-    already sent, its reply is discarded.
+    already sent, its reply is discarded. In both cases, an error is raised.
 
     Args:
         chat: The chat model that replies.
@@ -84,7 +84,7 @@ class UserChat:
         self._account = account
         self._tally = tally
         self._limit = daily_token_limit
-        # Estimated number of prompt tokens in the running calls.
+        # Estimated number of prompt tokens in the calls that are running.
         self._asked_tokens = 0
 
     @property
@@ -96,7 +96,7 @@ class UserChat:
         """Send a request, count the call, and return the reply. See ``ChatModel.complete``.
 
         Raises:
-            BudgetSpentError: The day's token budget is spent. No request was sent.
+            BudgetSpentError: The daily token limit is reached. No request was sent.
             LeaseLostError: Something was forgotten after the memory was read for the request.
             ModelError: There was no reply.
         """

@@ -43,7 +43,7 @@ class Caller:
 
     @property
     def may_act_as(self) -> bool:
-        """Whether the caller may use the memories of other users. To do so, the caller passes a user id with a call."""
+        """Whether the caller may use the memories of other users, by passing a user id with each call."""
         return Scope.ACT_AS in self.scopes
 
 

@@ -13,7 +13,7 @@ SAMPLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """A list of memories to forget. It contains only numbers and the dimensions of traits, but no text of a memory.
+    """A list of memories to forget. The list contains only numbers and the dimensions of traits, and no other text.
 
     Facts and traits that are supported only by the listed pages need not be listed; they are forgotten too.
 
@@ -54,8 +54,8 @@ class ForgetCounts:
 
     Attributes:
         facts: Number of facts about the user and the assistant, including ended facts.
-        changed_traits: Number of traits that lose their reason and history, but remain because other pages support
-            them.
+        changed_traits: Number of traits that remain because other pages support them, but lose their reason and
+            history.
         segments: Number of segments that are deleted or summarised again.
     """
 

@@ -19,8 +19,8 @@ class HeatWeights:
     """The constants of the heat formula.
 
     Attributes:
-        alpha: Weight of the number of visits.
-        beta: Weight of the interaction length, which is a number of pages.
+        alpha: Weight of the number of visits since the last analysis.
+        beta: Weight of the interaction length: the number of pages added since the last analysis.
         gamma: Weight of the recency of the last visit. The recency itself is between 0 and 1.
         mu_s: Decay time of the recency, in seconds.
     """
@@ -66,7 +66,7 @@ class HeatPoint:
     heat: float
 
 
-# Between the pages, the heat is also computed at so many times, because the recency decays.
+# Number of points in a heat history in addition to the points at pages and visits. They show how the recency decays.
 _SAMPLES = 40
 
 
@@ -80,12 +80,12 @@ def heat_history(
     weights: HeatWeights,
     threshold: float,
 ) -> list[HeatPoint]:
-    """Return a segment's heat from its first page until ``now``, as far as it can be known.
+    """Return a segment's heat from its first page until ``now``; past heat is an estimate.
 
-    The last ``l_interaction`` pages count since the segment was last analysed. For the pages before them, the times of
-    the analyses are not stored: the segment is taken to have been analysed whenever these pages reached ``threshold``.
-    Visits are not dated either: all visits count from the last one on. The last point is exact. Two points with the
-    same time are a jump.
+    The times of past analyses and visits are not stored, so the function makes two assumptions. First, the segment was
+    analysed each time its heat reached ``threshold``; the last analysis was just before the last ``l_interaction``
+    pages. Second, all visits took place at ``last_visit``. The last point, at ``now``, is exact. Where the heat changes
+    suddenly, two points have the same time. If ``last_visit`` is earlier than the first page, the history starts there.
 
     Args:
         times: The times of the segment's pages, in ascending order.
@@ -130,9 +130,9 @@ def heat_history(
 def cooling(
     *, n_visit: int, l_interaction: int, last_visit: datetime, now: datetime, weights: HeatWeights
 ) -> list[HeatPoint]:
-    """Return a segment's heat from ``now`` on, if there are neither visits nor new pages nor an analysis.
+    """Return a segment's heat from ``now`` on, assuming no visits, no new pages and no analysis.
 
-    The points cover the next half year.
+    There is one point per week for half a year.
     """
     moments = [now + timedelta(days=7 * week) for week in range(27)]
     return [

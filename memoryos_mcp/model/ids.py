@@ -12,7 +12,7 @@ TELLING_IDS = "list_memories and retrieve_memory"
 
 PAGE_PATTERN = "^p_[0-9a-f]{1,64}$"
 _PAGE = re.compile(PAGE_PATTERN)
-# Any number of up to 18 digits fits an SQLite integer.
+# Any number of up to 18 digits fits in an SQLite integer.
 _NUMBERED = re.compile(r"([sck])([1-9]\d{0,17})")
 _TRAIT = "trait:"
 _TRAIT_MAX_CHARS = 200
@@ -38,7 +38,7 @@ class MemoryId:
     """The parsed id of a memory.
 
     Attributes:
-        name: The id of a page, or the dimension of a trait as the caller wrote it; empty for other kinds.
+        name: The id of a page, or the dimension of a trait with single spaces between words; empty for other kinds.
         number: The number of a segment, chain or fact; 0 for other kinds.
     """
 
@@ -101,7 +101,7 @@ def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_
 
 
 def not_there(missing: Sequence[MemoryId], argument: str = "ids") -> ArgumentError:
-    """Return the error for ids that do not exist."""
+    """Return the error to raise if ids do not exist."""
     names = " or ".join(map(str, missing))
     problem = f"no memory has the id {names}; to find ids, use {TELLING_IDS}"
     return ArgumentError(argument=argument, problem=problem)

@@ -10,7 +10,7 @@ from memoryos_mcp.model import ids
 from memoryos_mcp.model.profile import TraitChange
 from memoryos_mcp.text.addressees import Speakers, stated_name
 
-if TYPE_CHECKING:  # a reply that shows facts must not import NumPy
+if TYPE_CHECKING:  # code that only shows facts must not import NumPy
     from memoryos_mcp.model.segments import Vector
 
 # The value of ``learned_by`` for facts and traits that the user corrected. For others, it is the name of an analyst.
@@ -39,14 +39,15 @@ class Fact:
 
     Attributes:
         fact: Number of the fact, unique within the user's memory.
-        slot: The property that the fact states, such as "lives"; None unless a person has only one value of the
-            property at a time.
+        slot: Name of the property that the fact states, such as "lives". Only properties that have one value at a time
+            have a slot; for other facts, None.
         valid_from: Start of the fact's validity. If no start was stated, this is the time of the dialogue.
         valid_until: End of the fact's validity: the stated end, or the time at which a newer fact or a correction
             ended the fact. None if no end is known.
         evidence: Ids of the pages that support the fact, oldest first.
         vector: Embedding of the fact, unit length, shape ``(dimension,)``; None if it has not been embedded yet.
-        is_archived: Whether the fact was archived because there are too many facts. Queries still find archived facts.
+        is_archived: Whether the fact was archived because there were too many facts. Searches still find archived
+            facts.
         said_since: The stated start, as precise as it was stated: "2023", "2023-05" or "2023-05-08"; None if no start
             was stated.
         said_until: The stated end in the same form; None if no end was stated or a newer fact replaced this one.
@@ -85,7 +86,7 @@ class AddFact:
     Attributes:
         evidence: ``seq`` of each page that states the fact.
         supersedes: Numbers of the stored facts that the new fact replaces.
-        ends: Texts of replaced facts that are added earlier in the same `Lessons`, and therefore have no number yet.
+        ends: Texts of replaced facts that are added earlier in the same `Lessons` and therefore have no number yet.
     """
 
     about: About

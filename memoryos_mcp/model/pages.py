@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 META_DATA_MAX_CHARS = 65_536
-# The JSON parsers of clients fail at about 200 levels. Clients could not read a page with such data.
+# Some clients' JSON parsers fail at about 200 levels of nesting, so these clients could not read the page.
 META_DATA_MAX_DEPTH = 32
 IDEMPOTENCY_KEY_MAX_CHARS = 256
 PROJECT_MAX_CHARS = 200
@@ -32,7 +32,7 @@ CORRECTED_CHARS = 120
 DAMAGED_TEXT = "[This page is damaged on disk, so its text is withheld. Run `memoryos-mcp doctor` for advice.]"
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-# Marks show the name of a project between quotation marks and brackets, and delimiters begin with "<".
+# The marks before a page's text show the project's name in quotation marks and brackets, and delimiters start with "<".
 _NOT_IN_PROJECTS = re.compile('["<>\\[\\]]')
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -205,8 +205,8 @@ class Page(Turn):
     def sides_without_orders(self) -> tuple[str, str]:
         """The user's text and the assistant's, for use in summaries.
 
-        In a page that `gives_orders`, sentences that try to instruct its readers are replaced with ``[…]``. Both texts
-        are empty if the page is damaged.
+        If `gives_orders` is true, sentences that try to give an assistant instructions are replaced with ``[…]``. Both
+        texts are empty if the page is damaged.
         """
         if self.is_damaged:
             return "", ""
@@ -301,7 +301,8 @@ def checked(new: NewTurn, *, max_page_chars: int, zone: tzinfo | None, now: date
 def project_name(name: str | None) -> str | None:
     """Return the name of a project in its stored form; None if it is None or blank.
 
-    White space at the ends is removed, and other white space becomes one space. Letters are in Unicode's form NFC.
+    White space at the ends is removed, and other white space becomes single spaces. The name is in the Unicode
+    normalization form NFC.
 
     Raises:
         ArgumentError: The name is longer than 200 characters, or contains a character or text that is not allowed.
@@ -322,7 +323,7 @@ def project_name(name: str | None) -> str | None:
 def parse_timestamp(timestamp: str | datetime | None, *, zone: tzinfo | None, now: datetime) -> datetime:
     """Return a timestamp as a datetime with a UTC offset; ``now`` if the timestamp is None or blank.
 
-    A time without a zone is taken to be in ``zone``, or in the zone of this machine if ``zone`` is None.
+    A time without a zone is interpreted in ``zone``, or in the zone of this machine if ``zone`` is None.
 
     Raises:
         ArgumentError: The timestamp is not a valid time, is before 1900, or is more than a day later than ``now``.

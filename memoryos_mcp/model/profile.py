@@ -10,7 +10,7 @@ from memoryos_mcp.model.ids import trait_id
 from memoryos_mcp.text.quoting import one_line
 from memoryos_mcp.text.terms import stems
 
-# Dimensions of writing style. Nearly every page supports them, so the number of pages says little.
+# Dimensions of writing style. Nearly every page supports them, so the number of pages does not show their importance.
 MANNER = frozenset({"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"})
 
 # Stems of words that occur in the reasons of traits of all kinds. In a query, they do not make a trait relevant.
@@ -70,7 +70,7 @@ class TraitChange:
 
 
 def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
-    """Return the traits sorted: those with the most evidence first, and traits of writing style last."""
+    """Return the traits in display order: those with the most evidence first, and traits of writing style last."""
     return sorted(traits, key=lambda trait: (trait.dimension in MANNER, -len(trait.evidence), trait.dimension))
 
 

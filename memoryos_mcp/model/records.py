@@ -28,7 +28,7 @@ from memoryos_mcp.model.profile import Level
 
 FORMAT = "memoryos"
 FORMAT_VERSION = 2
-# Every JSON parser reads integers up to this one exactly. It also fits an SQLite integer.
+# Every JSON parser reads integers up to this value exactly. The value also fits in an SQLite integer.
 _LARGEST = 2**53
 
 
@@ -64,7 +64,7 @@ class Header(_Line):
 
 
 class ChainRecord(_Line):
-    """A chain: a series of pages that continue one another."""
+    """A chain: a series of pages in which each page continues the conversation of an earlier one."""
 
     kind: Literal["chain"]
     chain: Number
@@ -220,7 +220,7 @@ class RefusedRecord(_Line):
 
     Attributes:
         digest: Salted digest of the fact or trait, in hexadecimal.
-        until: Id of the newest of these pages that still exists; None if none of them exists.
+        until: Id of the newest of these pages that still exists; None if none of them still exists.
     """
 
     kind: Literal["refused"]

@@ -23,15 +23,15 @@ class Redaction:
 
 
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
-    """Replace the secrets in a turn with placeholders, also in the keys and values of its ``meta_data``.
+    """Return a turn with its secrets replaced by placeholders, also in the keys and values of its ``meta_data``.
 
     If the policy is "off", the turn is not searched for secrets and is returned unchanged. Under the other policies,
-    an idempotency key that contains a secret is rejected. It cannot get a placeholder, because two different keys could
-    then become equal, and their turns would be stored as one page.
+    an idempotency key that contains a secret is rejected. With placeholders, two different keys could become equal, and
+    their turns would be stored as one page.
 
     Raises:
         ArgumentError: The policy is not "off" and the idempotency key contains a secret, or the policy is "reject" and
-            another field contains a secret. The error states the argument and the kind of the secret.
+            another field contains a secret. The error names the argument and the kind of the secret.
     """
     if policy == "off":
         return Redaction(turn)

@@ -56,7 +56,7 @@ class Segment:
     project: str | None = None
 
     def heat(self, now: datetime, weights: HeatWeights) -> float:
-        """Return the segment's heat at the time ``now``: how urgently it must be analysed (see `model.heat`)."""
+        """Return the segment's heat at the time ``now``: how soon the segment must be analysed (see `model.heat`)."""
         return heat(
             n_visit=self.n_visit,
             l_interaction=self.l_interaction,
@@ -66,7 +66,7 @@ class Segment:
         )
 
     def prominence(self, now: datetime, mu_s: float) -> float:
-        """Return the segment's prominence at the time ``now``: how large and how much used it is (see `model.heat`)."""
+        """Return the prominence at the time ``now``, a measure of the segment's size and use (see `model.heat`)."""
         return prominence(
             n_visit=self.n_visit,
             page_count=self.page_count,
@@ -92,7 +92,7 @@ def segment_match(
 
     The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. ``vector`` and ``keywords``
     describe the pages. Vectors have unit length and shape ``(dimension,)``. If a vector is missing, the cosine of the
-    keyword sets replaces the cosine of the vectors.
+    two keyword sets is used instead of the cosine of the vectors.
     """
     if segment_vector is not None and vector is not None:
         cosine = float(segment_vector @ vector)

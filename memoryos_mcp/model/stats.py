@@ -16,7 +16,7 @@ class ProfileView:
     """The long-term memory of a user.
 
     Attributes:
-        traits: Traits with the most evidence come first, traits of writing style last.
+        traits: Traits of the user: those with the most evidence first, and traits of writing style last.
         user_facts: Current facts about the user, oldest first.
         assistant_facts: Current facts about the assistant, oldest first.
     """
@@ -38,8 +38,8 @@ class Counts:
         assistant_facts: Number of current facts about the assistant, without archived ones.
         superseded_facts: Number of facts that are no longer valid.
         oldest_backlog_at: When the oldest page of the backlog was added; None if the backlog is empty.
-        retention_waits_until: The earliest time at which old pages can be forgotten; None if forgetting is not delayed.
-            Forgetting is delayed while the system clock may be wrong.
+        retention_waits_until: The earliest time at which old pages are forgotten; None if this is not delayed. The
+            program delays it while the system clock may be wrong.
     """
 
     pages: int
@@ -95,7 +95,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Progress of a change to another embedding model.
+    """Progress of the change to a new embedding model.
 
     Attributes:
         identity: Identity of the new model, as ``name:dimension:revision``.
@@ -133,7 +133,7 @@ class Stats:
         is_settled: Whether no background work is due. Pages that do not fill a batch yet may still be waiting.
         damaged_pages: Number of damaged pages that the last check of all pages found.
         space: Identity of the embedding model that search uses; None while search uses only keywords.
-        move: Progress of a change to another embedding model; None if no change is in progress.
+        move: Progress of the change to a new embedding model; None if no change is in progress.
         recipe: Name and version of the ranking method.
         llm: The name of the LLM and its usage; None if no LLM is used.
         only_reads_because: Why the memory is currently read-only; None if it is writable.

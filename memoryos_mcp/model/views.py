@@ -128,7 +128,8 @@ class Learned:
     """What was learned from a page.
 
     Attributes:
-        facts: The newest facts that the page states or repeats, newest first; at most 100. They need not be current.
+        facts: The newest facts that the page states or repeats, newest first; at most 100. Some may no longer be
+            current.
         traits: The dimensions of the current traits that the page supports.
     """
 
@@ -136,7 +137,7 @@ class Learned:
     traits: Sequence[str]
 
 
-# The field ``kind`` distinguishes the views, so that code that receives a view need not import the classes.
+# The field ``kind`` identifies the class of a view, so that code that receives a view need not import the classes.
 MemoryView = PageView | SegmentView | ChainView | FactView | TraitView
 
 
@@ -146,9 +147,9 @@ class Place:
 
     Attributes:
         kind: The kind of the next memory in the list.
-        after: Number of the last memory of this kind that was listed, or its dimension if it is a trait. None to begin
-            with the first memory of this kind. In a list by time, it is the time of the last listed page, in
-            microseconds since 1970-01-01 UTC, and its number.
+        after: Number of the last listed memory of this kind; for traits, the dimension of the last listed trait. None
+            to begin with the first memory of this kind. In a list ordered by time, a tuple: the time of the last listed
+            page, in microseconds since 1970-01-01 UTC, and the page's number.
     """
 
     kind: Kind
@@ -170,8 +171,8 @@ class ListRequest:
         about: Whom the facts are about; None means both.
         source: Origin of the pages to list; None means any.
         words: The words that each page must contain, in the form that `text.terms.words` returns.
-        project: Name of the project of the pages, or of at least one page of a segment or of a fact's or trait's
-            evidence; None means any.
+        project: Name of a project; None means any. A page must belong to this project. Of a segment's pages, or of the
+            pages that support a fact or trait, at least one must belong to the project.
         is_by_time: Whether pages are listed by the time of their dialogue. Otherwise, they are listed in the order in
             which they were added.
     """
@@ -182,7 +183,7 @@ class ListRequest:
     after: datetime | None
     before: datetime | None
     topic: int | str | None
-    # These are not part of the representation, so that the cursors of earlier versions stay valid.
+    # These fields are left out of ``repr``, so that cursors from earlier versions remain valid.
     chain: int | None = field(default=None, repr=False)
     about: About | None = field(default=None, repr=False)
     source: Source | None = field(default=None, repr=False)
@@ -201,11 +202,11 @@ class ListEntry:
             for a segment, the time of its newest page.
         state: For a page, its tier; for other kinds, whether the memory is current, superseded or archived.
         segment: For a page, the number of its segment, or None if it has none yet; None for other kinds.
-        after: The place of this memory in the list. To continue the list after this memory, pass this value as
+        after: The position of this memory in the list. To continue the list after this memory, use this value as
             `Place.after`.
         gives_orders: Whether the memory is a page that contains instructions to an assistant.
         source: Origin of a page's text; None for other kinds.
-        project: Project of a page; None if it has none, and for other kinds.
+        project: Name of a page's project; None if the page has no project, and for other kinds.
         corrected: For a page, the texts of facts that it states and that the user has corrected since.
     """
 
@@ -228,7 +229,7 @@ class ChainEntry:
 
     Attributes:
         page_count: Number of the chain's pages in the segment.
-        newest_at: The time of the newest of them.
+        newest_at: The time of the newest of these pages.
     """
 
     chain: int
@@ -239,12 +240,12 @@ class ChainEntry:
 
 @dataclass(frozen=True, slots=True)
 class SegmentPages:
-    """What the pages of a segment are.
+    """The times of a segment's pages, and the chains that these pages belong to.
 
     Attributes:
-        times: The times of all pages, in ascending order.
-        chains: The chains that were continued last, newest first.
-        chain_count: Number of all chains.
+        times: The times of all pages of the segment, in ascending order.
+        chains: The chains with the newest pages, newest first; at most a few dozen.
+        chain_count: Number of all chains that have pages in the segment.
     """
 
     times: Sequence[datetime]
@@ -263,16 +264,17 @@ class TitledSegment:
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """A segment with its chains, and with its heat from its first page into the future.
+    """A segment with its chains and with its past, current and future heat.
 
     Attributes:
-        title: The title for display; for an archived segment, the title that it would have alone.
+        title: The title for display. The title of a current segment depends on the other current segments; the title of
+            an archived segment depends only on that segment.
         heat: The segment's current heat.
         weights: The constants of the heat formula.
-        threshold: The heat at which the segment's new pages are read into the profile.
-        now: The time that ``heat`` is for.
+        threshold: The heat at which the segment's new pages are used to update the profile.
+        now: The time for which ``heat`` was computed.
         history: The heat until ``now``; see `model.heat.heat_history`.
-        future: The heat from ``now`` on, if there are neither visits nor new pages.
+        future: The heat from ``now`` on, assuming no visits, new pages or analyses; see `model.heat.cooling`.
     """
 
     segment: Segment

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from memoryos_mcp.model.callers import Caller, Scope, TokenEntry
 
-# A sign-in ends after this time without a request, and after this time in any case.
+# A sign-in ends after ``IDLE_S`` seconds without a request, and at the latest after ``LONGEST_S`` seconds.
 IDLE_S, LONGEST_S = 2 * 3600.0, 12 * 3600.0
-# If there are more sign-ins, or more of one caller, the one that was used least recently ends.
+# Maximum number of sign-ins, in total and for one caller. If there are more, the least recently used one is ended.
 SESSIONS_AT_MOST, SESSIONS_OF_ONE = 1_000, 100
 
 
@@ -66,9 +66,9 @@ class Tokens(Protocol):
         ...
 
     def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
-        """Copy tokens to ``target``, and return their number, including tokens that ``target`` already has.
+        """Copy tokens to ``target``, and return their number, including tokens that were already in ``target``.
 
-        A copy has the same secret, scopes and expiry date as its original. The originals are not changed. A token that
+        A copy has the same secret, scopes and expiry time as its original. The originals are not changed. A token that
         is already in ``target`` is not copied again. If an original has been revoked, the token in ``target`` is
         revoked too. After the call, revoking an original does not revoke its copy.
 
@@ -81,11 +81,12 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """Who is signed in at the pages of a browser, and by which token.
+    """A person who is signed in to the web pages, and the token that was used to sign in.
 
     Attributes:
+        caller: The person's user id and permissions, and the id of the static token, if there is one.
         issuer: The issuer of the token; None for a static token, or if no token was needed.
-        expires_at: The time at which the token of the issuer expires; None for a static token or no token.
+        expires_at: The time at which the issuer's token expires; None for a static token, or if no token was needed.
     """
 
     caller: Caller
@@ -94,33 +95,33 @@ class SignIn:
 
     @property
     def has_token(self) -> bool:
-        """Whether the person signed in by a token."""
+        """Whether the person signed in with a token."""
         return self.issuer is not None or bool(self.caller.token_id)
 
 
 class SignIns(Protocol):
-    """Who is signed in, each under a secret key. Safe to share between threads.
+    """The sign-ins to the web pages, each stored under a secret key. Safe to share between threads.
 
-    A sign-in ends after `IDLE_S` without a request, and after `LONGEST_S` in any case. There are at most
-    `SESSIONS_AT_MOST`, and `SESSIONS_OF_ONE` of one caller. Every method raises `StorageError` if the sign-ins cannot
-    be read or written.
+    A sign-in ends after `IDLE_S` seconds without a request, and at the latest after `LONGEST_S` seconds. There are at
+    most `SESSIONS_AT_MOST` sign-ins in total, and at most `SESSIONS_OF_ONE` of one caller. Every method raises
+    `StorageError` if the sign-ins cannot be read or written.
     """
 
     def begin(self, key: str, sign_in: SignIn) -> bool:
-        """Add a sign-in. Return False if nothing can be stored, because the database is read-only.
+        """Add a sign-in. Return False if it cannot be stored because the database is read-only.
 
         Args:
-            key: Identifies the browser. In a database, only a digest of it is stored.
-            sign_in: Who is signed in.
+            key: A secret that identifies the browser. A database stores only a digest of the key.
+            sign_in: The person and the token.
         """
         ...
 
     def find(self, key: str) -> SignIn | None:
-        """Return who is signed in, and note that the sign-in is in use. None if the key is unknown or has ended."""
+        """Return a sign-in, and update the time of its last use. Return None if it does not exist or has ended."""
         ...
 
     def end(self, key: str) -> bool:
-        """Remove a sign-in. Return whether there was one."""
+        """Remove a sign-in. Return whether it existed."""
         ...
 
 
@@ -130,7 +131,7 @@ class Grant:
 
     Attributes:
         requests: Number of granted requests; may be 0.
-        wait_s: Seconds until as many requests can be granted as the server asked for; 0 if all of them were granted.
+        wait_s: Seconds until all requests that the server asked for can be granted; 0 if all of them were granted.
     """
 
     requests: int
@@ -138,16 +139,16 @@ class Grant:
 
 
 class Rates(Protocol):
-    """Counts the requests of each caller over all servers of a database. Safe to share between threads.
+    """Limits the request rate of each caller across all servers that share a database. Safe to share between threads.
 
     Each caller has a token bucket. Servers take requests out of the bucket in advance, a few at a time.
     """
 
     def draw(self, caller: str, requests: int, *, per_second: float, burst: float) -> Grant:
-        """Take requests out of a caller's bucket. The result may grant fewer than ``requests``.
+        """Take requests out of a caller's bucket. The returned grant may contain fewer than ``requests``.
 
         Args:
-            caller: Identifies the caller; only a digest of it is stored.
+            caller: A text that identifies the caller. Only a digest of the text is stored.
             requests: Number of requests to take; at least 1.
             per_second: Number of requests that are added to the bucket each second.
             burst: Capacity of the bucket, at least ``requests``. A new bucket is full.
@@ -220,8 +221,8 @@ class RestorePlan:
 class Backups(Protocol):
     """Backups of users' memories as files.
 
-    A method with the argument ``tell`` reports its progress by calls of ``tell(done, total)``. ``done`` is the number
-    of parts copied so far, and ``total`` is the number of all parts.
+    A method with the argument ``tell`` reports its progress by calling ``tell(done, total)``. ``done`` is the number of
+    parts copied so far, and ``total`` is the number of all parts.
     """
 
     def names(self) -> list[str]:

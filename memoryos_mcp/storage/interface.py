@@ -2,8 +2,8 @@
 
 A `Store` combines the protocols `Pages`, `Index`, `Knowledge` and `Work`. Each call that adds pages is one transaction.
 Background work derives segments, a profile and facts from the pages. It requires a lease, which is a permission that
-only one process can have at a time. Methods for background work take the lease as an argument, and fail if it is no
-longer valid.
+only one process can hold at a time. Methods for background work take the lease as an argument, and fail if the lease is
+no longer valid.
 
 Every store guarantees:
 
@@ -11,8 +11,8 @@ Every store guarantees:
   leave gaps.
 - The change sequence numbers the changes to a memory. A change becomes visible before any change with a higher number.
   A reader that continues after the last number that it has read therefore misses no change.
-- The forget epoch is a number that increases by one in each transaction that forgets something. If it is the same
-  before and after several reads, none of the returned data was forgotten in between.
+- The forget epoch is a number that increases by one in each transaction that forgets something. If the number is the
+  same before and after several reads, none of the returned data was forgotten in between.
 
 Every method raises `StorageError` if the disk fails. A method with the argument ``lease`` raises `LeaseLostError` if
 another process has taken over the lease, or if something was forgotten since the lease was taken.
@@ -70,8 +70,8 @@ class Pages(Protocol):
 
         Args:
             turns: The turns of the dialogue, in order.
-            forget_epoch: The value of the counter of forget operations when the quoted memories were read; None if
-                the turns quote no memories.
+            forget_epoch: The forget epoch at the time when the memories that the turns quote were read; None if the
+                turns quote no memories.
 
         Returns:
             One receipt for each turn. If a page with the turn's idempotency key already exists, no page is added, and
@@ -113,9 +113,10 @@ class Pages(Protocol):
         ...
 
     async def state(self) -> object:
-        """Return a value that differs from an earlier one if the memory has been changed meanwhile, by any process.
+        """Return a value that becomes different whenever any process changes the memory.
 
-        This is the fastest way to find out that nothing has changed. The value may also differ without a change.
+        If two calls return equal values, the memory did not change in between. Different values do not always mean that
+        the memory has changed. Comparing these values is the fastest way to find out that nothing has changed.
         """
         ...
 
@@ -491,12 +492,12 @@ class Stores(Protocol):
 
     @property
     def sign_ins(self) -> SignIns | None:
-        """Who is signed in at the pages of any server, or None if only one server can use these memories."""
+        """The sign-ins to the web pages of all servers, or None if only one server can use these memories."""
         ...
 
     @property
     def rates(self) -> Rates | None:
-        """The request rates of callers over all servers, or None if only one server can use these memories."""
+        """The request rates of callers across all servers, or None if only one server can use these memories."""
         ...
 
     @property
@@ -542,9 +543,9 @@ class Stores(Protocol):
     def users_with_work(self, model: str | None) -> list[str]:
         """Return the ids of users who have pages that are not yet organised or embedded. This call blocks.
 
-        Users whose pages another process is working on may be left out. Another server may have begun to work for a
-        user, and not finished. The list begins with such users. The order is otherwise random, so that several servers
-        begin with different users.
+        Users whose pages another process is working on may be left out. The list begins with the users for whom another
+        server has begun work and not finished it. The other users are in random order, so that several servers begin
+        with different users.
 
         Args:
             model: The settings of the embedding model as JSON, or None if no model is configured.
@@ -555,8 +556,8 @@ class Stores(Protocol):
         """Wait until another server of a shared store may have ended, but at most ``timeout_s`` seconds.
 
         Returns:
-            True if another server may have ended since the last call. The ended server may have left unfinished work.
-            `users_with_work` returns the users concerned, at the latest after the leases of that server have expired.
+            True if another server may have ended since the last call. That server may have left unfinished work.
+            `users_with_work` then returns the users with such work, at the latest after that server's leases expire.
         """
         ...
 

@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def learned_from(self, page_id: str) -> Learned:
-        """Return the facts and traits that a page supports. If the page does not exist, there are none."""
+        """Return the facts and traits that a page supports. If the page does not exist, the result is empty."""
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
@@ -47,7 +47,7 @@ class UserData(Protocol):
         Args:
             request: The filters of a list of pages.
             starts: The times at which the periods begin, in ascending order; at least two. Each period lasts until the
-                next time. The last time only ends the last period, so the result has one number less.
+                next time. The last time is only the end of the last period, so the result has one item fewer.
         """
         ...
 

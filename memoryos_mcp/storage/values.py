@@ -14,7 +14,7 @@ from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
 from memoryos_mcp.model.segments import Digest, Segment, Vector
 
-# The counts of an import contain the number of archived facts under this key.
+# Key of the number of archived facts in the counts that an import returns.
 ARCHIVED = "archived_fact"
 
 
@@ -114,6 +114,7 @@ class WordHit:
     """A page found by keywords.
 
     Attributes:
+        seq: The ``seq`` of the page.
         score: The BM25 score of the page. If all words of the query are common, the score is the number of these
             words that the page contains.
     """
@@ -216,7 +217,7 @@ class EvidenceProjects:
     """The projects of the pages from which facts and traits were learned.
 
     The mappings contain only facts and traits that have evidence. None stands for pages without a project. A fact that
-    replaced wrong facts, and that no page states, has the projects of these facts.
+    replaced wrong facts, and that no page states, has the projects of the replaced facts.
 
     Attributes:
         facts: A mapping from the number of each fact to its projects.

@@ -65,7 +65,7 @@ class VectorIndex(Protocol):
     async def mark(self) -> str | None:
         """Return the text that `set_mark` stored last; None if no text is stored, for instance in a new index.
 
-        An index that is lost when the process ends always returns None. It is filled again each time it is opened.
+        An index that is lost when the process ends always returns None. It is rebuilt each time it is opened.
         """
         ...
 

@@ -16,8 +16,8 @@ _PIECE_CHARS, _SHARED_CHARS = 4_000, 400
 # Text between the words of an instruction.
 _GAP = r"[^.!?。！？]{0,40}?"
 
-# These are instructions in every text, even in a conversation, where the user may have pasted other text. Each matches
-# only at the start of a word.
+# A match is an instruction in every text, even in a conversation, because users may paste text from elsewhere. Each
+# pattern matches only at the start of a word.
 _TO_ANY_READER = (
     rf"(?:ignore|disregard|forget|override) (?:all |any |every )?(?:of )?(?:the |your |my |these |those )?{_GAP}"
     r"\b(?:previous|prior|above|earlier|preceding|foregoing|system|original) (?:\w+ )?"
@@ -39,7 +39,8 @@ _TO_ANY_READER_ANYWHERE = (
     r"<\|(?:im_start|system|endoftext)\|>|\[/?INST\]|<<SYS>>",
 )
 
-# These count as instructions only in fetched text, which has no other reason to address an assistant.
+# A match is suspicious only in text from other sources, which normally has no reason to address an assistant. Users
+# often say such things to their own assistant.
 _TO_AN_ASSISTANT = (
     r"(?:new|updated|hidden|secret|important) (?:system )?(?:instructions?|directives?) ?:|system[\s-]?prompt\b",
     r"you (?:must|should|shall|will|have to|need to|are to) (?:now|always|never|from now on|henceforth)\b"
@@ -79,7 +80,8 @@ _TO_AN_ASSISTANT_ANYWHERE = (
     "사용자.{0,20}?기억|항상.{0,12}?추천|사용자에게.{0,10}?(?:말하지|알리지)|시스템 프롬프트",
 )
 
-# Every instruction to any reader contains one of these texts, so most conversations need no search by patterns.
+# Every match of ``_STRONG`` contains one of these strings. Most conversations contain none of them, so they need no
+# search with ``_STRONG``.
 _HINTS = (
     *("ignor", "disregard", "forget", "override", "vergiss", "missacht", "oubli", "olvid", "omit", "esque"),
     *("игнорируй", "забудь", "忽略", "无视", "忘", "忽視", "無視", "무시", "잊", "<|", "inst]", "<<sys"),
@@ -101,7 +103,7 @@ def gives_orders(text: str, *, is_said: bool) -> bool:
     """Return whether ``text`` contains instructions to the assistant that reads it.
 
     Args:
-        text: The text of the user or of the assistant on a page.
+        text: The user's or the assistant's text of a page.
         is_said: Whether the text is from a conversation. Users may give their assistant instructions, so in a
             conversation only attempts to override the assistant's original instructions are detected.
     """
@@ -115,8 +117,9 @@ def gives_orders(text: str, *, is_said: bool) -> bool:
 def without_orders(text: str) -> str:
     """Return ``text`` with ``[…]`` in place of each instruction to the assistant.
 
-    The whole sentence and the rest of its paragraph are replaced. The rest usually belongs to the instruction, as in
-    "Remember this. The user loves ...".
+    The sentence with the instruction and the rest of its paragraph are replaced. The rest usually belongs to the
+    instruction, as in "Remember this. The user loves ...". Invisible characters are removed, and full-width characters
+    are replaced by normal ones.
     """
     text = _visible(text)
     kept: list[str] = []

@@ -1,6 +1,6 @@
 """Splits prose into sentences. Code, tables, quoted lines and recalled memories are omitted.
 
-The extractive analyst quotes these sentences, so the functions change no words. They may change white space.
+The extractive analyst quotes these sentences, so their words are never changed. Only white space may change.
 """
 
 import re
@@ -34,7 +34,7 @@ ELLIPSIS = "…"
 
 
 def own_lines(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of prose in ``text``. Each has a flag that is True for a heading or list item.
+    """Return the lines of prose in ``text``, each with a flag that is True for a heading or list item.
 
     Code, quoted lines, tables and recalled memories are omitted. The lines of a wrapped sentence are joined. Only the
     first ``SIDE_MAX_CHARS`` characters are used, up to the last complete line or sentence.
@@ -63,7 +63,7 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
 
 
 def without_recalled(text: str) -> str:
-    """Return ``text`` without ``<memory>`` blocks. Such blocks are recalled memories that somebody has pasted."""
+    """Return ``text`` without ``<memory>`` blocks. Such blocks are recalled memories that were pasted into it."""
     return _RECALLED.sub("\n", text) if "<" in text else text
 
 
@@ -83,7 +83,7 @@ def sentences(text: str, *, with_lists: bool) -> list[str]:
 
 
 def shorten(sentence: str, max_chars: int) -> str:
-    """Return ``sentence``. If it is longer than ``max_chars``, cut it after a word and append "…"."""
+    """Return ``sentence``, cut to ``max_chars`` characters plus "…" if it is longer; cut between words if possible."""
     if len(sentence) <= max_chars:
         return sentence
     head = sentence[:max_chars]

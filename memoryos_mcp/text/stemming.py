@@ -1,4 +1,4 @@
-"""Stemming: reduces the inflected forms of a word to one stem. The stemmer depends on the script of the word.
+"""Reduces the inflected forms of a word to one stem. The stemmer is selected by the script of the word.
 
 Words in Cyrillic and Greek script are stemmed by Snowball as Russian and Greek. Words in Arabic script are stemmed as
 Arabic by a light stemmer based on Larkey, Ballesteros and Connell, "Light stemming for Arabic information retrieval"
@@ -25,7 +25,7 @@ _CYRILLIC = re.compile("[\u0400-\u052f]+")
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
 _LATIN = re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]+(?:['’][a-z\u00df-\u024f\u1e00-\u1eff]+)?")
 
-# Vowel signs and the lengthening stroke.
+# Arabic vowel signs, and the stroke that lengthens a word.
 _ARABIC_SIGNS = re.compile("[\u0640\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]+")
 _ARABIC_ACCUSATIVE = re.compile("(?:\u0627\u064b|\u064b\u0627)(?!\\w)")
 _ARABIC_LETTERS = str.maketrans("أإآٱىیکة", "ااااييكه")
@@ -38,8 +38,8 @@ _ARABIC_FEMININE = re.compile("(?<=...)(?:ات|ه|ت)$")
 _LATIN_LIGATURES = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
 _LATIN_ELISION = re.compile("^\\w{1,5}['’](?=\\w\\w\\w)")
 _LATIN_ENDING = re.compile(
-    "(?<=\\w\\w\\w)(?:ern|ers|ens|em|en|er|ees|ee|es|e|(?<=[lr])n|(?<=[bdfghklmnprt])s"  # of German, Dutch, French
-    "|oes|ao|os|as|(?<![aeou])is|o|a|i|ar|ir|(?<=[ae]u)x)$"  # of Romance languages
+    "(?<=\\w\\w\\w)(?:ern|ers|ens|em|en|er|ees|ee|es|e|(?<=[lr])n|(?<=[bdfghklmnprt])s"  # in German, Dutch, French
+    "|oes|ao|os|as|(?<![aeou])is|o|a|i|ar|ir|(?<=[ae]u)x)$"  # in Romance languages
 )
 _DOUBLED = re.compile("([^aeiou])\\1$")
 
@@ -48,7 +48,7 @@ _per_thread = threading.local()
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """Return the stem of a lower-cased word. ASCII words are stemmed as English, other words by their script."""
+    """Return the stem of a lower-cased word. ASCII words are stemmed as English, others according to script."""
     if word.isascii():
         return _snowball("english", word)
     return script_stem(word) or (latin_stem(word) if is_latin(word) else word)

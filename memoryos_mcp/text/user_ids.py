@@ -30,14 +30,14 @@ def user_folder(data_folder: Path, user_id: str) -> Path:
 def user_folder_name(user_id: str) -> str:
     """Return the name of a user's folder.
 
-    A plain id has at most 64 characters, only lower-case ASCII letters, digits, ``_`` and ``-``. It begins with a
-    letter or digit, and is not a name that Windows reserves. The folder of a plain id has the id as its name. For any
-    other id, the name is a readable prefix and a hash of the id, joined by ``~``. Plain ids do not contain ``~``, so
-    the two forms cannot collide. Ids with capital letters are not plain, so two ids never share a folder on a
-    case-insensitive file system.
+    A plain id consists of at most 64 lower-case ASCII letters, digits, ``_`` and ``-``. It begins with a letter or
+    digit, and is not a name that Windows reserves. The folder of a plain id has the same name as the id. For any other
+    id, the name is a readable prefix and a hash of the id, joined by ``~``. Plain ids do not contain ``~``, so the two
+    forms cannot collide. Ids with capital letters are not plain, so two ids never share a folder on a case-insensitive
+    file system.
 
     Raises:
-        ArgumentError: The id is blank, longer than 10,000 characters, or not valid Unicode text.
+        ArgumentError: The id is blank, longer than 10,000 characters, not valid Unicode text, or contains a NUL.
     """
     try:
         storable_text(user_id)

@@ -1,9 +1,9 @@
 """The fallback analyst, which groups, counts and quotes pages without an LLM.
 
-It is used if no LLM is configured or if the LLM cannot be reached. Its results are simpler than those of an LLM, but it
-takes only milliseconds and works without vectors. Its sentences are quotes from pages, with two exceptions. First,
-the dates of relative days are added in brackets. Second, two kinds of facts are derived by rules: the user's home from
-a place of work, and the user's age from "I'm Tom, 41".
+The fallback analyst is used if no LLM is configured or if the LLM cannot be reached. Its results are simpler than those
+of an LLM, but are ready within milliseconds and need no vectors. Summaries and facts are quotes from pages, with two
+exceptions. First, dates are added in brackets after words such as "yesterday". Second, two kinds of facts are derived
+by rules: the user's home from a place of work, and the user's age from "I'm Tom, 41".
 """
 
 import re
@@ -23,22 +23,22 @@ from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, se
 from memoryos_mcp.text.terms import stems, words
 
 TOPIC_THRESHOLD = 0.6
-"""``mid_term_similarity_threshold`` of the paper."""
+"""The value of ``mid_term_similarity_threshold`` in the paper."""
 
-# Minimum cosine similarity with which a page continues the previous one. With MiniLM on English chats, 1 in 5 pairs of
-# pages from different sessions exceeds 0.42, and so do 2 in 3 pairs of adjacent pages in a session. The minimum is
-# lower for the answer to a question, and lowest for a follow-up.
+# Minimum cosine similarity at which a page counts as a continuation of the previous one. With MiniLM on English chats,
+# the similarity exceeds 0.42 for 1 in 5 pairs of pages from different sessions, and for 2 in 3 pairs of adjacent pages
+# in the same session. The minimum is lower for an answer to a question, and lowest for a follow-up.
 CONTINUES_COSINE = 0.42
 ANSWERS_COSINE = 0.3
 FOLLOWS_UP_COSINE = 0.15
-# The same minimums for pages without vectors. They apply to the share of the shorter page's stems that are also on the
-# other page.
+# The same minimums for pages without vectors. Here, the similarity is the share of the shorter page's word stems that
+# also occur on the other page.
 CONTINUES_OVERLAP = 0.34
 ANSWERS_OVERLAP = 0.2
 SHARED_STEMS_MIN = 2
 FOLLOW_UP_WORDS_MAX = 14
 CONTINUES_BONUS = 0.15
-# Without vectors, the main evidence for a topic is that the page continues the previous one.
+# The bonus is larger without vectors, because then a continuation is the best evidence that two pages share a topic.
 CONTINUES_BONUS_WORDS_ONLY = 0.5
 PAGE_TERMS_MAX = 12
 HEAD_CHARS = 4_000

@@ -1,10 +1,10 @@
-"""Adds dates after the relative days in a text, as in "yesterday [7 May 2026]" or "last month [April 2026]".
+"""Adds dates after relative dates in a text, as in "yesterday [7 May 2026]" or "last month [April 2026]".
 
-If a relative day has two meanings ("next Friday", said on a Wednesday), both dates are added. If it has more than two,
-no date is added.
+If a relative date has two possible meanings ("next Friday", said on a Wednesday), both are added. If it has more than
+two, nothing is added.
 
-``dateparser``, which parses the times in queries, is not suitable here. It returns only one of two possible days, and
-returns a single day for "June 2026". It also mistakes "we" and "may" for days.
+``dateparser``, which parses the times in queries, is not suitable here. The library returns only one of two possible
+days, and returns a single day for "June 2026". It also mistakes "we" and "may" for days.
 """
 
 import re
@@ -35,14 +35,14 @@ _STEP = {"next": 1, "this": 0, "last": -1}
 
 
 def with_days(text: str, said_at: datetime) -> str:
-    """Return ``text`` with a date in brackets after each relative day. Text that contains "[" is returned unchanged."""
+    """Return ``text`` with a date in brackets after each relative date. Text with "[" is returned unchanged."""
     if "[" in text:
         return text
 
     def with_date(match: re.Match[str]) -> str:
         try:
             day = _date_of(match, said_at.date())
-        except (OverflowError, ValueError):  # outside the years of the calendar
+        except (OverflowError, ValueError):  # the year is before 1 or after 9999
             day = None
         return f"{match[0]} [{day}]" if day else match[0]
 
@@ -96,8 +96,7 @@ def _period(step: int, period: str, said: date) -> str | None:
     if step == 0:
         return _day(in_week) if in_week >= said else None
     other = in_week + timedelta(weeks=step)
-    # If the day of this week is today or lies in the opposite direction, only the day of the next or last week can be
-    # meant.
+    # For example, "next Friday" said on a Friday or Saturday can only mean the Friday of next week.
     if (in_week - said).days * step <= 0:
         return _day(other)
     first, second = sorted((in_week, other))

@@ -108,7 +108,7 @@ _QUESTION = re.compile(r"[?？؟][\"'”’)\s]*$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence with its terms and its weight."""
+    """A sentence with its terms (see `PageTerms`) and its weight."""
 
     text: str
     terms: frozenset[str]
@@ -121,7 +121,7 @@ class PageTerms:
 
     Attributes:
         sentences: The sentences of the user's and the assistant's messages.
-        terms: The weight of each term.
+        terms: A mapping from each term to its weight.
         forms: For each term, the words from which it is derived, and how often each word occurs.
     """
 
@@ -194,7 +194,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
 def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[str, float]:
     """Return the terms with the highest total weight on all pages: at most ``limit`` terms, highest weight first.
 
-    The keys are the terms, and the values are their total weights.
+    The result maps each term to its total weight.
     """
     total: dict[str, float] = defaultdict(float)
     for page in said:

@@ -1,4 +1,4 @@
-"""Learns facts without an LLM, from new statements and from statements that repeat or replace known facts."""
+"""Learns facts without an LLM. Statements on pages become new facts, or confirm or replace known facts."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +13,9 @@ from memoryos_mcp.model.segments import jaccard
 
 SAME_JACCARD = 0.8
 NEWS_STEMS_MIN = 3
-"""Minimum number of new stems for which a statement that repeats an answer becomes a separate fact."""
+"""Minimum number of new stems at which a statement that repeats a known fact also becomes a separate fact."""
 NEWS_OF_SOMEBODY_MIN = 1
-"""The same minimum for statements about family and pets."""
+"""The same minimum for statements about family members and pets."""
 OPPOSITE_JACCARD = 0.6
 
 _NEGATION = re.compile(
@@ -40,7 +40,7 @@ _PARTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Features of a text that are compared to find out whether two texts mean the same."""
+    """Features of a text. Two texts have the same meaning if their features are similar enough (see `_is_same`)."""
 
     stems: frozenset[str]
     is_negated: bool
@@ -51,8 +51,8 @@ class _Form:
 def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[KnowledgeChange, ...]:
     """Return the facts to add and the facts to confirm.
 
-    An added fact lists the facts that it supersedes, so that only the latest statement remains valid. Each page is
-    compared with the facts that are valid at its time, including facts added from earlier pages.
+    Each added fact contains the numbers of the facts that it supersedes, so that only the latest statement remains
+    valid. Each page is compared with the facts that are valid at its time, including those added from earlier pages.
 
     Args:
         pages: Pages that have not been analysed yet.
@@ -90,10 +90,9 @@ class _FactIndex:
         return page in self._facts[number].evidence
 
     def same_as(self, about: About, form: _Form) -> Fact | None:
-        """Return a fact that means the same as a new text; None if there is none.
+        """Return a fact that has the same meaning as a new text; None if there is no such fact.
 
-        ``form`` contains the features of the new text. ``about`` says whether the text is about the user or the
-        assistant.
+        ``form`` contains the features of the new text. ``about`` is whom the new text is about.
         """
         # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
@@ -224,7 +223,7 @@ def _resolve_slot(
     confirmed: dict[int, dict[int, str]],
     added: list[tuple[Statement, tuple[int, ...]]],
 ) -> list[Statement]:
-    """Decide which value of a property (slot) is valid after one page, and record it in ``confirmed`` or ``added``.
+    """Decide which value of a property (slot) is valid after one page, and add it to ``confirmed`` or ``added``.
 
     Args:
         group: The page's statements about this property, in order.

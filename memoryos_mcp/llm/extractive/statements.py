@@ -3,9 +3,9 @@
 A statement is something lasting that the user or the assistant says about themselves. A wish applies to all future
 answers.
 
-Precision is more important than recall: a missed fact is still on its page, but a wrong fact is repeated again and
-again. Therefore, the beginning of a statement must match one of the ``patterns``. Questions, quotations, suppositions,
-role play and pasted texts are ignored.
+Precision is more important than recall: a missed fact can still be found on its page, but a wrong fact is shown again
+and again. Therefore, the beginning of a statement must match one of the ``patterns``. Questions, quotations,
+suppositions, role play and pasted texts are ignored.
 """
 
 import re
@@ -36,15 +36,15 @@ from memoryos_mcp.text.prose import SIDE_MAX_CHARS, sentences
 from memoryos_mcp.text.terms import content_words as telling_words
 from memoryos_mcp.text.terms import is_unspaced, stem, words
 
-# Slots whose answers may be about the past.
+# Slots whose values may be about the past, as in "I lived in Rome ten years ago". Such a statement gets no slot.
 HELD_FOR_A_TIME = {"lives", "work", "employer", "studies", "diet"}
-# Slots whose answers are durable even with words such as "today", and are clear without context.
+# Slots whose values are durable even if the statement contains words such as "today", and are clear without context.
 SELF_CONTAINED = {"name", "age", "work", "employer", "lives", "from", "studies", "birthday"}
 WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
 UNSPACED_CHARS = (4, 80)
-# Beginning of the texts that are guesses about the home: most people live in the town where they work.
+# Beginning of the texts that state a guess about the user's home. Most people live in the town where they work.
 GUESS = "I work in "
 SENTENCE_MAX_CHARS = 1_000
 
@@ -55,7 +55,7 @@ class Statement:
 
     Attributes:
         about: Whether the statement is about the user or the assistant.
-        text: The quoted text, with white space collapsed and with the dates of relative days in brackets.
+        text: The quoted text, with white space collapsed, and with dates in brackets after words such as "yesterday".
         slot: The stated property, such as "lives"; None unless the property has only one value at a time.
         value: The stems of the words that state the value of this property; empty for a statement without a slot.
         said_at: The time of the page.
@@ -162,7 +162,7 @@ def _wishes(sentence: str) -> Iterator[tuple[str, Kind, Answer]]:
     """Yield the wishes in a sentence.
 
     The sentence is split at words such as "and". A later part is a wish only if it follows another wish or begins with
-    words such as "please".
+    words such as "please", or a colon precedes it.
     """
     start, is_after_wish = 0, True
     ends = [(match.start(), match.end()) for match in context.NEXT_WISH.finditer(sentence)]
@@ -248,7 +248,7 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
             return
         piece = clause.strip().rstrip(",")
         for text in dict.fromkeys((_without_lead_in(piece), piece)):
-            # The text after a clause can show its meaning: in "I'm Tom, I work in Leeds", Tom is a name.
+            # The text after a clause can show the clause's meaning: in "I'm Tom, I work in Leeds", Tom is a name.
             found = _found(text, table, after=sentence[sentence.find(text) + len(text) :])
             if found is None and may_lack_subject:
                 found = _elided(text, table)

@@ -1,9 +1,9 @@
 """Titles of topics, for display.
 
-Pages are matched with segments by keywords, so the keywords must not change. A title consists of the keywords that are
-meaningful on their own, unlike "going" or "act". A keyword that a larger topic contains too comes last. Keywords that
-are adjacent in the summary are joined. If only one ordinary word is left, the title is a quote from the summary
-instead. Titles are computed from segments alone, so they are not stored.
+A segment's keywords themselves must not be changed, because they are also used to match pages with segments. A title
+consists of the keywords that are meaningful on their own, unlike "going" or "act". A keyword that also belongs to a
+larger segment comes last. Keywords that are adjacent in the summary are joined. If only one ordinary word is left, the
+title is a quote from the summary instead. Titles are not stored, because they can be computed from the segments.
 """
 
 import re

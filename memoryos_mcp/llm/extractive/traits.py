@@ -1,7 +1,7 @@
 """Finds traits without an LLM, by counting subjects and ways of writing in the user's messages.
 
-The reason for a trait is a sentence that states the count. This sentence is parsed when later pages are counted, so
-that the sentence can be updated. A reason that was written by an LLM or by the user is never changed.
+The reason for a trait is a sentence that states the count. When later pages are counted, the count is read from this
+sentence, and the sentence is updated. A reason that was written by an LLM or by the user is never changed.
 """
 
 import json
@@ -100,7 +100,7 @@ def _message(page: Page) -> _Message:
 
 @cache
 def _cues() -> dict[str, frozenset[str]]:
-    """Return each cue with the dimensions to which it belongs.
+    """Return a mapping from each cue to the dimensions that it indicates.
 
     A cue is one word, or several words joined by single spaces.
     """
@@ -143,7 +143,7 @@ class _Interest:
     Attributes:
         cues: A mapping from each cue to the number of sentences that contain it.
         pages: The pages that contain cues. The keys are the ``seq`` of the pages.
-        quote: The score and text of the best sentence to quote.
+        quote: The sentence to quote, as a tuple of its score and its text. It has the highest score of all sentences.
     """
 
     cues: Counter[str]
@@ -242,9 +242,9 @@ class _Style:
         return self.words.format(value=value, count=count)
 
     def read(self, reason: str) -> tuple[float, int] | None:
-        """Parse a trait's reason that was written by the method `reason`. Return None if the reason has another form.
+        """Return the mean and the number of measured messages from a text that the method `reason` returned.
 
-        The result is the mean of the measurements, and the number of measured messages.
+        Return None if the text has a different form.
         """
         pattern = re.escape(self.words).replace(r"\{value\}", r"(\d+(?:\.\d+)?)%?").replace(r"\{count\}", r"(\d+)")
         match = re.fullmatch(pattern, reason)

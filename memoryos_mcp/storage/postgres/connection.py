@@ -10,9 +10,9 @@ from memoryos_mcp.storage.postgres.dialect import translate, values
 from memoryos_mcp.storage.postgres.watch import SERVERS_SQL
 from memoryos_mcp.storage.postgres.words import PostingWords
 
-# Rows that a server sends at a time when a large table is read.
+# Number of rows that the database sends at a time when a large table is read.
 FETCHED_ROWS = 500
-# The kinds of rows whose numbers are never given out twice, in a copy of the memory neither.
+# The kinds of rows whose numbers are never reused, not even in a copy of the memory.
 COPIED_NUMBERS = ("page", "chain", "segment", "fact", "space", "change")
 
 
@@ -59,7 +59,7 @@ class PostgresConnection:
     def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
         """Set the highest number used so far for each kind of row.
 
-        For past traits, the number is not in ``numbers``. It is read from the table of past traits.
+        ``numbers`` does not contain the number for past traits; it is read from the table of past traits.
         """
         changes = ", ".join(f"{kind} = ${place}" for place, kind in enumerate(COPIED_NUMBERS, start=1))
         past = "past_trait = (SELECT coalesce(max(rowid), 0) FROM trait_history)"

@@ -22,7 +22,7 @@ T = TypeVar("T")
 Raw = psycopg.Connection[tuple[Any, ...]]
 
 # The tables that contain text or vectors, and whether this account may vacuum them. Before version 17 of PostgreSQL,
-# only their owner may.
+# only the owner of a table may do so.
 _MAY_VACUUM = (
     "CASE WHEN CAST(current_setting('server_version_num') AS integer) >= 170000 "
     "THEN has_table_privilege(format('%I.%I', schemaname, tablename), 'MAINTAIN') "
@@ -32,15 +32,15 @@ TABLES_SQL = (
     f"SELECT format('%I.%I', schemaname, tablename), {_MAY_VACUUM} FROM pg_tables "  # noqa: S608 - constants
     "WHERE schemaname = 'memoryos' AND tablename <> 'schema_version'"
 )
-# A read-only database is asked at most this often whether it can be written now.
+# Minimum time between two checks of whether a read-only database has become writable.
 LOOK_EVERY_S = 5.0
 SET_USER = "SELECT set_config('memoryos.user_no', $1, true)"
-# A server that loses one connection in a crash ends the others within this time.
+# When the database crashes and one connection is lost, all other connections are lost within this time.
 ALL_LOST_S = 0.2
 # The length of the random id of a change, and of the ids of a user's latest changes.
 WRITE_ID_CHARS, WRITE_IDS_CHARS = 12, 192
 _NOTE_WRITE_SQL = f"UPDATE counters SET latest_writes = left($1 || latest_writes, {WRITE_IDS_CHARS})"  # noqa: S608
-# Every change writes one of these columns.
+# Every change to a memory changes one of these columns.
 _STATE_SQL = "SELECT page, latest_writes FROM counters"
 UNKNOWN_OUTCOME = (
     "The connection was lost while a change was stored, and its outcome is unknown; check the memory before you repeat "
@@ -135,7 +135,7 @@ class PostgresDatabase:
         return self._deployment.where
 
     def connect(self) -> Raw:
-        """Open a connection as the configured account. It shows no rows until a user is set. This call blocks."""
+        """Open a connection as the configured account. No rows are visible until a user is set. This call blocks."""
         with translated(self.where):
             return self._deployment.connect()
 
@@ -149,7 +149,7 @@ class PostgresDatabase:
         return not self._was_read_only or self.only_reads_because is not None
 
     async def state(self) -> object:
-        """Return a value that differs once the memory has been changed; see `Pages.state`."""
+        """Return a value that becomes different when the memory changes; see `Pages.state`."""
         return await self.rows(_STATE_SQL)
 
     async def read(
@@ -205,7 +205,7 @@ class PostgresDatabase:
         await self._refuse_if_unwritable()
 
         def run(raw: Raw) -> list[tuple[Any, ...]]:
-            with raw.pipeline() if len(calls) > 1 else nullcontext():  # for one call, a pipeline only takes time
+            with raw.pipeline() if len(calls) > 1 else nullcontext():  # a pipeline makes one call slower
                 found = [raw.execute(sql, [int(self._user_no), *arguments], binary=True) for arguments in calls]
             return [row for cursor in found if (row := cursor.fetchone()) is not None]
 
@@ -235,7 +235,7 @@ class PostgresDatabase:
                         return False
                     raw.execute(f"VACUUM {', '.join(name for name, _ in tables)}")
                 finally:
-                    raw.close()  # the pool replaces it with one that has the role again
+                    raw.close()  # the pool replaces it, and the new one uses the role
             return True
 
         return await self._run(run)
@@ -267,7 +267,7 @@ class PostgresDatabase:
 
 
 class _Borrowed:
-    """A connection of the pool, for one call."""
+    """A connection that is borrowed from the pool for one call."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
@@ -359,7 +359,10 @@ class _Write(Generic[T]):
         self._results: list[T] = []
 
     def run(self, raw: Raw) -> T:
-        """Make the change and commit it, unless an earlier call has done so. After an error, the pool rolls back."""
+        """Make and commit the change, unless an earlier call has done so; return its result.
+
+        After an error, the pool rolls back the transaction.
+        """
         with raw.pipeline():
             raw.execute("BEGIN")
             raw.execute(SET_USER, (self._user_no,))

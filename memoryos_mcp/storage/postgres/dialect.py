@@ -18,8 +18,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
         r"SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(\1 AS json))",
     ),
     (re.compile(r"json_each\(([^()]+)\)"), r"json_array_elements_text(CAST(\1 AS json))"),
-    # Under row-level security, a list is looked up in an index only as an array: the conversion of its values is not
-    # leakproof (see "Rules and Privileges" in the manual).
+    # Under row-level security, an index is used to look up a list only if the list is an array, because the conversion
+    # of the list's values is not leakproof (see "Rules and Privileges" in the manual).
     (re.compile(rf"\bNOT IN \({_LIST}\)"), r"<> ALL(ARRAY(\1))"),
     (re.compile(rf"\bIN \({_LIST}\)"), r"= ANY(ARRAY(\1))"),
     (re.compile(r"json_group_array\((\w+)\)"), r"coalesce(CAST(json_agg(\1) AS text), '[]')"),
@@ -29,7 +29,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r" INDEXED BY \w+"), ""),
     # The type of a parameter that is only compared with NULL is unknown.
     (re.compile(r"(\?\d+) IS NULL"), r"CAST(\1 AS text) IS NULL"),
-    # Every key of a table begins with the user.
+    # The key of every table begins with the column ``user_no``.
     (re.compile(r"ON CONFLICT \("), "ON CONFLICT (user_no, "),
 )
 _CONSTANT = re.compile(r"'(?:[^']|'')*'")

@@ -1,4 +1,4 @@
-"""Error messages for PostgreSQL: what is wrong and what to do. They never contain the password."""
+"""Messages for PostgreSQL errors: what is wrong and what to do. They never contain the password."""
 
 import re
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def is_lost(error: psycopg.Error, connection: psycopg.Connection[object]) -> boo
 
 
 def _without_text(error: psycopg.Error) -> BaseException | None:
-    """Return an error without PostgreSQL's message, which may quote stored text."""
+    """Return a copy of an error without PostgreSQL's message, because the message may quote stored text."""
     return RuntimeError(f"{type(error).__name__} (SQLSTATE {error.sqlstate})")
 
 
@@ -104,7 +104,8 @@ _BY_STATE: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
     ((sqlstates.UndefinedTable, sqlstates.UndefinedColumn, sqlstates.UndefinedFunction), _OTHER_TABLES),
     ((sqlstates.QueryCanceled, sqlstates.LockNotAvailable), "took too long; nothing was stored. Try again"),
 )
-# The message for words in the text of an error that occurred before the connection was made. Names are left out of it.
+# For errors that occur before the connection is established: words in the error's text, and the message for each. Names
+# in quotation marks are removed from the error's text before the words are searched for.
 _BY_TEXT = (
     ("invalid sslmode", _BAD_OPTION),
     ("invalid integer", _BAD_OPTION),

@@ -1,4 +1,4 @@
-"""Request rates of HTTP callers over all servers of a database."""
+"""Request rates of HTTP callers across all servers that share a database."""
 
 import hashlib
 import threading
@@ -9,10 +9,10 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.capabilities import Grant
 from memoryos_mcp.storage.postgres.database import Deployment
 
-# The bucket of a caller is deleted after this time, if it is full by then.
+# A caller's bucket is deleted when it is full and has not been used for at least this time.
 KEPT_S = 60.0
-# Refills a caller's bucket by the clock of the database, and takes requests out of it. A clock that was set back adds
-# nothing. Parameters: the caller, the number of requests, the number per second, and the capacity.
+# Refills a caller's bucket according to the database's clock, and takes requests out of it. If the clock was set back,
+# nothing is added. Parameters: the caller, the number of requests, the number per second, and the capacity.
 _DRAW = """
 INSERT INTO rates AS known (caller, requests, granted, drawn_at)
 VALUES ($1, $4 - $2, $2, clock_timestamp())

@@ -16,15 +16,15 @@ from psycopg.errors import DuplicateObject, UniqueViolation
 
 SCHEMA = "memoryos"
 USER = "CAST(current_setting('memoryos.user_no') AS integer)"
-# Used instead of a role that row-level security does not restrict, such as that of a superuser.
+# The role that is used if row-level security does not restrict the configured account, for example a superuser.
 APP_ROLE = "memoryos_app"
 # Key of the lock that one process holds while it migrates a database.
 LOCK_KEY = 0x6D6F7331
-# Functions such as to_regclass() may answer from a cache, which misses what another process has just committed.
+# Functions such as to_regclass() may use a cache that does not contain what another process has just committed.
 _HAS_SCHEMA_SQL = f"SELECT oid FROM pg_namespace WHERE nspname = '{SCHEMA}'"  # noqa: S608 - a constant
 _IS_MADE_SQL = f"SELECT 1 FROM pg_class WHERE relname = 'schema_version' AND relnamespace = ({_HAS_SCHEMA_SQL})"  # noqa: S608
 
-# Tables of one user's memory: columns, then the rest of the key. ``user_no`` is added to both.
+# The tables of a user's memory. For each table: its columns, and the columns of its key. ``user_no`` is added to both.
 _TABLES = {
     "meta": ("key text NOT NULL, value text NOT NULL", "key"),
     "chains": ("chain bigint NOT NULL DEFAULT next_number('chain'), summary text NOT NULL", "chain"),
@@ -125,7 +125,7 @@ _TABLES = {
     "going": ("seq bigint NOT NULL", "seq"),
 }
 # The last number of each kind, and the totals of the word index. Each writer locks the user's row first, so that the
-# numbers are given out in the order of the commits, and without gaps.
+# numbers are assigned in the order of the commits and without gaps.
 _NUMBERED = ("page", "chain", "segment", "fact", "space", "change", "past_trait")
 _COUNTERS = ", ".join(f"{name} bigint NOT NULL DEFAULT 0" for name in (*_NUMBERED, "indexed_pages", "indexed_tokens"))
 _REFERENCES = (
@@ -153,7 +153,7 @@ _INDEXES = (
     "CREATE UNIQUE INDEX spaces_identity ON spaces (user_no, identity)",
     "CREATE INDEX page_vectors_pages ON page_vectors (user_no, seq)",
     "CREATE UNIQUE INDEX changes_row ON changes (user_no, kind, row)",
-    # Only the digests of long texts fit into an index.
+    # Long texts do not fit into an index, so their digests are indexed.
     "CREATE UNIQUE INDEX facts_once ON facts (user_no, about, assistant_id, md5(folded)) WHERE valid_until_us IS NULL",
     "CREATE INDEX facts_words ON facts (user_no, md5(folded), about, assistant_id)",
     "CREATE INDEX facts_superseded ON facts (user_no, superseded_by) WHERE superseded_by IS NOT NULL",
@@ -180,8 +180,8 @@ _NEW_PAGE = (
     "page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response, idempotency_key, gives_orders, "
     "checksum, added_us"
 )
-# Adds one page in one round trip, by the rules of `storage.sql.page_table.add_pages`. A repeated call with the same id
-# adds nothing, so that the call can be repeated if the connection was lost before its result arrived.
+# Adds a page in one round trip, following the rules of `storage.sql.page_table.add_pages`. A repeated call with the
+# same id adds nothing, so that the call can be repeated if the connection was lost before its result arrived.
 _ADD_PAGE = f"""
 CREATE FUNCTION add_page(
     user_no bigint, page json, epoch bigint, gap_us bigint, capacity bigint,
@@ -275,7 +275,7 @@ def _first() -> list[str]:
     return [users, counters, numbers, *tables, *references, *_INDEXES, *security, _ADD_PAGE, _TOKENS]
 
 
-# A bit for each coordinate of a vector of float16: 1 if the coordinate is not negative. See `storage.postgres.windows`.
+# One bit for each coordinate of a float16 vector: 1 if the coordinate is not negative. See `storage.postgres.windows`.
 _WINDOW_CODES = [
     """
 CREATE FUNCTION signs(vector bytea) RETURNS bit varying LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -292,7 +292,8 @@ END $$
 ]
 # The ids of a user's latest changes; see `storage.postgres.database`. The value is never empty.
 _LATEST_WRITES = "ALTER TABLE counters ADD latest_writes text NOT NULL DEFAULT '000000000000'"
-# The buckets of callers; see `storage.postgres.rates`. The table is not logged: after a crash, all buckets are full.
+# The request buckets of callers; see `storage.postgres.rates`. The table is unlogged: after a crash, it is empty, and
+# all buckets count as full.
 _RATES = """
 CREATE UNLOGGED TABLE rates (
     caller bytea PRIMARY KEY CHECK (length(caller) = 32),
@@ -302,8 +303,8 @@ CREATE UNLOGGED TABLE rates (
 ) WITH (fillfactor = 50)
 """
 # Version 2: a new page's postings are one row of ``new_postings``, which makes adding it faster. They become rows of
-# ``indexed_postings`` later, many pages at a time. The view ``postings`` shows both, and a process that still runs the
-# previous version can search and add with it.
+# ``indexed_postings`` later, many pages at a time. The view ``postings`` contains both tables. A process that still
+# runs the previous version uses this view to search and to add postings.
 _NEW_POSTINGS = f"""
 CREATE TABLE new_postings (
     seq bigint NOT NULL, size integer NOT NULL, terms text NOT NULL, places text NOT NULL,
@@ -323,9 +324,9 @@ CREATE FUNCTION index_postings() RETURNS void LANGUAGE sql AS $$
         SELECT each.term, seq, size, decode(each.places, 'hex') FROM moved, {_EACH_POSTING} ORDER BY 1, 2
 $$
 """  # noqa: S608 - constants
-# In an add, after so many pages at the latest. The background work does it more often.
+# Each time this many pages have been added, ``add_page`` moves all new postings. Background work moves them more often.
 _INDEXED_EVERY = 64
-# Each page takes the next number before it is known whether the page is new, which saves a statement.
+# The next page number is assigned before it is known whether the page is new. This saves a statement.
 _ADD_PAGE_2 = f"""
 CREATE OR REPLACE FUNCTION add_page(
     user_no bigint, page json, epoch bigint, gap_us bigint, capacity bigint,
@@ -397,10 +398,11 @@ def _second() -> list[str]:
     return [_LATEST_WRITES, *_WINDOW_CODES, _RATES, "DROP INDEX facts_words", *_WORDS]
 
 
-# Lists by time, and counts of pages per day.
+# For lists that are sorted by time, and for the number of pages per day.
 _BY_TIME = ["CREATE INDEX pages_time ON pages (user_no, occurred_us, seq)"]
 
-# Who is signed in at the pages; see `storage.postgres.sign_ins`. The digest is that of the key in the browser's cookie.
+# The sign-ins to the web pages; see `storage.postgres.sign_ins`. ``digest`` is the digest of the key in the browser's
+# cookie.
 _SIGN_INS = """
 CREATE TABLE sign_ins (
     digest bytea PRIMARY KEY CHECK (length(digest) = 32),
@@ -414,8 +416,8 @@ CREATE TABLE sign_ins (
 ) WITH (fillfactor = 50)
 """
 
-# While a table has no statistics, the planner takes any index of the user's pages, so the previous version may read all
-# of them. This version reads a tier in the order of ``seq``, for which the planner takes `pages_tier`.
+# While a table has no statistics, the planner may choose any index of the user's pages, so the previous version of this
+# function may read all of them. This version reads a tier in the order of ``seq``, so the planner chooses `pages_tier`.
 _ADD_PAGE_5 = _ADD_PAGE_2.replace(
     """        UPDATE pages SET tier = 'backlog' WHERE tier = 'short_term' AND seq <=
             (SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT 1 OFFSET capacity);
@@ -432,7 +434,7 @@ _ADD_PAGE_5 = _ADD_PAGE_2.replace(
 """,
 )
 
-# The project of a page. Only pages of projects are in the index.
+# The project of a page. The index contains only pages that have a project.
 _NEW_VALUES = ", ".join(f"new.{name}" for name in _NEW_PAGE.split(", "))
 _PROJECTS = [
     "ALTER TABLE pages ADD COLUMN IF NOT EXISTS project text",
@@ -472,8 +474,11 @@ def migrate(connection: psycopg.Connection[Any]) -> None:
 
 
 def grant_app_role(connection: psycopg.Connection[Any]) -> None:
-    """Create the role `APP_ROLE` if it is missing, and let it read and write memories. Needs superuser rights."""
-    # Roles belong to all databases of a server, so another database may create it at the same time.
+    """Create the role `APP_ROLE` if it is missing, and let it read and write memories.
+
+    The account of the connection must be allowed to create roles and to grant rights.
+    """
+    # All databases of a server share the roles, so a process for another database may create the role at the same time.
     with suppress(DuplicateObject, UniqueViolation), connection.transaction():
         if connection.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APP_ROLE}'").fetchone() is None:  # noqa: S608
             connection.execute(f"CREATE ROLE {APP_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")

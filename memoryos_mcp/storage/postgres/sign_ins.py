@@ -1,4 +1,4 @@
-"""Who is signed in at the pages of all servers of a database."""
+"""The sign-ins to the web pages of all servers that share a database."""
 
 import hashlib
 from collections.abc import Callable
@@ -15,8 +15,9 @@ _ENDED = (
     f"used_at < clock_timestamp() - make_interval(secs => {IDLE_S}) "
     f"OR began_at < clock_timestamp() - make_interval(secs => {LONGEST_S})"
 )
-# Parameters: the digest, the user, the scopes, the token, the issuer, and when its token expires. The first part makes
-# room, and removes what has ended. Rows that another server removes at the same time are passed over.
+# Parameters: the digest, the user, the scopes, the token, the issuer, and the time at which the issuer's token expires.
+# The first part removes sign-ins that have ended, and those that exceed the limits. It skips rows that another server
+# is removing at the same time.
 _BEGIN = f"""
 WITH removed AS (
     DELETE FROM sign_ins WHERE digest IN (
@@ -41,7 +42,7 @@ _END = "DELETE FROM sign_ins WHERE digest = $1"
 
 
 class PostgresSignIns:
-    """The sign-ins of one database, by the clock of the database. Implements `SignIns`.
+    """The sign-ins in one database. All times are those of the database's clock. Implements `SignIns`.
 
     Args:
         deployment: A function that returns the connections to the database.

@@ -27,7 +27,7 @@ OUTLINES_SQL = (
     "SELECT seq, session, coalesce(segment, 0), occurred_us / 1000000 + utc_offset_s, bytes FROM pages "
     "WHERE seq = ANY($1) ORDER BY seq"
 )
-# The token vectors of the first pages that together fit into a number of bytes.
+# The token vectors of the first pages whose vectors together fit into a given number of bytes.
 TOKENS_SQL = (
     "WITH sized AS (SELECT place, number, sum(octet_length(codes)) OVER (ORDER BY number) AS total "
     "FROM unnest(CAST($1 AS bigint[])) WITH ORDINALITY AS wanted (place, number) JOIN page_tokens USING (place)) "
@@ -78,7 +78,7 @@ class PostgresStore(SqlStore):
         ]
 
     def _outline_rows(self, connection: Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-        assert isinstance(connection, PostgresConnection)  # noqa: S101 - of this store's database
+        assert isinstance(connection, PostgresConnection)  # noqa: S101 - it is from this store's database
         return connection.native(OUTLINES_SQL, list(seqs)).fetchall()
 
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:

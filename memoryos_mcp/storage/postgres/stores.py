@@ -35,15 +35,15 @@ T = TypeVar("T")
 CONNECT_TIMEOUT_S = 10
 # A call waits at most this long for a connection of the pool.
 POOL_TIMEOUT_S = 30.0
-# While the database does not accept connections, the pool tries at intervals that grow up to this time, and then begins
-# again. It would otherwise wait for minutes after a long outage.
+# While the database does not accept connections, the pool tries again at growing intervals. After this time, it begins
+# again with short intervals. Otherwise, it would wait for minutes after a long outage.
 RECONNECT_S = 2.0
 USERS_PER_READ = 200
 # Connections for work outside the stores' threads: checking tokens and sign-ins, counting requests, and looking for
 # unfinished work.
 SPARE_CONNECTIONS = 4
 # Whether a user has work that no process is doing, and whether a process was lost while doing it. $2 is the list of
-# servers that run; see `storage.postgres.watch`.
+# running servers; see `storage.postgres.watch`.
 _WORK = (
     "SELECT NOT EXISTS (SELECT 1 FROM lease WHERE holder <> '' "
     "AND expires_us > extract(epoch FROM clock_timestamp()) * 1000000 "
@@ -52,7 +52,7 @@ _WORK = (
     "FROM pages WHERE seq >= coalesce((SELECT max(next_seq) FROM spaces WHERE model = CAST($1 AS text)), 1))), "
     "EXISTS (SELECT 1 FROM lease WHERE holder <> '')"
 )
-# The tables that hold most of a memory, with the columns that are measured.
+# The approximate size of a memory in bytes: the total size of the largest tables and columns.
 _SIZES = (
     "SELECT coalesce((SELECT sum(bytes + 200) FROM pages), 0) "
     "+ coalesce((SELECT sum(octet_length(vector) + 60) FROM page_vectors), 0) "
@@ -65,7 +65,7 @@ class PostgresStores:
     """The users' memories in one PostgreSQL database. Implements `Stores`.
 
     Args:
-        url: The address of the database, with account and password.
+        url: The address of the database, including the account and the password.
         clock: Returns the current time, with a time zone.
         threads: Number of threads that do the blocking work.
         tokenize: Splits a text into the tokens of the word index.
@@ -255,7 +255,7 @@ class PostgresStores:
             if role is not None:
                 raw.execute(f"SET ROLE {role}")
 
-        # Each call that fails has its own message.
+        # The pool's own warnings are not needed, because each failed call raises an error.
         logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
         pool: ConnectionPool[Raw] = ConnectionPool(
             self._url,
@@ -275,9 +275,12 @@ class PostgresStores:
 
 
 def _restrict(raw: Raw, where: str, *, may_grant: bool) -> None:
-    """Check that an account which bypasses row-level security can use `APP_ROLE` instead.
+    """Check that an account that bypasses row-level security can switch to `APP_ROLE`.
 
     With ``may_grant``, the role and its rights are created if they are missing.
+
+    Raises:
+        StorageError: The account cannot switch to the role.
     """
     try:
         if may_grant:

@@ -1,8 +1,9 @@
 """Notices when another server of the same database ends or is lost, so that this server can take over its work.
 
 Each server has a connection on which it holds an advisory lock with its number. The list of these locks is the list of
-servers. A lease contains the number of the server that holds it, so that the others see which leases were left behind.
-A server that ends also sends a notification, so that other servers notice its end sooner.
+running servers. A lease contains the number of the server that holds it, so that other servers can see which leases
+belong to servers that have ended. A server that ends also sends a notification, so that the others notice its end
+sooner.
 """
 
 import logging
@@ -21,18 +22,20 @@ MOST_SERVERS = 2**31 - 1
 CHANNEL = "memoryos"
 # How often the list of servers is read.
 LIST_EVERY_S = 2.0
-# Programs that do not watch, such as commands and servers over stdio, may leave work too. It is looked for this often.
+# Programs without a `Watch`, such as commands and servers over stdio, may also leave unfinished work. Servers search
+# for such work at this interval.
 LOOK_EVERY_S = 600.0
-# How long a thread waits at a time. A server that is stopped waits for this thread.
+# Maximum time for which a thread waits at a time. When a server is stopped, it waits for this thread.
 SLICE_S = 0.2
 CONNECT_TIMEOUT_S = 10
 # With these settings, the database detects within 20 s that the machine of a server was lost. It then ends the server's
-# transactions, and so unlocks the memories that they change. PgBouncer would refuse them as options of the connection.
+# transactions, and thereby unlocks the memories that they change. PgBouncer rejects these settings as options of the
+# connection, so a statement sets them.
 KEEPALIVE_SQL = (
     "SELECT set_config('tcp_keepalives_idle', '8', false), set_config('tcp_keepalives_interval', '4', false), "
     "set_config('tcp_keepalives_count', '3', false)"
 )
-# The numbers of the servers that run.
+# The numbers of the running servers.
 SERVERS_SQL = (
     "SELECT CAST(objid AS bigint) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND objsubid = 2 "  # noqa: S608
     f"AND classid = {LOCK_KEY} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -60,14 +63,14 @@ class Watch:
 
     @property
     def number(self) -> int | None:
-        """The number of this server; None if the others cannot see whether it runs."""
+        """The number of this server; None if other servers cannot see that it is running."""
         return self._number if self._number in self._servers else None
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until another server has ended or was lost, but at most ``timeout_s`` seconds.
 
         Return True if another server has ended or was lost since the last call. Also return True if the last True was
-        `LOOK_EVERY_S` seconds ago, because programs that are not watched may have left work too. If the database cannot
+        `LOOK_EVERY_S` seconds ago, because programs without a `Watch` may have left work too. If the database cannot
         be reached, return False after ``timeout_s``. The first call that reaches the database again returns True,
         because servers may have ended meanwhile.
         """
@@ -84,7 +87,7 @@ class Watch:
                 self._disconnect()
                 self._was_lost = True
                 logger.warning(
-                    "the database %s does not answer; until it does, the end of other servers is not noticed: %s",
+                    "the database %s does not answer; until it does, servers that end are not noticed: %s",
                     self._where,
                     type(error).__name__,
                 )
@@ -96,7 +99,7 @@ class Watch:
         self._closing.set()
         with self._lock:
             if self._connection is not None:
-                with suppress(psycopg.Error):  # the others then notice it when they read the list
+                with suppress(psycopg.Error):  # the others then notice the end when they read the list
                     self._connection.execute(f"NOTIFY {CHANNEL}")
             self._disconnect()
 

@@ -24,16 +24,16 @@ from memoryos_mcp.storage.vector_index import parts_of
 
 logger = logging.getLogger(__name__)
 
-# The first version of the extension whose index continues until enough rows are found.
+# The first version of the extension in which an index search continues until enough rows are found.
 NEEDED_VERSION = (0, 8)
-# On two busy cores, the exact search of 10,000 vectors of length 384 took 36 ms, and of 200,000 vectors 230 ms. The
-# search in an index of 200,000 took 30 ms.
+# Largest number of windows that are searched without an index. On two busy cores, the exact search of 10,000 vectors of
+# length 384 took 36 ms, and of 200,000 vectors 230 ms. A search with an index took 30 ms for 200,000 vectors.
 EXACT_WINDOWS = 20_000
-# An HNSW index cannot have more dimensions.
+# Maximum number of dimensions of an HNSW index.
 INDEXED_DIMENSIONS = 4_000
-# Candidates per search. With these, 99.7 % of the 60 nearest of 200,000 vectors are found; with 100, only 85 %.
+# Candidates per search. With 200, the search finds 99.7% of the 60 nearest of 200,000 vectors; with 100, only 85%.
 EF_SEARCH = 200
-# The index is built in this much memory of the server.
+# RAM of the database server that may be used to build an index.
 BUILD_MEMORY = "512MB"
 
 _OWN = f"user_no integer NOT NULL DEFAULT {USER}, space bigint NOT NULL"
@@ -104,7 +104,8 @@ class WindowVectors:
         """Return the ``k`` windows nearest to a query, the nearest first; see `VectorIndex.search`."""
         type_ = await self._ready()
         is_exact = self._size <= EXACT_WINDOWS or not self._has_index
-        # A search goes on until it has found enough. In the approximate order it finds more than in the strict one.
+        # The search continues until it has found enough windows. It finds more of the nearest windows in the relaxed
+        # order than in the strict order.
         options = (
             "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), "
             f"set_config('hnsw.ef_search', '{EF_SEARCH}', true)"
@@ -121,7 +122,7 @@ class WindowVectors:
         return WindowHits(places[:, 0], places[:, 1], -np.array([row[2] for row in rows], dtype=np.float32))
 
     def _search_sql(self, type_: str, *, is_exact: bool) -> str:
-        # The index contains this cast and these constants, so that a search without them is exact.
+        # The index is used only for a search with this cast and these constants. A search without them is exact.
         cast = "" if is_exact else f"({self._dimension})"
         stored = "vector" if is_exact else f"CAST(vector AS {type_}.halfvec{cast})"
         own = "space = $1" if is_exact else f"$1 = space AND {_owned(self._database.user_no, self._space)}"
@@ -131,7 +132,7 @@ class WindowVectors:
         )
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> None:
-        """Return None: this index computes no cosines. The caller computes them from the vectors in the store."""
+        """Return None, because this index does not support the method; see `VectorIndex.cosines`."""
 
     async def size(self) -> int:
         """Return the number of windows in the index."""
@@ -162,7 +163,7 @@ class WindowVectors:
         if not rows:
             return None
         head, slash, count = rows[0][0].rpartition("/")
-        # Rows are lost only together with their pages.
+        # The mark ends with the number of windows. Some of them may since have been deleted together with their pages.
         return f"{head}{slash}{min(int(count), rows[0][1])}"
 
     async def set_mark(self, mark: str) -> None:
@@ -320,7 +321,7 @@ def _create_tables(raw: Raw, schema: str) -> None:
         f"vector {schema}.halfvec NOT NULL, PRIMARY KEY (user_no, space, seq, part), {of_space}, "
         "FOREIGN KEY (user_no, seq) REFERENCES pages (user_no, seq) ON DELETE CASCADE)"
     )
-    raw.execute("CREATE INDEX window_vectors_pages ON window_vectors (user_no, seq)")  # for the second reference
+    raw.execute("CREATE INDEX window_vectors_pages ON window_vectors (user_no, seq)")  # for the second foreign key
     raw.execute(f"CREATE TABLE window_marks ({_OWN}, mark text NOT NULL, PRIMARY KEY (user_no, space), {of_space})")
     has_role = raw.execute("SELECT 1 FROM pg_roles WHERE rolname = $1", (APP_ROLE,)).fetchone() is not None
     for table in ("window_vectors", "window_marks"):

@@ -1,7 +1,7 @@
 """The search for the windows nearest to a query, inside the database.
 
-Each vector has a code of one bit per dimension: whether the coordinate is positive. The codes are compared first, so
-that fewer bytes are read. The nearest windows by their codes are then ranked by their vectors.
+Each vector has a code with one bit per dimension. The bit is 1 if the coordinate is not negative. The codes are
+compared first, so that fewer bytes are read. The nearest windows by their codes are then ranked by their vectors.
 """
 
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ from memoryos_mcp.storage.values import WindowHits
 if TYPE_CHECKING:
     from memoryos_mcp.storage.postgres.connection import PostgresConnection
 
-# Of this many times as many windows as are wanted, the vectors are read. With 10, the 100 nearest of 57,000 windows of
-# real conversations contain 98.5 of the true 100; with 20, 99.7.
+# Number of vectors that are read for each window of the result. With 10, a search for the 100 nearest of 57,000 windows
+# of real conversations finds 98.5 of them on average; with 20, it finds 99.7.
 RANKED_PER_RESULT = 10
 _NEAREST = (
     "WITH nearest AS MATERIALIZED (SELECT seq, part FROM page_vectors WHERE space = $1 "

@@ -1,6 +1,6 @@
 """The word index on a table of postings. A posting is a pair of a token and a page that contains it.
 
-The tokens and the scores are those of the word index on SQLite, so that both rank the same pages in the same order.
+The tokens and scores are the same as in the word index on SQLite, so both indexes rank pages in the same order.
 """
 
 import math
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 # The parameters of BM25 in FTS5: https://www.sqlite.org/fts5.html#the_bm25_function
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
-# The places of tokens in the assistant's text are counted from this number.
+# The positions of the tokens in the assistant's text begin at this number.
 AGENT_PLACE = 1 << 24
 _PLACE = np.dtype("<u4")
-# A posting as it is sent for scoring: the page's ``seq``, the number of its tokens, and the occurrences of the token.
+# The form in which the database sends a posting: the page's ``seq``, the number of the page's tokens, and the number of
+# occurrences of the token.
 _POSTING = np.dtype([("seq", ">i8"), ("size", ">i4"), ("count", ">i4")])
 _ALL_POSTINGS = (
     "SELECT term, string_agg(int8send(seq) || int4send(size) || int4send(length(places) / 4), '' ORDER BY seq) "
     "FROM postings WHERE term = ANY($1) GROUP BY term"
 )
 _TOTALS = "SELECT indexed_pages, indexed_tokens FROM counters"
-# The number of pages with each token, and the postings of the rarest tokens that together have at most $2 postings.
+# The number of pages with each token, and the postings of the rarest tokens. These tokens together have at most $2
+# postings.
 _COUNTED_POSTINGS = f"""
 WITH counted AS MATERIALIZED (SELECT term, count(*) AS pages FROM postings WHERE term = ANY($1) GROUP BY term),
 totals AS (SELECT term, sum(pages) OVER (ORDER BY pages, term) AS total FROM counted),
@@ -40,7 +42,7 @@ SELECT term, pages, places FROM counted LEFT JOIN found USING (term)
 
 
 class _Expected:
-    """The results of the queries that `PostingWords.expect` has sent. They are read when they are needed."""
+    """The results of the queries that `PostingWords.expect` has sent. They are read only when needed."""
 
     def __init__(self, tokens: Set[str], found: "PostgresRows", totals: "PostgresRows") -> None:
         self._tokens = tokens
@@ -95,7 +97,7 @@ class PostingWords:
         return size
 
     def index_new(self) -> None:
-        """Move the postings of new pages from a separate table into the index, which is searched faster."""
+        """Move the postings of new pages from a separate table into the index, where searches are faster."""
         self._connection.native("SELECT index_postings()")
 
     def remove_going(self) -> None:
@@ -110,7 +112,7 @@ class PostingWords:
         self._count(-pages - wordless, -int(tokens))
 
     def optimise(self) -> None:
-        self.index_new()  # VACUUM does the rest
+        self.index_new()  # VACUUM does all other maintenance
 
     def expect(self, words: Sequence[str], postings: int) -> None:
         tokens = {form[0] for word in words if not is_prefix(word) for form in self._forms(word) if len(form) == 1}
@@ -281,8 +283,9 @@ def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_respon
     """Return the postings of a new page: a text of tokens, a text of positions, and the number of all positions.
 
     The first text contains each different token once, separated by spaces. The second text contains the positions of
-    each of these tokens, in the same order. The positions of one token are joined hexadecimal numbers of 8 digits. The
-    tokens are separated by spaces here too. Texts are sent faster than arrays, and tokens contain no white space.
+    each of these tokens, in the same order. Each position is a hexadecimal number of 8 digits. The numbers for one
+    token are joined without a separator, and those for different tokens are separated by a space. Texts are used
+    because they are sent faster than arrays. Tokens contain no white space.
     """
     places: dict[str, str] = {}
     size = 0
@@ -300,9 +303,9 @@ def _encoded_places(start: int, count: int) -> tuple[str, ...]:
 
 
 def _encoded(start: int, count: int) -> tuple[str, ...]:
-    """Return at least ``count`` successive positions from ``start`` on, as hexadecimal texts.
+    """Return at least ``count`` consecutive positions, beginning with ``start``, as hexadecimal texts.
 
-    Their number is a power of two, so that few different lists are made and the cache finds most of them.
+    The number of positions is rounded up to a power of two, so that there are few different lists to cache.
     """
     return _encoded_places(start, 1 << max(count - 1, 63).bit_length())
 

@@ -1,7 +1,7 @@
 """The blocklist: facts and traits that must not be learned again from existing pages.
 
-A fact or trait on the blocklist is called refused. Only its salted digest is stored, so its text is not
-revealed. Each memory has its own salt. The caller must open the transaction.
+A fact or trait on the blocklist is called "refused". The blocklist contains only its salted digest, so its text is not
+revealed. Each memory has its own salt. The caller of these functions must open the transaction.
 """
 
 import hashlib
@@ -78,7 +78,7 @@ def _is_refused(connection: Connection, digest: bytes, evidence_seqs: Sequence[i
 
 
 def _fact_digest(connection: Connection, about: str, owner: str, text: str) -> bytes:
-    # The digest of word stems is the same for all inflected forms.
+    # The digest is that of the word stems, so that it does not depend on the inflected forms of the words.
     stems = " ".join(map(stem, words(text))) or text.casefold()
     return _digest(connection, "fact", about, owner, stems)
 

@@ -20,7 +20,7 @@ COLUMNS = (
 )
 # Not all pages are read at once, because a database may send the whole result of a query before the first row is used.
 PAGES_PER_READ = 500
-# Those of the columns that contain text.
+# The columns in `COLUMNS` that contain text.
 SUMMED = ("page_id", "source", "meta_data", "user_input", "agent_response")
 
 
@@ -34,7 +34,7 @@ def checksum(
     agent_response: bytes,
 ) -> int:
     """Return the CRC-32 checksum of a page's content. The arguments are in the order of `COLUMNS`."""
-    # With the lengths, the checksum changes if text moves from one column to another.
+    # The lengths are included, so that the checksum changes if text moves from one column to another.
     sizes = -1 if meta_data is None else len(meta_data), len(user_input)
     summed = crc32(b"%b %d %d %b %d %d " % (page_id, occurred_us, utc_offset_s, source, *sizes))
     return crc32(agent_response, crc32(user_input, crc32(meta_data or b"", summed)))

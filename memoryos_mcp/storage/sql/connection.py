@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# The limit of a query that is to return all rows.
+# The value for ``LIMIT`` with which a query returns all rows.
 NO_LIMIT = (1 << 63) - 1
 
 
@@ -143,7 +143,7 @@ class Connection(Protocol):
 class Database(Protocol):
     """Asynchronous access to one user's memory. Safe to share between tasks.
 
-    Blocking work runs in threads. Only one transaction at a time writes to the memory, in all processes.
+    Blocking work runs in threads. Of all transactions in all processes, only one at a time can write to the memory.
     """
 
     @property
@@ -156,7 +156,7 @@ class Database(Protocol):
         ...
 
     async def state(self) -> object:
-        """Return a value that differs once the memory has been changed; see `Pages.state`."""
+        """Return a value that becomes different when the memory changes; see `Pages.state`."""
         ...
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

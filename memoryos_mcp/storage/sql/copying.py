@@ -46,7 +46,7 @@ def _table(name: str, key: str, others: str, *, later: str = "", where: str = ""
     return Table(name, tuple(key.split()), tuple(others.split()), tuple(later.split()), where)
 
 
-# The note in a copy: the hash of the memory from which it was copied.
+# The key of a note that only copies have. The note is the hash of the memory that was copied.
 ORIGIN_KEY = "copied_from"
 # A table comes after the tables that it refers to.
 TABLES = (
@@ -94,7 +94,8 @@ TABLES = (
 NOT_COPIED = frozenset(
     "lease forget_plans going page_words page_vocabulary postings new_postings indexed_postings counters".split()
 )
-# A memory without rows in these tables is empty: a server that merely opens a memory writes to the others.
+# A memory is empty if these tables have no rows. Other tables may have rows: a server that opens a memory writes to
+# them.
 _CONTENT = tuple("pages chains segments facts traits trait_history refused forget_receipts llm_usage imports".split())
 _PAGES = next(table for table in TABLES if table.name == "pages")
 _SEQ, _USER_INPUT, _AGENT_RESPONSE = map(_PAGES.columns.index, ("seq", "user_input", "agent_response"))
@@ -134,7 +135,7 @@ class Source:
 
 
 def is_empty(memory: Source) -> bool:
-    """Return whether a memory is empty."""
+    """Return whether a memory contains nothing that a user or an assistant stored."""
     return not any(memory.rows(f"SELECT 1 FROM {name} LIMIT 1") for name in _CONTENT)  # noqa: S608 - constant
 
 
@@ -171,7 +172,7 @@ def copy(source: Source, target: Connection, tell: Tell) -> Fingerprint:
     Raises:
         StorageError: The copy is not the same as the source.
     """
-    for table in reversed(TABLES):  # what a server wrote when it opened the empty memory
+    for table in reversed(TABLES):  # rows that a server wrote when it opened the memory
         condition = f" WHERE {table.where}" if table.where else ""
         target.execute(f"DELETE FROM {table.name}{condition}")  # noqa: S608 - constant
     total = total_rows(source)
@@ -183,7 +184,7 @@ def copy(source: Source, target: Connection, tell: Tell) -> Fingerprint:
         for rows in _batches(source, table) if table.later else ():
             _fill(target, table, rows)
     target.set_last_numbers(source.last_numbers())
-    # A server that opened the empty memory must not go on with its background work.
+    # A server that opened the empty memory must not continue its background work.
     target.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
     target.words.optimise()
     wanted = copied.fingerprint(source)
@@ -265,7 +266,7 @@ def _insert(target: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> 
     target.executemany(sql, [tuple(row[index] for index in kept) for row in rows])
     if table is _PAGES:
         target.words.add_many([(row[_SEQ], row[_USER_INPUT], row[_AGENT_RESPONSE]) for row in rows])
-    # A database that does not wait for each statement has now finished the batch.
+    # Wait until the batch is finished. PostgreSQL would otherwise receive further batches before that.
     target.execute("SELECT 1").fetchone()
 
 

@@ -1,8 +1,8 @@
 """Corrections of facts and traits by the user. The previous value is moved to the history.
 
-A correction takes precedence over all pages that exist when it is made. Later pages may change a
-corrected fact, or add a removed trait again. They do not change the value of a trait that the user has set.
-If a fact or trait was corrected several times, the latest correction is undone first.
+A correction takes precedence over all pages that exist when it is made. Later pages may change a corrected fact, or add
+a removed trait again. They do not change the value of a trait that the user has set. If a fact or trait was corrected
+several times, the latest correction is undone first.
 """
 
 from dataclasses import dataclass, replace
@@ -129,7 +129,7 @@ class Correcting:
         connection.execute(
             "UPDATE facts SET valid_until_us = stated_until_us, ended_by = NULL, ended_seq = NULL, "
             "superseded_by = NULL, valid_from_us = CASE WHEN valid_from_us < valid_until_us THEN valid_from_us "
-            # If the fact began in the future, the correction moved its beginning, so it is computed again.
+            # If the fact began in the future, the correction moved its beginning, so the beginning is computed again.
             "ELSE (SELECT max(began_us) FROM (SELECT valid_from_us AS began_us UNION ALL SELECT min(occurred_us) "
             "FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = ?1) AS begins) END WHERE fact = ?1",
             (fact,),
@@ -142,10 +142,10 @@ class Correcting:
         return Corrected(name, before, name, text) if is_current else Corrected(name, before)
 
     def _revive(self, fact: int) -> Corrected:
-        """Make a fact valid again that a wrong fact replaced, and return the result.
+        """Make a fact valid again after its replacement was marked as wrong, and return the result.
 
-        The fact keeps its beginning, its evidence and the end that was stated for it. Like a replacement in a
-        correction, it counts as said by the user now.
+        The fact keeps its beginning, its evidence and the end that was stated for it. Like the new text of a
+        correction, the fact is then marked as stated by the user at the current time.
 
         Raises:
             ArgumentError: The fact was not replaced by a fact that the user marked as wrong, or it cannot be restored.
@@ -235,7 +235,7 @@ class Correcting:
                 connection.execute(
                     "UPDATE facts SET valid_from_us = ?, slot = ? WHERE fact = ?", (*elsewhere, successor)
                 )
-            else:  # the slot may come from this correction alone
+            else:  # remove the slot if only this correction set it
                 connection.execute(
                     "UPDATE facts SET slot = nullif(slot, ?2) WHERE fact = ?1 AND NOT EXISTS (SELECT 1 FROM facts AS "
                     "wrong WHERE wrong.superseded_by = ?1 AND wrong.ended_by IS NOT NULL AND wrong.slot = ?2)",

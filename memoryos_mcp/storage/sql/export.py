@@ -69,7 +69,7 @@ _REFUSED = (
 def project_records(connection: Connection, project: str) -> Iterator[Record]:
     """Yield the records of a project: its pages, their chains and segments, and the facts that these pages state.
 
-    Of the evidence of a fact, only pages of the project are included.
+    The evidence of a fact includes only pages of the project.
     """
 
     def within(sql: str) -> str:

@@ -16,8 +16,6 @@ FORGET_EPOCH = "SELECT count(*) FROM forget_receipts"
 SAMPLES = 10
 # Later than any time that a page can have, in microseconds.
 LATEST_US = 1 << 62
-# Later than any time that a page can have, in microseconds.
-LATEST_US = 1 << 62
 
 
 # Building plans -----------------------------------------------------------------------------------------------------
@@ -180,7 +178,7 @@ def forget_epoch(connection: Connection) -> int:
 def unpurged(connection: Connection) -> list[str]:
     """Return the ids of the receipts that are not marked as purged.
 
-    The content that these receipts report as forgotten may still be in the user's file or in the file's journal.
+    The content that these receipts report as forgotten may still be on the disk.
     """
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
@@ -188,6 +186,6 @@ def unpurged(connection: Connection) -> list[str]:
 def mark_purged(connection: Connection, names: Sequence[str]) -> None:
     """Mark the receipts with the ids ``names`` as purged.
 
-    Before the call, the forgotten content must have been erased from the user's file and from the file's journal.
+    The caller must have called `Database.purge` before, and that call must have returned True.
     """
     connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

@@ -50,10 +50,10 @@ _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """What a plan forgets.
+    """The memories that a plan forgets.
 
     Attributes:
-        pages: How many pages are deleted.
+        pages: The number of pages that are deleted.
         facts: The fact number of each fact that is deleted.
         traits: Dimensions of traits that are deleted.
         changed_traits: Dimensions of other traits, which lose their reason and history.
@@ -73,9 +73,9 @@ class _Gone:
 
 
 def dry_run(connection: Connection, plan: ForgetPlan) -> tuple[ForgetCounts, list[Sample]]:
-    """Return the number of memories of each kind that a plan would forget. Nothing is changed.
+    """Return what a plan would forget: the number of memories of each kind, and samples. Nothing is changed.
 
-    The second value contains excerpts of texts that would be deleted because they were derived from pages in the plan.
+    The samples are excerpts of texts that would be deleted because they were derived from pages in the plan.
     """
     gone = rolled_back(connection, lambda: _carry_out(connection, plan))
     if plan.is_all:
@@ -101,7 +101,7 @@ def confirm(connection: Connection, handle: str, now_us: int) -> ForgetReceipt |
 def forget(connection: Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
     """Carry out a plan. Store a receipt with the id ``receipt``, and return the stored receipt.
 
-    The current lease on background work ends. So no process can store results that are based on deleted memories.
+    The current lease on background work ends, so that no process can store results that are based on deleted memories.
     """
     counts = _carry_out(connection, plan).counts
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
@@ -231,8 +231,8 @@ def _remaining_evidence(connection: Connection, facts: Sequence[int] | set[int])
 def _drop_pages(connection: Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
-    Return the words of the deleted pages. If no page remains, the set is empty, because the caller then does not need
-    the words.
+    Return the words of the deleted pages. If no page remains, return an empty set, because the caller does not need the
+    words in this case.
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant

@@ -150,7 +150,7 @@ def _other_columns(page: PageRecord, chain: int | None, segment: int | None, ses
 
 
 def add_long_term(connection: Connection, long_term: LongTerm) -> Counter[str]:
-    """Add the missing facts, traits and other records, and finish the import.
+    """Add the missing facts, traits and other records, and delete the stored state of the import.
 
     Return the number of added records of each kind.
     """
@@ -304,7 +304,8 @@ class _Adding:
     def _add_refused(self, record: RefusedRecord) -> bool:
         """Add the digest of a fact or trait that must not be learned again; return whether anything was changed.
 
-        If the salts of the export file and the memory differ, nothing is added, because the digest would match nothing.
+        If the salts of the export file and the memory differ, nothing is added, because the digest would not match any
+        fact or trait.
         """
         until = 0 if record.until is None else self._seq(record.until) or 0
         return self._is_salted_alike and self._change(

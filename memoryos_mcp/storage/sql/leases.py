@@ -1,6 +1,6 @@
 """The lease on a user's background work: taking, checking and releasing it.
 
-Leases expire by the clock of the database, because the clocks of several machines differ.
+The expiry of a lease is measured with the database's clock, because the clocks of several machines differ.
 """
 
 from memoryos_mcp.errors import LeaseLostError
@@ -20,7 +20,7 @@ def take_lease(connection: Connection, holder: str, now_us: int, ttl_us: int) ->
     """
     now_us += connection.clock_offset_us()
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
-    # An expiry later than that of the longest possible lease was set by a wrong clock and is ignored.
+    # A lease that would expire later than the longest possible lease was stored with a wrong clock, and is ignored.
     is_held = current not in {"", holder} and now_us < expires_us <= now_us + LONGEST_LEASE_US
     if is_held and not connection.has_ended(current):
         return None

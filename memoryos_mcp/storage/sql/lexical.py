@@ -10,7 +10,8 @@ from memoryos_mcp.storage.values import WordHit, WordMatches
 # The maximum number of postings (pairs of a word and a page) that are read for a query, starting with the rarest words.
 # Reading a posting takes half a microsecond.
 POSTING_BUDGET = 10_000
-# If even the rarest word exceeds the budget: how many words are searched, and how many of their postings are read.
+# Limits that apply if even the rarest word exceeds the budget: the number of words that are searched for, and the
+# number of their postings that are read.
 COMMON_WORDS = 4
 COMMON_BUDGET = 200_000
 

@@ -36,7 +36,7 @@ _TRAIT_PROJECTS = "SELECT DISTINCT dimension, project FROM trait_evidence JOIN p
 
 
 def read_traits(connection: Connection, dimension: str | None = None) -> list[Trait]:
-    """Return the user's traits, sorted by dimension. If ``dimension`` is not None, return only the trait with it."""
+    """Return the user's traits, sorted by dimension. With ``dimension``, return only the trait of this dimension."""
     where = "" if dimension is None else "WHERE dimension = ? "
     rows = connection.execute(
         "SELECT dimension, level, reason, updated_us, learned_by, (SELECT json_group_array(page_id) FROM "  # noqa: S608
@@ -148,8 +148,8 @@ def learned_later(connection: Connection, learner: str, from_seq: int) -> list[i
     return numbers(connection, sql, learner, from_seq)
 
 
-# When a superseded fact ends. ?1 is the beginning of the new fact; ?2 is used instead if the old fact began later. An
-# end that was stated is not exceeded, and no fact ends before it begins.
+# The time at which a superseded fact ends. This is ?1, the beginning of the new fact, or ?2 if the old fact began after
+# ?1. If the end of the old fact was stated, the fact does not end later than this. No fact ends before it begins.
 _END = (
     "CASE WHEN (CASE WHEN ?1 >= valid_from_us THEN ?1 ELSE ?2 END) > coalesce(stated_until_us, ?2) "
     "THEN (CASE WHEN coalesce(stated_until_us, ?2) > valid_from_us THEN coalesce(stated_until_us, ?2) "
@@ -199,9 +199,8 @@ def set_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Set the learned traits, and add their previous values to the history.
 
     A trait is skipped if it must not be learned from its evidence; see `is_refused_trait`. A trait whose level the
-    user chose keeps this level, and only gets more evidence. If the LLM fails, an analyst without
-    an LLM computes ``learning`` (``is_degraded``). In this case, a trait that a different analyst learned keeps its
-    level too.
+    user chose keeps this level; only its evidence is extended. The same applies to traits of a different analyst if
+    ``learning`` is from the fallback, which replaces a failed LLM (``is_degraded``).
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -319,7 +318,7 @@ def _add_fact(
     words = folded(change.text)
     assistant_id = owner(change.about)
     begin_us, said = to_us(change.valid_from), _last_said(connection, change)
-    # Learners do not see archived facts, so an archived fact with the new fact's slot is superseded here.
+    # Analysts do not see archived facts, so an archived fact with the new fact's slot is superseded here.
     sql = (
         f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
         "AND folded <> ? AND (is_archived = 1 OR fact IN (SELECT value FROM json_each(?)))"

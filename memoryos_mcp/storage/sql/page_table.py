@@ -14,7 +14,7 @@ from memoryos_mcp.storage.sql.names import index_names
 from memoryos_mcp.storage.values import Receipt, StoreOptions
 
 FORGOTTEN_MEANWHILE = "memories that the page might quote were forgotten meanwhile; nothing was stored. Try again"
-# What the addition of pages depends on: the forget epoch, the sizes of two tiers, and the newest page.
+# The data that is needed to add pages: the forget epoch, the sizes of two tiers, and values of the newest page.
 _STATE = (
     "SELECT (SELECT count(*) FROM forget_receipts), (SELECT count(*) FROM pages WHERE tier = 'short_term'), "
     "(SELECT count(*) FROM pages WHERE tier = 'backlog'), (SELECT session FROM pages ORDER BY seq DESC LIMIT 1), "

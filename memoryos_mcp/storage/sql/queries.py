@@ -51,8 +51,8 @@ def fact_rows(
 ) -> list[tuple[Any, ...]]:
     """Return rows of `FACT_COLUMNS` for the facts that match a query.
 
-    Facts about the user come first, then facts about the assistant, each oldest first.
-    ``owner`` is `StoreOptions.owner`.
+    Facts about the user come first, then facts about the assistant, each oldest first. ``owner`` is the
+    function `StoreOptions.owner`.
     """
     later = "[]"
     if query.without is not None:

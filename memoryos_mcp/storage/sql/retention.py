@@ -1,7 +1,7 @@
 """Decides when old pages are forgotten, taking into account that the system clock may be wrong.
 
 If the clock is ahead, every page looks old, and forgetting cannot be undone. The time of the last check for old pages
-is therefore stored in the file. Old pages are forgotten at once only if the clock has advanced normally since that
+is therefore stored in the memory. Old pages are forgotten at once only if the clock has advanced normally since that
 check, and if not all pages are old. Otherwise, they are forgotten by a second check at least a day later. Between the
 two checks, servers must have run for a while without a jump of the clock. A jump restarts the wait.
 """
@@ -40,7 +40,7 @@ def steady_us() -> int:
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """How much time has passed since the previous check by this process, and whether the system clock has jumped.
+    """The time since the previous check by this process, and whether the system clock has jumped since then.
 
     Attributes:
         passed_us: Microseconds since that check, measured with the monotonic clock; 0 for the first check.
@@ -78,7 +78,7 @@ def may_forget(connection: Connection, before_us: int, now_us: int, reading: Clo
     checked_us, waits_since_us = _last_check(connection)
     if waits_since_us is not None and 0 <= now_us - waits_since_us <= LONGEST_WAIT_US and not reading.has_leapt:
         watched_us = _watched_us(connection, waits_since_us) + min(reading.passed_us, 2 * CHECK_EVERY_US)
-        _store_check(connection, now_us, waits_since_us)  # the wait ends when no old page is left
+        _store_check(connection, now_us, waits_since_us)  # the wait ends when no old pages are left
         _store_watched(connection, waits_since_us, watched_us)
         return now_us - waits_since_us >= WAIT_US and watched_us >= WATCHED_US
     newest_us = connection.execute("SELECT max(occurred_us) FROM pages").get

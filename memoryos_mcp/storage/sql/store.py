@@ -76,7 +76,7 @@ from memoryos_mcp.storage.vector_index import VectorIndex
 
 NO_SPACE = 0
 SECONDS_PER_DAY = 86_400
-# A copy of a memory that other processes keep changing is given up after so many attempts.
+# Maximum number of attempts to copy a memory that other processes keep changing.
 COPY_ATTEMPTS = 3
 # The columns of `Outlines`.
 OUTLINE_COLUMNS = (
@@ -143,7 +143,7 @@ class SqlStore:
         return store
 
     def use_space_of(self, other: Store) -> None:
-        assert isinstance(other, SqlStore)  # noqa: S101 - by contract from `in_space`
+        assert isinstance(other, SqlStore)  # noqa: S101 - `in_space` returned it
         self._space = other._space
 
     async def spaces(self) -> list[Space]:
@@ -287,10 +287,10 @@ class SqlStore:
         )
         return vector_table.to_page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
 
-    async def can_search_vectors(self, above: int) -> bool:  # noqa: ARG002 - the store in files cannot
+    async def can_search_vectors(self, above: int) -> bool:  # noqa: ARG002 - a file-based store cannot
         return False
 
-    def vector_index(self, dimension: int) -> VectorIndex | None:  # noqa: ARG002 - the store in files has none
+    def vector_index(self, dimension: int) -> VectorIndex | None:  # noqa: ARG002 - a file-based store has none
         return None
 
     async def nearest_windows(self, query: Vector, k: int) -> WindowHits:
@@ -312,7 +312,7 @@ class SqlStore:
         rows = await self._database.rows(sql, self._space, after_seq, limit)
         if len(rows) < limit:
             return vector_table.to_page_vectors(rows)
-        last = rows[-1][0]  # the last page may be incomplete: it is left to the next call, or returned alone
+        last = rows[-1][0]  # the last page may be incomplete, so it is left for the next call, or returned alone
         if rows[0][0] == last:
             return await self.page_vectors([last])
         return vector_table.to_page_vectors([row for row in rows if row[0] != last])
@@ -404,7 +404,7 @@ class SqlStore:
         return await self._database.read(lambda connection: copying.fingerprint(copying.Source(connection), tell))
 
     async def copy_to(self, target: Store, tell: Callable[[int, int], None]) -> Copy:
-        assert isinstance(target, SqlStore)  # noqa: S101 - every implementation is one
+        assert isinstance(target, SqlStore)  # noqa: S101 - every implementation is an `SqlStore`
         if damaged := await self.damaged_pages():
             msg = f"{damage_message(damaged)}; the memory was not copied. To repair it, {DAMAGE_FIX}"
             raise DamagedStoreError(msg)
@@ -414,7 +414,7 @@ class SqlStore:
         return copied
 
     async def _copied(self, target: Database, tell: Callable[[int, int], None]) -> Copy:
-        """Copy the memory to ``target``. If another process changes the memory meanwhile, undo the copy.
+        """Copy the memory to ``target``, and return the outcome. Undo the copy if another process changes the memory.
 
         The memory is read in one transaction and written in another. Each transaction runs in its own thread.
         """
@@ -427,7 +427,7 @@ class SqlStore:
             try:
                 return waited(target.write(write, source))
             except copying.SourceError as error:
-                assert error.__cause__ is not None  # noqa: S101 - always raised from one
+                assert error.__cause__ is not None  # noqa: S101 - it always has a cause
                 raise error.__cause__ from None
             except copying.ChangedError:
                 return Copy(CopyOutcome.CHANGING)

@@ -1,4 +1,4 @@
-"""Term statistics: in how many pages each word occurs, and what the user and the assistant call each other."""
+"""Term statistics: the number of pages that contain each word, and the names of the user and the assistant."""
 
 import json
 import threading
@@ -14,14 +14,14 @@ from memoryos_mcp.text.addressees import is_called
 from memoryos_mcp.text.terms import is_prefix
 
 WORDS_AT_MOST = 64
-# Counts from this number of pages upwards are cached; counting takes 30 ns for each page.
+# Counts of at least this many pages are cached, because counting takes 30 ns for each page.
 REMEMBERED_FROM = 1_000
 REMEMBERED_WORDS = 10_000
 # A word is a name if at least this many pages use it to address the user or the assistant, and at least this share of
 # the pages that contain the word.
 ADDRESSED_AT_LEAST = 3
 ADDRESSED_SHARE = 0.5
-# A name belongs to only one side if the other side uses the name at least this many times as often.
+# A name is the name of only one side if the other side uses it at least this many times as often as this side does.
 ONE_SIDED = 2
 # A name is shown for a side if at least this share of all pages use it. In addition, at least CALLS_AT_LEAST of the
 # newest CALLS_READ pages with the word must clearly use it as a name, because other words occur in the same positions.
@@ -130,7 +130,8 @@ def term_stats(connection: Connection, words: Sequence[str], names: Sequence[str
     found = counts.count(connection, [*words, *names], newest)
     for name, pages, by_user, by_agent in name_rows:
         if pages >= ADDRESSED_AT_LEAST and pages >= ADDRESSED_SHARE * found[name]:
-            # A name that one side uses belongs to the other side; a name that both use may belong to either.
+            # A name that mainly one side uses is the name of the other side. A name that both use may be the name of
+            # either.
             if by_user < ONE_SIDED * by_agent:
                 called_user.add(name)
             if by_agent < ONE_SIDED * by_user:

@@ -92,7 +92,7 @@ class SqlTokens(ABC):
         return self._valid(rows[0]) if rows else None
 
     def copy_to(self, target: Tokens, user_ids: Collection[str] | None) -> int:
-        assert isinstance(target, SqlTokens)  # noqa: S101 - every implementation is one
+        assert isinstance(target, SqlTokens)  # noqa: S101 - every implementation is an `SqlTokens`
         rows = self._read("SELECT token_id, digest, user_id, scopes, created_us, expires_us, revoked_us FROM tokens")
         chosen = [row for row in rows if user_ids is None or row[2] in user_ids]
         for row in chosen:

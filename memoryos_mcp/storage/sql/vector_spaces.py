@@ -10,7 +10,7 @@ from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.sql.vector_table import place
 from memoryos_mcp.storage.values import Space
 
-# The minimum time between two updates of a space's time of use.
+# The minimum time between two updates of a space's time of last use.
 USED_EVERY_US = 86_400 * 1_000_000
 # Number of pages whose vectors are deleted in one transaction.
 PAGES_DROPPED = 500
@@ -34,7 +34,7 @@ def find(connection: Connection, identity: str, model: str | None, now_us: int) 
 
 
 def use(connection: Connection, identity: str, model: str, now_us: int) -> int:
-    """Record the model and the time of use of a vector space; return its number. A missing space is created."""
+    """Store the model and the time of last use of a vector space; return its number. A missing space is created."""
     connection.execute(
         "INSERT INTO spaces (identity, model, used_us) VALUES (?, ?, ?) "
         "ON CONFLICT (identity) DO UPDATE SET model = excluded.model, used_us = excluded.used_us",

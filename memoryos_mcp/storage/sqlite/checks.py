@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-# How long a check counts as recent, so that it is not repeated.
+# Time for which a check counts as recent. A recent check is not repeated.
 CHECK_VALID_S = 3_600.0
 
 

@@ -21,7 +21,7 @@ SQLITE_AT_LEAST = (3, 51, 3)
 # queries share few SQLite pages, and a change by another connection empties the cache.
 CACHE_KIB = 256
 WAL_RETRY_S = 0.01
-# The kinds of rows whose numbers are never given out twice, and their tables.
+# The kinds of rows whose numbers are never reused, and their tables.
 _NUMBERED = {
     "page": "pages",
     "chain": "chains",
@@ -52,11 +52,11 @@ class SqliteConnection(apsw.Connection):
             self.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, numbers[kind]))
 
     def clock_offset_us(self) -> int:
-        """Return 0: the database uses this machine's clock."""
+        """Return 0, because the database uses this machine's clock."""
         return 0
 
     def has_ended(self, holder: str) -> bool:  # noqa: ARG002 - a method of the protocol
-        """Return False: a file does not show which processes run."""
+        """Return False, because a file does not show which processes are running."""
         return False
 
 
@@ -74,7 +74,7 @@ def set_up(connection: apsw.Connection) -> None:
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     distrust(connection)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    connection.wal_autocheckpoint(0)  # instead, `Checkpoints` makes and notes the checkpoints; see `journals`
+    connection.wal_autocheckpoint(0)  # `Checkpoints` makes the checkpoints instead
     connection.pragma("synchronous", "full")
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)

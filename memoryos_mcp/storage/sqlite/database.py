@@ -68,8 +68,9 @@ class SqliteDatabase:
         return self._file.is_in_place()
 
     async def state(self) -> object:
-        """Return a value that differs once the memory has been changed; see `Pages.state`."""
-        # The number shows the changes by all other connections, and no other connection has the same numbers.
+        """Return a value that becomes different when the memory changes; see `Pages.state`."""
+        # The number changes when any other connection changes the file. Numbers of different connections cannot be
+        # compared, so the connection is part of the value.
         return await self._with_reader(lambda reader: (reader, reader.pragma("data_version")))
 
     async def read(self, query: Callable[Concatenate[SqliteConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -167,7 +168,7 @@ class SqliteDatabase:
                 self._is_unwritable = unwritable_reason(self._file.path) is not None
                 raise
             self._unwritten = None
-            self._file.refuse_if_lost()  # raises only after the commit, so that `keep_lost` saves this change
+            self._file.refuse_if_lost()  # the change is committed, so `keep_lost` will save it
             self._file.checkpoints.write_if_due(writer)
             return result
 

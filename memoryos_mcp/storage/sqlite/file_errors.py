@@ -31,7 +31,7 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise damaged(path, "SQLite finds it malformed") from error
+        raise damaged(path, "SQLite reports that it is malformed") from error
     except apsw.Error as error:
         raise StorageError(_advice(error, path)) from error
     except UnicodeDecodeError:  # not chained, because it contains the text

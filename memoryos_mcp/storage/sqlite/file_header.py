@@ -15,7 +15,7 @@ _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 # Tables that ANALYZE in SQLite creates. They do not affect the results of queries.
 _STATISTICS = frozenset({("table", f"sqlite_stat{number}") for number in (1, 3, 4)})
-# Tables that SQLite creates itself. Their SQL statements depend on its version.
+# Tables that SQLite creates for the word index. Their SQL statements depend on the version of SQLite.
 _SHADOW_TABLES = re.compile(r"page_words_\w+")
 # Removed before SQL statements are compared, because SQLite adds quotes to the names of renamed tables and columns.
 _QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
@@ -62,7 +62,7 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
     if is_ours and found > schema.CURRENT_VERSION:
         raise newer(path, found)
     if not is_ours and not (is_empty and found == 0):
-        raise damaged(path, "another program made it")
+        raise damaged(path, "it was created by another program")
     if is_ours and (is_empty or found == 0):
         raise damaged(path, "its tables are missing")
     if is_ours and (foreign := _foreign(_schema(connection), our_schema(found))):

@@ -15,8 +15,8 @@ from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.file_header import our_schema
 
-# A check at low priority leaves the disk and the CPU to queries: it pauses after this number of SQLite steps. The pause
-# is this multiple of the time that the steps took.
+# A check at low priority pauses after `STEPS_BETWEEN_RESTS` SQLite steps, so that queries can use the disk and the CPU.
+# The pause is `RESTS_PER_WORK` times as long as the steps took, but at most `LONGEST_REST_S`.
 STEPS_BETWEEN_RESTS = 1_000
 RESTS_PER_WORK = 4.0
 LONGEST_REST_S = 1.0
@@ -35,7 +35,7 @@ def integrity_check(connection: apsw.Connection) -> None:
     """
     if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         raise apsw.CorruptError
-    if connection.readonly("main"):  # SQLite does not check the CHECK conditions then
+    if connection.readonly("main"):  # in this case, SQLite does not check the CHECK conditions
         for table, condition in _conditions(schema.version(connection)):
             if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
                 raise apsw.CorruptError

@@ -37,7 +37,7 @@ _NOTE_CHARS = 200
 # The beginning of a file that was not written with a WAL, such as a backup. Bytes 18 and 19 are 2 in a file with a WAL.
 _WITHOUT_JOURNAL = re.compile(rb"SQLite format 3\x00..\x01\x01|\Z", re.DOTALL)
 _BEGINNING_BYTES = 20
-# The maximum by which file systems round times down.
+# File systems round modification times down by at most this much.
 _ROUNDED_NS = 2_000_000_000
 # Start and length of the byte range that SQLite locks in an open file.
 _SHARED_LOCKS = (510, 0x4000_0002)
@@ -290,8 +290,8 @@ class _Note:
     def write(self, path: Path) -> None:
         """Write this note to a file in the same folder as the memory's file ``path``.
 
-        Only the current account can read the file. If the file already exists, its bytes are overwritten in place. So
-        the note can be written even if the disk is full.
+        Only the current account can read the file. If the file already exists, its bytes are overwritten in place, so
+        that the note can be written even if the disk is full.
         """
         flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(_owner_file(path), flags, 0o600)

@@ -193,7 +193,7 @@ class OpenFile:
     def translated(self) -> Iterator[None]:
         """Replace errors of SQLite and the operating system in the block with a `StorageError`.
 
-        Once a block has found that the file is damaged, every later call raises the same error at once.
+        Once a block has found that the file is damaged, every later call immediately raises the same error.
         """
         if self._damage is not None:
             raise self._damage
@@ -218,7 +218,7 @@ class OpenFile:
             is_alone = is_locked and not is_in_use(self.path)
             writer, found = self._connected()
             before = identity(self.path)
-        if writer.readonly("main") and not self._only_reads:  # if there is a journal, SQLite does this silently
+        if writer.readonly("main") and not self._only_reads:  # with a journal, SQLite raises no error
             raise apsw.ReadOnlyError
         self._prepare(writer, found, user_id)
         with suppress(OSError):
@@ -284,7 +284,7 @@ class OpenFile:
             with transaction(connection):
                 schema.migrate(connection, user_id)
             self.checkpoints.write_if_due(connection)
-        self._check_owner(connection, user_id)  # also checks a new file, and makes SQLite create the journal
+        self._check_owner(connection, user_id)  # also for a new file; this makes SQLite create the journal
 
     def _check_owner(self, connection: SqliteConnection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get

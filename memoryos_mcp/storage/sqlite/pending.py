@@ -13,7 +13,7 @@ from memoryos_mcp.storage.sqlite.paths import beginning_mark, database_files
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, version
 
 _OWNER = "SELECT value FROM meta WHERE key = 'user_id'"
-# The user id, if there are pages in the backlog or without vectors of the configured model.
+# The user id, if there are pages in the backlog, or pages without vectors of the configured model.
 _OWNER_WITH_WORK = """
 SELECT value FROM meta WHERE key = 'user_id' AND (
     EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog')
@@ -27,7 +27,7 @@ def users(data_folder: Path) -> Iterator[str]:
     """Yield the ids of all users who have a file; see `Stores.users`."""
     for path in database_files(data_folder):
         if path.stat().st_size == 0 and beginning_mark(path).exists():
-            continue  # a server was killed before it made the tables
+            continue  # a server was killed before it created the tables
         with translated(path):
             check_header(path)
             with closing(connect_to_read(path, is_in_use=True)) as connection:

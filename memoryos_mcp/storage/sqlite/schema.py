@@ -176,7 +176,7 @@ CREATE TABLE llm_usage (
 ) STRICT, WITHOUT ROWID;
 """
 
-# Data for ranking: the token codes of pages, and the names that the user and the assistant call each other.
+# Data for ranking: the token codes of pages, and the names by which the user and the assistant address each other.
 _RANKING = """
 -- One row for each page, because many small rows fill SQLite's pages badly. ``counts`` has four 16-bit numbers for each
 -- window: the tokens of the user's statements and questions, and of the assistant's statements and questions.

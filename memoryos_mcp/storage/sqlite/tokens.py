@@ -16,7 +16,8 @@ from memoryos_mcp.model.callers import TokenEntry
 from memoryos_mcp.storage.sql.tokens import SqlTokens
 
 FILE_NAME = "tokens.db"
-# This file exists once a token has been created. If the token file is empty or missing then, the server admits nobody.
+# A marker file, which exists once a token has been created. If the marker file exists, but the token file is empty or
+# missing, the server admits nobody.
 NEEDED_NAME = "tokens.needed"
 APPLICATION_ID = 0x6D6F7374  # "most": identifies SQLite files of this program
 CURRENT_VERSION = 1
@@ -70,7 +71,7 @@ class TokenStore(SqlTokens):
         with self._translated():
             if not self._was_needed and (self._mark.exists() or self._path.exists()):
                 self._was_needed = True
-                with suppress(OSError):  # without the marker file, only this process knows it
+                with suppress(OSError):  # if this fails, only this process knows that tokens are needed
                     _make_private(self._mark)
         return self._was_needed
 
@@ -173,7 +174,7 @@ def _connect(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        connection.pragma("synchronous", "extra")  # a revocation survives a power cut
+        connection.pragma("synchronous", "extra")  # a revocation must survive a power failure
         connection.pragma("secure_delete", True)
         _quick_check(connection)
     except BaseException:

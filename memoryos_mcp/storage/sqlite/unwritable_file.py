@@ -12,7 +12,7 @@ from memoryos_mcp.storage.sqlite.connections import SqliteConnection
 from memoryos_mcp.storage.sqlite.journals import has_journal, is_foreign, journals_of
 from memoryos_mcp.storage.sqlite.places import unwritable_reason
 
-# The minimum time between two checks whether the file has changed or can be written again.
+# Minimum time between two checks of whether the file has changed or can be written again.
 WRITABLE_POLL_S = 1.0
 
 

@@ -12,7 +12,7 @@ import apsw
 
 from memoryos_mcp.storage.sqlite.journals import checkpointed
 
-# How long to wait for other processes; the caller tries again later.
+# Maximum time to wait for other processes. If this is not enough, the caller tries again later.
 PURGE_BUSY_TIMEOUT_MS = 1_000
 VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
 

@@ -1,6 +1,6 @@
 """Removes secrets, such as keys, passwords and card numbers, from text before it is stored, embedded or sent to an LLM.
 
-All other data is derived from stored pages, so a secret that is removed here does not appear anywhere else.
+All other data is derived from the stored pages, so a secret that is removed here does not appear anywhere else.
 """
 
 import json
@@ -15,7 +15,7 @@ from memoryos_mcp.text.secrets.patterns import PATTERNS, is_named_secret
 
 _FURTHER_PASSES = 2
 _DIGITS = re.compile("[0-9]{3,}")
-# Every key has a capital letter or a digit, and 16 consecutive characters that include no dot or slash.
+# Every key contains a capital letter or a digit, and at least 16 consecutive letters, digits, hyphens or underscores.
 _KEY_LIKE = re.compile(r"(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16}")
 
 SecretPolicy = Literal["redact", "reject", "off"]
@@ -130,7 +130,7 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _candidates(text: str) -> list[tuple[int, int, int]]:
     """Return the matches of all patterns. Each is a tuple: start, end, and the pattern's number in `PATTERNS`."""
-    # "İ" is the only letter whose lower case has two characters. These would shift the positions.
+    # "İ" is the only letter whose lower case has two characters. They would shift the positions after it.
     lower = text.replace("İ", "i").lower()
     tokens = text.split()
     long = [token for token in tokens if len(token) >= LONG_WORD_CHARS]
@@ -171,7 +171,7 @@ def redact_json(text: str) -> Redacted:
 def _clean(value: Any, kinds: list[str]) -> Any:
     """Replace the secrets in a JSON value with placeholders, and append the kind of each to ``kinds``.
 
-    A number may be a secret too.
+    Integers are checked too, because a number may be a secret.
     """
     if isinstance(value, Mapping):
         return _clean_object(value, kinds)
@@ -188,7 +188,7 @@ def _clean_object(members: Mapping[str, Any], kinds: list[str]) -> dict[str, Any
     clean: dict[str, Any] = {}
     for name, value in members.items():
         key = _clean(name, kinds)
-        while key in clean:  # two redacted names may be equal
+        while key in clean:  # two different names may be equal after redaction
             key += "*"
         clean[key] = _clean(value, kinds)
         if clean[key] == value and isinstance(value, str) and (kind := is_named_secret(name, value)):
@@ -200,7 +200,7 @@ def _clean_object(members: Mapping[str, Any], kinds: list[str]) -> dict[str, Any
 def refusal_of(argument: str, kinds: Sequence[str], advice: str) -> ArgumentError:
     """Return the error for an argument that contains secrets of the given kinds.
 
-    ``advice`` is the end of the message; it says what to do, such as "use one without a secret".
+    ``advice`` is the end of the message and says what the caller should do, such as "use one without a secret".
     """
     listed = ", ".join(dict.fromkeys(kinds))
     return ArgumentError(argument=argument, problem=f"contains a secret ({listed}); {advice}")

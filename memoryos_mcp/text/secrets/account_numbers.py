@@ -41,7 +41,7 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 
 
 def is_card_number(text: str) -> bool:
-    """Return whether ``text`` may be the number of a payment card. It may contain spaces, hyphens and dots.
+    """Return whether ``text`` can be the number of a payment card. It may contain spaces, hyphens and dots.
 
     The first digits and the length must be those of a card issuer, for example a first digit of 4 and 16 digits. The
     check digit must be valid, and the digits must not all be the same.
@@ -62,7 +62,7 @@ def is_iban(text: str) -> bool:
 
 
 def is_social_security_number(text: str) -> bool:
-    """Return whether nine digits are a possible social security number of the United States."""
+    """Return whether the nine digits in ``text`` can be a social security number of the United States."""
     digits = re.sub("[^0-9]", "", text)
     area, group, serial = digits[:3], digits[3:5], digits[5:]
     return area not in _NOT_AN_AREA and area < "900" and group != "00" and serial != "0000"
@@ -112,7 +112,8 @@ _PIN_NAME = (
     rf"(?:(?<![a-z])pin|{'|'.join(_PINS[1:])})(?:[ -]?(?:code|kod(?:u|um)?|nummer|number|no|कोड))?(?:im|um)?"
     r"(?: (?:for|to|of|für|voor|do|na) [\w .'’-]{1,30}?)?"
 )
-# A number directly after the word for a PIN needs an owner ("my PIN 1234") or an unambiguous word.
+# A number directly after "PIN" is a secret only if an owner is named ("my PIN 1234"). After an unambiguous word for a
+# PIN, no owner is needed.
 _OWN = "|".join(f"(?<={own} )" for own in "my our mein meine mijn mój moja kod atm sim bank card".split())
 _PIN = (
     rf"(?:{_PIN_NAME}{_IS}|(?:(?:{_OWN})pin(?:[ -]?code)?|{'|'.join(_PINS[1:])}|pin kodu?m?)[ \t]{{1,2}})"
@@ -131,7 +132,7 @@ ACCOUNT_NUMBERS: tuple[SecretPattern, ...] = (
                 rf"|3[0-9]{{3}}(?P<six>{_GAP})[0-9]{{6}}(?P=six)[0-9]{{4,5}})(?!{_GAP}?[0-9]))(?![A-Za-z_])(?!\.[0-9])"
             ),
             is_card_number,
-            # Every card number begins like this. A pattern that begins with a class is several times as fast.
+            # Every card number begins like this. A pattern that begins with a character class is several times as fast.
             names=re.compile(f"[2-6][0-9]{{3}}{_GAP}?[0-9]{{4,6}}{_GAP}?[0-9]{{4}}"),
         ),
         digits=_CARD_DIGITS,

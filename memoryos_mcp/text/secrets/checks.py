@@ -12,14 +12,15 @@ DISTINCT_CHARS_MIN = 6
 _DISTINCT_IN_NAMED_KEY = 8
 _DIGITS_IN_NAMED_KEY = 2
 
-# Texts that replace a password in examples and code. "key" and "user" are not listed, because real passwords contain
-# them.
+# Texts that are used in place of a password in examples and code. "key" and "user" are not listed, because real
+# passwords contain them.
 _PLACEHOLDER = re.compile(
     r"your|example|dummy|placeholder|redacted|process\.|environ|getenv|_here|^my[_-]|^[/~.<]|^\$|^%|^\{|\*{3}|x{4}|\.{3}"
     r"|^\$?(?:pbkdf2|scrypt|argon2\w*|2[aby])[:$]|^(?:sha-?\d+|md5|argon2\w*|base64|utf-?8|oauth2?|bcrypt)$|\b(?:min|max)\d|\d(?:chars|characters)\b",
     re.IGNORECASE,
 )
-# Words in examples that also occur in real passwords. Real passwords also contain digits and a symbol.
+# Words in examples that also occur in real passwords. A text with such a word is a password only if it also contains
+# digits and a symbol, or looks random.
 _WORDS_OF_EXAMPLES = re.compile(
     r"pass|kennwort|wachtwoord|hasło|contraseña|secret|sample|wrong|invalid|config|settings|request|hash|token|string|^test",
     re.IGNORECASE,
@@ -60,10 +61,10 @@ def looks_random(text: str) -> bool:
 
 
 def is_checked_token(token: str) -> bool:
-    """Return whether ``token`` is a secret. It must have the form of a token with a checksum, such as "ghp_...".
+    """Return whether ``token``, which has the form of a token with a checksum (such as "ghp_..."), is a secret.
 
     A token with a valid checksum is a secret. A token with an invalid checksum also counts as a secret if it looks
-    random. It may be a real token with a typo, which a thief could correct.
+    random: it may be a real token with a typo, which a thief could correct.
     """
     return has_crc32(token) or looks_random(token.partition("_")[2])
 
@@ -82,7 +83,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def _looks_chosen(text: str) -> bool:
-    """Return whether ``text`` mixes letters, digits and symbols like a password, and unlike an identifier."""
+    """Return whether ``text`` mixes letters, digits and symbols as passwords do and identifiers do not."""
     if sum(map(str.isdigit, text)) >= _DIGITS_IN_CHOSEN and not _CHOSEN_SYMBOLS.isdisjoint(text):
         return True
     return len(text) / max(len(_PIECE.findall(text)), 1) < _CHARS_OF_A_RANDOM_PIECE
@@ -105,7 +106,7 @@ def is_password(text: str) -> bool:
 def is_mixed_password(text: str) -> bool:
     """Return whether ``text`` looks like a password and has both letters and digits.
 
-    This check is for places where a password is less likely than other text, such as after "password" and a space.
+    This stricter check is for places where other text is more likely than a password, such as after "password ".
     """
     text = text.rstrip(SENTENCE_ENDS)
     has_digits = any(char.isdigit() for char in text)

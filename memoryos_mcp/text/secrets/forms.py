@@ -30,8 +30,8 @@ class SecretPattern:
     Attributes:
         kind: Name of the kind in placeholders and receipts.
         hints: A text is searched only if it contains one of these strings. They are in lower case unless ``is_word`` is
-            True. If there are no hints and ``is_word`` is False, every text is searched. If there are no hints and
-            ``is_word`` is True, a text is searched only if one of its long words matches the pattern.
+            True. A pattern without hints is searched for in every text; if ``is_word`` is True, only in texts in which
+            it matches one of the long words.
         find: A function that yields the start and end of each secret.
         is_word: Whether the hint and the secret are in one word without spaces.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.
@@ -106,7 +106,7 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
 
 
 def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
-    """Yield each position at which one of ``roots`` occurs in a lower-case text.
+    """Yield each position at which one of ``roots`` occurs in the lower-case text ``lower``.
 
     This search is several times as fast as a regular expression.
     """
@@ -121,7 +121,7 @@ def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> 
     """Return a function that finds secrets with a regular expression.
 
     The expression ``form`` is tried wherever one of the strings ``roots`` occurs. The group ``secret`` of each match is
-    the secret. If ``check`` is not None, secrets for which it returns false are left out.
+    the secret. If ``check`` is not None, secrets for which it returns False are left out.
     """
     pattern = re.compile(form, re.IGNORECASE)
 

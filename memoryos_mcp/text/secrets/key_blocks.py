@@ -21,7 +21,7 @@ _END_BACKWARDS = re.compile(
     r"-----(?:KCOLB )?YEK ETAVIRP(?: [A-Z0-9]{1,20}){0,3} DNE-----"
     rf"(?:{_GAP_BACKWARDS}[A-Za-z0-9+/=]{{1,31}}+)?+(?:{_GAP_BACKWARDS}[A-Za-z0-9+/=]{{32,}}+)++"
 )
-# A PuTTY file also contains the public key. It states the number of lines of the private key.
+# A PuTTY file contains the public key, the number of lines of the private key, and the private key.
 _PUTTY_LINES = re.compile(r"private-lines: ?([0-9]{1,3})")
 _PUTTY_LINE = re.compile(r"(?:\\[nr]|[\s>|\"',])*+([A-Za-z0-9+/]{4,}+={0,2})(?![\w:-])")
 _PUTTY_MAC = re.compile(r"private-(?:mac|hash): ?([0-9a-f]{40,64})")

@@ -7,11 +7,12 @@ from memoryos_mcp.text.secrets import checks
 from memoryos_mcp.text.secrets.forms import SecretPattern, Span, finding, positions
 from memoryos_mcp.text.secrets.password_words import is_password_or_word
 
-# The rest of a command, including further lines after a backslash.
+# The rest of a command. A command continues on the next line after a backslash.
 _REST = r"(?:[^\n\\|;]|\\\n?){0,300}?"
 _WORD_OF_SHELL = r"(?:'(?P<single>[^'\n]{1,128}+)'|\"(?P<double>[^\"\n]{1,128}+)\"|(?P<bare>[^\s\"'`|;&<>()]{1,128}+))"
 _SHELL_PARTS = ("single", "double", "bare")
-# Only options with a password match: "-p" alone prompts for it, and "-p$PASS" and "-p<password>" are placeholders.
+# Only an option with a password matches. With "-p" alone, the command prompts for the password. In "-p$PASS" and
+# "-p<password>", the values are placeholders.
 _ARGUMENTS = (
     ("curl", rf"curl\b{_REST}[ \t](?:-[a-z]{{0,6}}u[ \t]{{0,3}}|--(?:proxy-)?user[ =])(?:[\"']?[^\s:\"'$<]{{1,64}}:)"),
     ("sshpass", rf"sshpass\b{_REST}[ \t]-p[ \t]{{0,3}}"),

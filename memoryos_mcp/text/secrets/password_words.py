@@ -4,7 +4,7 @@ import re
 
 from memoryos_mcp.text.secrets import checks
 
-# Every word for a password contains one of these texts, in lower case. A match of ``NAME`` begins there.
+# Every word for a password contains one of these strings, in lower case. A match of ``NAME`` begins where one begins.
 ROOTS = (
     *("pass", "pwd", "pw:", "pw=", "wort", "woord", "contrase", "senha", "haslo", "hasł", "sifre", "şifre", "parola"),
     *("парол", "密码", "密碼", "口令", "パスワード", "暗証", "비밀번호", "كلم", "पासवर्ड", "कूटशब्द"),
@@ -38,8 +38,8 @@ IS = rf"{PURPOSE}{CLOSING}(?:\s{{0,3}}{SIGN}| [–—-] )[*_]{{0,3}}\s{{0,3}}{OP
 PLAIN_CHARS_MIN = 4
 _PLAIN_CHARS_MAX = 40
 _PLAIN_DISTINCT_MIN = 3
-# Words that describe a password or are used in its place, and are not passwords. Words with the endings of participles
-# and adjectives are treated in the same way.
+# Words that often follow "password" but are not passwords. Words with the endings of participles and adjectives
+# (``_SAID_OF``) are treated in the same way.
 _NEVER = frozenset(
     """
     a an the this that these those it its and or but if so as at by for from in into of on to with without than then
@@ -114,7 +114,7 @@ def is_plain_password(text: str) -> bool:
 def is_phrase(text: str) -> bool:
     """Return whether ``text``, found between quotes, is a passphrase.
 
-    A passphrase has at least four words. None of them is a function word or describes a password.
+    A passphrase has 4 to 12 words and is not a placeholder. None of the words is in the list ``_NEVER``.
     """
     words = text.casefold().split()
     return (

@@ -93,7 +93,8 @@ _FORMS = (
         before=rf"(?<![a-z]){_CHANGED}(?: [\w'’-]{{1,20}}){{0,4}} ",
     ),
     _form(rf" (?:has been |was |is )?(?:now )?{_CHANGED} to:? {OPENING}{_VALUE}", checks.is_password),
-    # In other languages, other words may come between, so the password must have letters and digits.
+    # In other languages, there may be words between the name and the password, so the password must contain letters and
+    # digits.
     _form(
         rf"(?: [^\W\d_][\w'’.-]{{0,20}}){{0,3}}? (?:auf|zu|in|naar|na|to|a|à|на|إلى|=) {OPENING}{_VALUE}",
         checks.is_mixed_password,
@@ -150,8 +151,8 @@ PASSWORDS = SecretPattern(KIND, ROOTS, _find)
 def is_named_password(name: str, value: str) -> bool:
     """Return whether ``value`` is a password. ``name`` is its name, such as its key in a JSON object.
 
-    The result is False if the name contains no word for "password". A plain word is a password only if the name ends
-    with a word for "password".
+    The result is False if the name contains no word for "password". If the name contains such a word but does not end
+    with it, a value that is a plain word is not a password.
     """
     named = None
     for at in positions(ROOTS, name.lower()):

@@ -25,9 +25,9 @@ _KEY_NAME = re.compile("key|token|secret", re.IGNORECASE)
 
 
 def is_named_secret(name: str, value: str) -> str | None:
-    """Return what kind of secret ``value`` is; None if it is not a secret.
+    """Return the kind of secret that ``value`` is; None if it is not a secret.
 
-    The value is judged with its ``name``, such as the key in a JSON object.
+    ``name`` is the name of the value, such as its key in a JSON object.
     """
     if is_named_password(name, value):
         return KIND

@@ -13,7 +13,8 @@ _AN = "[A-Za-z0-9]"
 _HEX = "[0-9a-f]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
-# Words before "key", "token" or "secret" in names of secrets. Sort keys and page tokens are not secrets.
+# Words that precede "key", "token" or "secret" in the names of secrets. After other words, the value is usually not a
+# secret, as in "sort key" and "page token".
 _KEY_SORTS = ("api", "secret", "access", "auth", "client", "app", "private", "encryption", "bot", "refresh")
 _KEY_NAMES = f"(?:{'|'.join(f'(?<={sort})|(?<={sort}[_ -])' for sort in _KEY_SORTS)})(?:key|token|secret)"
 
@@ -132,7 +133,7 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("new relic key", "NRAK- NRII- NRJS-", rf"NR(?:AK-[A-Z0-9]{{27}}|II-{_W}{{32}}|JS-{_HEX}{{19}}){END}"),
     key("sentry token", "sntryu_ sntrys_", rf"sntry(?:u_{_HEX}{{64}}|s_[A-Za-z0-9+/=_-]{{60,}}+)"),
     key("dynatrace token", "dt0c01.", rf"dt0[a-z][0-9]{{2}}\.{_AN}{{24}}\.{_AN}{{64}}{END}"),
-    # Forms that several providers use.
+    # Formats that several providers use.
     key("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
     key("jwt", "eyJ", rf"eyJ{_W}{{8,}}+\.eyJ{_W}{{8,}}+\.{_W}{{10,}}+", checks.is_jwt),
     named("bearer token", "bearer", r"bearer[ \t]{1,3}(?P<secret>[A-Za-z0-9._~+/-]{20,}+={0,2})", checks.is_named_key),

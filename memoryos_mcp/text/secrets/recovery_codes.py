@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from memoryos_mcp.text.secrets import checks
 from memoryos_mcp.text.secrets.forms import SecretPattern, Span, positions
 
-# Kinds of recovery codes. For those in ``_SORTS_OF_MANY`` only the plural matches: a single "MFA code" expires at once.
+# Words that precede "code". Those in ``_SORTS_OF_MANY`` only match before the plural "codes": a single "MFA code" soon
+# expires and is not a recovery code.
 _SORTS = (
     *("backup", "back-up", "recovery", "rescue", "scratch", "emergency", "ersatz", "notfall"),
     *("herstel", "kurtarma", "yedek", "récupération", "secours", "recuperación", "respaldo", "recuperação", "zapasow"),
@@ -59,7 +60,7 @@ def _codes(text: str, at: int) -> Iterator[Span]:
             break
         run.append(code)
         at = code.end()
-    # The next words of the sentence may have the same number of letters.
+    # Ordinary words after the codes may have the same number of letters; they are removed from the series.
     while run and run[-1]["secret"].isalpha() and not run[-1]["secret"].isupper() and run[-1]["gap"] in {" ", ""}:
         run.pop()
     if run and _are_codes([code["secret"] for code in run]):

@@ -22,7 +22,7 @@ _WIF_BYTES = frozenset({33, 34})
 _WORD_BITS = 11
 _PHRASE_WORDS = (24, 21, 18, 15, 12)
 _SHORTEST = _PHRASE_WORDS[-1]
-# A run of words that are separated by spaces or commas, possibly with numbers or bullets.
+# A series of words that are separated by spaces or commas, possibly with numbers or bullets.
 _LIST_WORD = r"[A-Za-z]{3,8}+(?![A-Za-z]|['’][A-Za-z])"
 _RUN = re.compile(
     rf"(?<![A-Za-z]){_LIST_WORD}"
@@ -140,8 +140,8 @@ def _bare(token: str) -> str:
 def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
     """Yield the start and end of each seed phrase in a run of words from the BIP-39 list.
 
-    One in 16 sequences of 12 words has a valid checksum by chance. If several valid sequences overlap, those with the
-    most free ends are seed phrases. An end is free if no other word is next to it on the same line.
+    One in 16 sequences of 12 words has a valid checksum by chance. If several valid sequences overlap, only those
+    with the most free ends are seed phrases. An end is free if no other word is next to it on the same line.
     """
     words = tuple(match[0] for match in group)
     found: list[tuple[int, int, int]] = []

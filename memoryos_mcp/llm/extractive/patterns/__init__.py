@@ -3,7 +3,7 @@
 A statement is something lasting that speakers say about themselves. A wish applies to all future answers.
 
 Each row consists of a slot and a regular expression. The slot is the property that the statement is about, such as
-"lives" (the place where the user lives). It is None if several such statements may be valid at the same time.
+"lives" (the place where the user lives). The slot is None if several such statements may be valid at the same time.
 
 The regular expression matches the beginning of a statement. Named groups have these meanings:
 
@@ -42,7 +42,7 @@ _ENGLISH = frozenset(
 )
 _SHARED = frozenset("-me -o a c d i in l la m me n no non note on per plus s t use ci".split())
 _IN_OTHER_SCRIPT = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-# English words that end like verbs of other languages.
+# English words that have the same endings as verbs in other languages.
 _ENGLISH_ENDINGS = frozenset(
     "to so do go no who two into also ago too hello video info photo demo repo zero auto me some time same home name come"
     " came make become game welcome became theme".split()
@@ -145,7 +145,7 @@ def first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[
 
 @cache
 def user_table() -> Table:
-    """Return the patterns for statements of the user that stay true for some time, and for events in the user's life."""
+    """Return the patterns for durable statements of the user, and for statements about events in the user's life."""
     others = (*_patterns(russian.USER), *_patterns(asian.USER))
     return Table(
         (
@@ -171,7 +171,7 @@ def greeted_table() -> Table:
 
 @cache
 def names_of(table: Table) -> Table:
-    """Return a copy of a table with only the patterns for statements of a person's name."""
+    """Return a copy of a table that contains only the patterns for statements of the speaker's name."""
     groups = (
         (
             group.needs,

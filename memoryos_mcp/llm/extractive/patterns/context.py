@@ -79,7 +79,7 @@ CLAUSE_END = re.compile(
     r"|\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}|\s{0,3}[\U0001f300-\U0001f643\U0001f645-\U0001faff\u2600-\u27bf]{1,5}\ufe0f?\s{1,3}(?=\w)|，(?=我|但|所以|你|请|能|可以|想))",
     re.IGNORECASE,
 )
-# "my wife and I", "with my wife and our son": no clause ends before this "and".
+# In "my wife and I" and "with my wife and our son", no clause ends before "and".
 BEGINS_PAIR = re.compile(
     r"^\W*(?:(?:and|but|so|also|hi|hey|hello|und|aber|y|e|et),? )?(?:me|(?:my|our|meine?|unsere?|mi|mia|mio|minha|meu|mon|ma) [\w'’-]+(?: (?-i:[A-ZÀ-Ý])[\w'’-]+| in law)?)$",
     re.IGNORECASE,
@@ -121,7 +121,7 @@ HYPOTHETICAL = re.compile(
     r"|如果|假如|要是|もし|만약)",
     re.IGNORECASE,
 )
-# After the beginning of a text, shows that it is not a statement but a question, a wish, a doubt or a report of others.
+# Words that show that a text is not a statement but a question, a wish, a doubt or a report of what others said.
 TAINT = re.compile(
     r"[?？؟]|\b(?:if(?! (?:(?:that|it|this) (?:matters|helps|is relevant|counts)|relevant|you (?:must|wondered?))\b)|unless|wish|guess|wonder|wondering|suppose|supposed to|supposedly|apparently|imagine|maybe|perhaps|probably"
     r"|possibly|someday|one day|might|would|could|should|i['’]d|can you|please|help me|need help|i need|not sure|trying to|having"
@@ -135,7 +135,7 @@ TAINT = re.compile(
     r"|forse|se (?:fossi|avessi|potessi)|vorrei|talvez|se eu|gostaria|если|бы|может быть|kannst du|können sie|sagte?|dit|dice|dijo|ha detto|dissi|disse|sagen|behauptet|meint|meinte|prétend|afferma|penso di|overo)\b",
     re.IGNORECASE,
 )
-# Shows that a sentence is addressed to the assistant, and therefore is not about the user.
+# Words that show that a sentence is addressed to the assistant, and is therefore not about the user.
 SPEAKS_TO = re.compile(r"\b(?:you|your|yours|you['’]\w+|ya)\b", re.IGNORECASE)
 # Two statements, each with its own subject.
 SEVERAL = re.compile(
@@ -180,7 +180,8 @@ FOR_ONCE = re.compile(
     r"|\b(?:in|para|per|für|dans|pour|em|en) (?:dieser?[mnrs]?|cette|cet|ce|esta|este|questa|questo|quest['’]|essa|esse|nesta|neste|nessa|nesse) ?\w+",
     re.IGNORECASE,
 )
-# Not a wish of the user but a quotation, a saying, a rule, or an instruction in a web page to the assistant.
+# Words that show that a text is not the user's wish but a quotation, a saying, a rule, or an instruction to an
+# assistant in a web page.
 NOT_WISHED = re.compile(
     r"\b(?:said|says|say|sang|wrote|goes|claims?|(?:as|like) (?:they|people|the \w+|my \w+) (?:say|says|put|puts|goes|used))\b[^.!?,]{0,30}\W*$|,? (?:said|says|wrote) (?-i:[A-Z])"
     r"|\b(?:is|was|are) (?:an?|the|one|my|his|her) (?:[\w-]+ ){0,3}(?:rules?|maxims?|sayings?|proverbs?|motto|lines?|quotes?|slogan|principle|title|song|lyrics?|book|film|movie|advice|idiom|policy|convention|practice)\b"
@@ -192,7 +193,7 @@ NOT_WISHED = re.compile(
     r"|\w\(\)|::|\w_\w",
     re.IGNORECASE,
 )
-# Refers to something that is named elsewhere in the dialogue.
+# Words that refer to something that is named elsewhere in the dialogue.
 POINTS_ELSEWHERE = re.compile(
     r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
     r"|one day|someday|myself|too|before|a lot|so much|now|all|either|again))?\W*$"
@@ -209,26 +210,26 @@ WHEN = re.compile(
     rf"|(?:(?:{german.FRONT}|{french.FRONT}|{spanish.FRONT}|{italian.FRONT}|{portuguese.FRONT}),?\s+){{1,2}}",
     re.IGNORECASE,
 )
-# Shows that the previous sentence is a quotation: "Call me Ishmael." before "is the opening line of".
+# A sentence that shows that the previous one is a quotation: "is the opening line of" after "Call me Ishmael."
 ABOUT_A_LINE = re.compile(r"(?:is|was|are|means?|comes? from|appears?|translates?) \w")
 _ASKED = r"(?:^\W*|[.!?:,;]\s{1,3}|\b(?:please|pls),? |\b(?:can|could|would|will) (?:you|u)(?: please| pls)? |\bhelp me (?:to )?|\b(?:to|and|then|so) )"
 _OWN_PAPERS = (
     r"(?:\W+(?:up )?(?:an?|my|our|the|me an?|me my) (?:[\w-]+ ){0,3}(?:cv|r[ée]sum[ée]|cover letter|website|portfolio|photos?|videos?|podcast"
     r"|e-?mail|letter|message|text|reply|complaint|note|plan|budget|schedule|routine|application|pitch|post|ad|listing|invitation|speech|toast)\b(?! i\b))"
 )
-# The user requests a text. Statements before the request and in its description are the user's own.
+# The user requests a text. Statements before the request, and in the description of the text, are about the user.
 ASKS_TEXT = re.compile(
     rf"{_ASKED}(?:draft|ghostwrite|edit|polish|reword|rewrite|improve|update|shorten){_OWN_PAPERS}(?! (?:for|from) (?:an?|my|our|the|his|her)\b)"
     rf"|{_ASKED}(?:write|compose|make|create|generate|give me|draft|i need) (?:me )?(?:an?|the|some|my|our|\d) [^.!?]{{0,60}}"
     r"\b(?:letter|e-?mail|speech|cover letter|post|caption|message|text|reply|complaint|toast|invitation)\b",
     re.IGNORECASE,
 )
-# The requested text is for somebody else or is fiction, so its description says nothing about the user.
+# The requested text is for somebody else or is fiction, so the description of the text says nothing about the user.
 FOR_OTHERS = re.compile(
     r"\b(?:for|from|by|as|like|about|of) (?:an?|my|our|the|his|her|somebody|someone|(?-i:[A-Z]))\b|[:\n]|\b(?:character|narrator|he|she|they|his|her)\b",
     re.IGNORECASE,
 )
-# The user requests a change of a text or fiction; the following text is not a statement of the user.
+# The user requests fiction or a change to a text. The text after the request is not a statement of the user.
 SHOWS_WHAT_FOLLOWS = re.compile(
     rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
     rf"|{_ASKED}(?:write|compose|make|create|generate|give me|tell(?: me)?|make up|invent) (?:me )?(?:an?|the|some|\d) [^.!?]{{0,60}}"
@@ -251,7 +252,7 @@ SHOWS_TEXT = re.compile(
     r"|перевед|翻译|改写|翻訳|번역",
     re.IGNORECASE,
 )
-# A name or title in quotation marks, which is not a quotation: 'a dog called "Rex"'.
+# A name or title in quotation marks, as in 'a dog called "Rex"'. It is not a quotation.
 QUOTED_NAME = re.compile(
     r"(?<=[\w,] )[\"“„«](?!(?:[^\"”“»]*\W)?(?:i|i['’]\w+|we|my|you|ich|du|mein|je|tu|yo|mi|io|eu)\b)[\s\xa0]?"
     r"([^\"”“»?!,;:]{1,40}?)[.,]?[\s\xa0]?[\"”“»]",

@@ -1,6 +1,6 @@
 """Patterns for statements whose subject is omitted: "Moved to Rome in May", "Allergic to nuts", "bin Lehrerin".
 
-Each row is a pair: an omitted subject ("I "), and a pattern for the beginning of the text that follows this subject
+Each row is a pair: an omitted subject ("I "), and a pattern for the beginning of the text without this subject
 ("moved"). There are no patterns for texts that may be instructions ("Use Linux", "Speak French"), or that may be about
 somebody else ("Born in 1950, he ...").
 """
@@ -59,8 +59,8 @@ _ROWS: tuple[tuple[str, str], ...] = (
 
 @cache
 def elided() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return pairs of an omitted subject (such as "I'm ") and a pattern.
+    """Return pairs of a subject (such as "I'm ") and a pattern.
 
-    The pattern matches the beginning of a text without this subject (such as "Allergic to nuts").
+    The pattern matches the beginning of a text in which this subject is omitted (such as "Allergic to nuts").
     """
     return tuple((subject, re.compile(begins, re.IGNORECASE)) for subject, begins in _ROWS)

@@ -124,7 +124,7 @@ WAYS: tuple[Row, ...] = (
     (None, rf"{WEVE} no longer (?:have|own) (?:the|my|our|an?|any) (?P<ends>[\w' -]{{3,30}}?)(?=[,.!]|$| since| because)"),
     (None, rf"{WE} (?:don['’]?t|do not) (?:have|own) (?:the|my|our|an?|any) (?P<ends>[\w' -]{{3,30}}?) any ?more"),
     (None, rf"{WEVE}(?: just| recently| have| finally)? (?:sold|gave away|given away|got rid of|lost|crashed) (?:the|our|my) (?P<ends>(?!(?:way|mind|job|temper|train|patience|focus|code|keys|voice|streak)\b)[\w'-]+(?: [\w'-]+)?)\b"),
-    # Ends of earlier statements
+    # Statements that something has ended
     ("marital status", rf"(?:i|we|me and \w+|{NAME} and i|my \w+ and i)(?:['’]ve| have)? {ADV}(?P<value>broke|broken|split) up(?: with (?:my )?(?P<ends>[\w'-]+))?"),
     (None, r"i (?:no longer|have stopped|['’]ve stopped|stopped|gave up|['’]ve given up) (?P<ends>(?:speak|play|us|smok|drink|eat|run|sing|work|driv|teach|cycl|swim|liv|wear|lik|go|studi|study|learn|train)\w*(?: [\w'-]+){0,5}?)(?=[,.!]|$| because| since)"),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# Every statement in this language contains one of these words; "-o" means a word that ends in "o".
+# Every statement or wish in this language contains one of these words.
 NEEDS = frozenset(
     (
         "je chui mon ma mes nous notre nos on moi ici toujours jamais plus désormais dorénavant merci pas que vous "

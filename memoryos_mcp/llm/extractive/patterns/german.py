@@ -2,7 +2,7 @@
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# Every statement in this language contains one of these words; "-o" means a word that ends in "o".
+# Every statement or wish in this language contains one of these words.
 NEEDS = frozenset(
     (
         "ich wir mein meine meinen meinem meiner meines unser unsere unseren unserem unserer mich mir du dir deine "
@@ -34,7 +34,7 @@ _ADV = (
 
 
 def _i(verbs: str) -> str:
-    """Return the pattern for "ich" or "wir" before or after one of the verbs: "ich wohne", "seit 2010 wohne ich"."""
+    """Return a pattern for one of the verbs with its subject, as in "ich wohne" or "seit 2010 wohne ich"."""
     return rf"(?:(?:ich|wir) (?:{verbs})|(?<=\w )(?:{verbs}) (?:ich|wir)) {_ADV}"
 
 

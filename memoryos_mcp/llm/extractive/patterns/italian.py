@@ -2,7 +2,7 @@
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# Every statement in this language contains one of these words; "-o" means a word that ends in "o".
+# Every statement or wish in this language contains one of these words. "-o" stands for any word that ends in "o".
 NEEDS = frozenset(
     (
         "-o -mi mi mia miei mie ci ho non abbiamo siamo nostra nostre nostri gli tutti tutte ogni il la i sono "

@@ -2,7 +2,7 @@
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# Every statement in this language contains one of these words; "-o" means a word that ends in "o".
+# Every statement or wish in this language contains one of these words. "-o" stands for any word that ends in "o".
 NEEDS = frozenset(
     (
         "-o -me me mi mis nos soy estoy no nuestra nuestras nuestros somos estamos acabo vivimos trabajamos "

@@ -1,7 +1,7 @@
 """Regular expressions that several tables of patterns share."""
 
 Row = tuple[str | None, str]
-"""The slot that a statement fills, or None, and the pattern for its beginning."""
+"""The slot of a statement, or None, and a pattern for the beginning of the statement."""
 VALUE = r"(?P<value>[^,.;:!?()。，！？；、]+)"
 ONE_NAME = r"(?-i:(?:Mc|Mac|De|Di|Le|La|O['’]|D['’])?[A-ZÀ-ÖØ-ÞĀ-Ž](?:['’][A-ZÀ-Þ])?[a-zß-öø-ÿĀ-ž]+(?:-[A-ZÀ-ÖØ-ÞĀ-Ž]?[a-zß-öø-ÿĀ-ž]+)?)(?![\w’'])"
 NAME = rf"(?:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
@@ -16,7 +16,7 @@ ADV = (
     r"|usually|mostly|mainly|even|definitely|totally|genuinely|typically|generally|kinda|kind of|sort of|so|very|super"
     r"|pretty|quite|officially|originally|normally|primarily|temporarily|permanently|fully|completely|soon|especially|particularly|deeply|only|severely|badly|slightly|mildly|again) ){0,3}"
 )
-# After a like or habit, excludes texts that are unclear without context, such as "I love it".
+# Put after a pattern for a like or habit. Excludes texts that are unclear without context, such as "I love it".
 OF_SOMETHING = (
     r"(?!(?:it|that|this|these|those|them|him|her|you|your|how|what|when|where|why|the (?:way|idea|fact|thought|feeling"
     r"|look|sound|vibe|colou?rs?|new|one|ones|first|last|second|concept|approach|suggestions?)|to (?:hear|see|know|say"
@@ -96,7 +96,7 @@ MONTH = (
     r"(?:january|february|(?-i:March|May)|(?<=\bin )(?:march|may)\b|(?<=\d )(?:march|may)\b|april|june|july|august|september|october"
     r"|november|december)"
 )
-# A time, which every statement about an event must contain.
+# A time. Every statement about an event must contain a time.
 TIME = (
     rf"(?:\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:week|weekend|month|year|spring|summer|autumn|fall"
     rf"|winter|{WEEKDAY}|{MONTH})|(?:on|this) {WEEKDAY}|(?:in|on|by|until|from|since|of|early|late|mid) {MONTH}|{MONTH}"
@@ -118,7 +118,8 @@ CODE = (
     r"|Clojure|Perl|Lua|R|Julia|SQL|COBOL|Fortran|OCaml|F#|Dart|Zig|Nim|Lisp|Scheme|MATLAB|Bash|Groovy|Prolog|Ada|HTML5?|CSS|React|Vue|Svelte|Angular|Django|Flask|FastAPI|Rails|Laravel|Node(?:\.js)?|Next\.js|LaTeX|Excel|VBA|Pandas|NumPy|PyTorch|Docker|Kubernetes|Terraform|Ansible"
     r"|Linux|Git|Photoshop|Blender|Unity|Godot|WordPress|Figma|AutoCAD|Power BI|Tableau|Postgres\w*|MySQL|SQLite|MongoDB|Redis|AWS|Azure|GCP|Spark|Kafka|GraphQL|Solidity|Assembly|Delphi|Pascal|VB\.NET|\.NET|Spring|Objective-C)(?![\w+#])"
 )
-# Words that look like a name but are not, as in "I'm French, a nurse", and tools that look like a place ("moved to Rust").
+# Words that look like a name but are not, as in "I'm French, a nurse", and tools that look like a place, as in "moved to
+# Rust".
 NO_PEOPLE = (
     r"(?!(?:\w+ )?(?:\w*(?:ican|ish|ese|ian|ist)|french|dutch|greek|german|swiss|thai|arab|czech|muslim|catholic|hindu"
     r"|black|white|type|ok|okay|sure|sorry|done|fine|good|back|ready|here|not|so|in|on|at|very|just|really|late|sick|tired"
