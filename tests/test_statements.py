@@ -140,8 +140,13 @@ WISHES = """
     I prefer short answers.|Going forward, use British spelling.|In future, please address me formally.|You can use emojis again.
     Remember to always add the year.|You should never guess a number.|Always round to two decimals.
     When I ask for code, use type hints.|Please use British spelling.|Don't call me sir.|I want you to be honest with me.
-    Always double-check your sums."""
+    Always double-check your sums.|From now on: at most ten lines.|As a rule, tests before code.
+    Going forward, no semicolons in TypeScript.|For the rest of our work: dates as year, month, day.
+    Ab jetzt: höchstens zehn Zeilen.|À partir de maintenant : pas de listes."""
 NOTHING = {
+    "announcements": """
+        From now on the shop closes at six.|Going forward, Ben will drive us.|As a rule, it rains in April.
+        In future, the team has two meetings.|In the future, could robots cook?""",
     "questions": """
         Do I live in Oslo?|Should I move to Rome?|Am I allergic to nuts?|What if I work as a nurse?|Is my dog called Rex?
         Can I have two cats in a flat?|Who says I hate jazz?|Where do I live in the game?|Is it normal that I have asthma?

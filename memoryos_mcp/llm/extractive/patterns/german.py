@@ -134,7 +134,7 @@ WISHES: tuple[Row, ...] = (
     ("called", rf"du (?:kannst|darfst) (?:mich (?:gerne? |einfach |auch )?(?P<value>{ONE_NAME}) nennen)"),
     (None, r"(?:bitte )?(?:antworte|schreib|schreibe|sprich|erkläre?|benutze?|verwende?|gib|nenne?|sag|nutze?|duze|sieze|frag|rechne|empfiehl|schlag|fang|beginn|beende|mach|formuliere|zitiere|verzichte|lass)\b[^.?!:]{0,60}\b(?:immer|nie|niemals|grundsätzlich|künftig|ab jetzt|nicht mehr|stets|in zukunft|jedes mal)\b"),
     (None, r"(?:bitte )?(?:duze|sieze|duz) mich\b|(?:bitte )?(?:antworte|schreib|sprich)(?: mir| mit mir)? (?:bitte )?(?:nur |immer )?(?:auf|in) (?:deutsch|englisch|hochdeutsch|einfacher sprache|kurzen sätzen|stichpunkten)\W*$"),
-    (None, r"(?:ab jetzt|ab sofort|von nun an|in zukunft|künftig|zukünftig) (?:bitte )?(?:immer |nie |keine?n? |nur )?\w+"),
+    (None, r"(?:ab jetzt|ab sofort|von nun an|in zukunft|künftig|zukünftig)[,:]? (?:bitte )?(?:immer |nie |keine?n? |nur )?\w+"),
     (None, r"(?:bitte )?(?:immer|nie|niemals|nie wieder|keine) (?:\w+ ){1,5}(?:verwenden|benutzen|antworten|schreiben|nutzen|geben|nennen|anfangen|beginnen|vorschlagen|empfehlen|erwähnen|machen|in (?:deinen|den) antworten)\b"),
     (None, r"(?:bitte )?keine (?:emojis|floskeln|anglizismen|ausrufezeichen|aufzählungen|abkürzungen|entschuldigungen|fachbegriffe|smileys)(?: mehr| bitte|, bitte)?\W*$"),
     (None, r"(?:bitte )?(?:benutze?|verwende?|schreib|nutze?|mach) (?:bitte )?(?:keine|nie) (?:\w+ )?(?:emojis|floskeln|anglizismen|ausrufezeichen|abkürzungen|fachbegriffe|smileys)\b"),

@@ -96,7 +96,7 @@ WISHES: tuple[Row, ...] = (
     (None, r"(?:per favore,? )?(?:rispondi(?:mi)?|scrivi(?:mi)?|usa|utilizza|spiega(?:mi)?|dammi|parla(?:mi)?|cita|inizia|evita|includi|consiglia(?:mi)?)\b[^.?!:]{0,60}\b(?:sempre|mai|d['’]ora in poi)\b"),
     (None, r"(?:per favore,? )?non (?:\w+ )?(?:usare|rispondere|scrivere|aggiungere|mettere|darmi|dare|iniziare|consigliarmi|dirmi|suggerirmi|scusarti|propormi|parlarmi)(?:mi)? (?:mai|più)\b|(?:per favore,? )?(?:niente|basta|senza) (?:emoji|scuse|elenchi|anglicismi|punti esclamativi|faccine)(?: con me| per favore|,? grazie)?\W*$|non usare (?:emoji|anglicismi|gergo|punti esclamativi|elenchi puntati)"),
     (None, r"(?:per favore,? )?(?:dammi del (?:tu|lei))\b|(?:rispondi|scrivi|parla)(?:mi)? (?:solo |soltanto )?in (?:italiano|inglese|modo (?:breve|conciso|semplice))(?:,? per favore)?\W*$"),
-    (None, r"(?:d['’]ora in poi|da ora in poi|da adesso in poi|da oggi in poi|in futuro|d['’]ora in avanti),? (?!(?:io|sarò)\b)\w+"),
+    (None, r"(?:d['’]ora in poi|da ora in poi|da adesso in poi|da oggi in poi|in futuro|d['’]ora in avanti)[,:]? (?!(?:io|sarò)\b)\w+"),
     (None, r"(?:per favore,? )?(?:ricorda(?:ti)?|tieni presente|tieni a mente|non dimenticare|segnati|annota|sappi) che (?!(?:questo|il codice|la funzione|bisogna)\b)(?:\w|l['’])"),
     (None, r"(?:preferisco|voglio|vorrei) (?:(?:le )?risposte (?:brevi|corte|lunghe|dettagliate|concise|dirette|in)|che (?:tu )?(?:mi )?(?:risponda|parli|dia del tu|usi|scriva))\b|quando (?:ti |mi )?[^.?!:]{3,60}, (?:usa|rispondi|scrivi|metti|non) [^.?!]*\b(?:sempre|mai)\b"),
 )  # fmt: skip

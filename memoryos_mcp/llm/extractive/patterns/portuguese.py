@@ -98,7 +98,7 @@ WISHES: tuple[Row, ...] = (
     (None, r"(?:por favor,? )?(?:sempre|nunca|jamais) (?:me )?(?:responda|use|uses|escreva|escrevas|responde|respondas|usa|utilize|coloque|comece|comeces|recomende|sugira|dê|dês|diga|digas|mencione|cite|fale|fales|trate|chame|inclua)\b"),
     (None, r"(?:por favor,? )?não (?:me )?(?:use|uses|responda|respondas|escreva|comece|recomende|sugira|diga|mencione|trate|chame|dê|coloque|peça)\b[^?]{0,60}\b(?:nunca|jamais|sempre|mais|emojis|gírias|exclamações|estrangeirismos|de senhora?|desculpas?)\b"),
     (None, r"(?:por favor,? )?(?:me trate|trate-me|trata-me|me trata) por (?:tu|você)|(?:responda|responde|fale|fala|escreva|escreve)(?:-me)? (?:só |somente |apenas )?em (?:português|inglês|espanhol|frases curtas)(?:,? por favor)?\W*$|sem emojis(?:,? por favor)?\W*$"),
-    (None, r"(?:a partir de agora|de agora em diante|daqui em diante|daqui para a frente|no futuro),? (?!(?:eu|vou)\b)\w+"),
+    (None, r"(?:a partir de agora|de agora em diante|daqui em diante|daqui para a frente|no futuro)[,:]? (?!(?:eu|vou)\b)\w+"),
     (None, r"(?:por favor,? )?(?:lembre-se|lembra-te|lembre|lembra|se lembre|não se esqueça|não te esqueças|não esqueça|anote|anota|tenha em mente|guarde|note) (?:de )?que (?!(?:isso|isto|o código|a função|é preciso)\b)\w+"),
     (None, r"(?:prefiro|quero|gosto de) (?:as )?(?:respostas|explicações) (?:curtas|breves|longas|detalhadas|concisas|diretas|em)\b|(?:quero|prefiro) que (?:você )?(?:sempre |nunca )?(?:me )?(?:responda|fale|trate|use|escreva)\b|quando (?:eu )?[^.?!:]{3,60}, (?:sempre|nunca) \w+"),
 )  # fmt: skip

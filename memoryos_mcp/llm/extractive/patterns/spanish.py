@@ -100,7 +100,7 @@ WISHES: tuple[Row, ...] = (
     (None, r"(?:por favor,? )?(?:siempre|nunca|jamás) (?:me )?(?:responde|contestes|respondas|uses|utilices|escribas|usa|utiliza|des|pongas|empieces|hables|recomiendes|sugieras|digas|menciones|cites|contesta|habla|escribe|cita|trates)\b[^?]{0,60}"),
     (None, r"(?:por favor,? )?no (?:me )?(?:contestes|respondas|uses|utilices|escribas|des|pongas|empieces|hables|recomiendes|sugieras|digas|menciones|trates)\b[^?]{0,60}\b(?:nunca|jamás|siempre|más|emojis|jerga|exclamaciones|anglicismos|de usted|de tú|disculpas|viñetas)\b"),
     (None, r"(?:por favor,? )?(?:tutéame|trátame de (?:tú|usted)|háblame de (?:tú|usted))\b|(?:responde|contesta|háblame|escribe)(?:me)? (?:solo |sólo |únicamente )?en (?:español|inglés|catalán|frases cortas)(?:,? por favor)?\W*$|sin emojis(?:,? por favor)?\W*$"),
-    (None, r"(?:a partir de ahora|de ahora en adelante|en adelante|en el futuro),? (?!(?:yo|voy|soy)\b)\w+"),
+    (None, r"(?:a partir de ahora|de ahora en adelante|en adelante|en el futuro)[,:]? (?!(?:yo|voy|soy)\b)\w+"),
     (None, r"(?:por favor,? )?(?:recuerda|acuérdate de|ten en cuenta|no olvides|no te olvides de|apunta|anota|ten presente) que (?!(?:esto|eso|el código|la función|hay que)\b)\w+"),
     (None, r"(?:prefiero|quiero|me gustan) (?:las )?(?:respuestas|explicaciones) (?:cortas|breves|largas|detalladas|concisas|directas|en)\b|(?:quiero|prefiero) que (?:siempre |nunca )?(?:me )?(?:respondas|contestes|hables|trates|tutees|uses)\b|cuando (?:te |me )?[^.?!:]{3,60}, (?:siempre|nunca) \w+"),
 )  # fmt: skip
