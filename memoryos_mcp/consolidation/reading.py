@@ -45,9 +45,9 @@ class _Learned:
     """The lessons (facts and traits) from some pages, and the state of the memory in which they were extracted.
 
     Attributes:
-        lessons: The lessons that were extracted.
-        traits: The profile at the time when the pages were read.
-        corrected: The user's corrections that the analyst was shown.
+        lessons: The changes to facts and traits that were extracted.
+        traits: All traits of the profile just before the extraction. May be empty if ``lessons`` changes no traits.
+        corrected: The user's corrections that were shown to the LLM or the fallback for the extraction.
     """
 
     lessons: Lessons

@@ -198,7 +198,7 @@ class Worker:
             self._loops["consolidation"].wake()
 
     def imported(self) -> None:
-        """Wake the loops after an import."""
+        """Wake the background loops that process new memories, because an import may have added some."""
         self._last_added = time.monotonic()
         for name in ("embedding", "reading", "consolidation", "promotion"):
             self._loops[name].wake()
@@ -426,7 +426,10 @@ class Worker:
             await asyncio.sleep(min(quiet_at, give_up_at) - time.monotonic())
 
     def _is_embedding_well(self) -> bool:
-        """Return whether a model embeds new pages. If not, pages are assigned to segments by keywords."""
+        """Return whether an embedding model is configured and the last attempt to embed did not fail.
+
+        If not, new pages are assigned to segments by keywords, without waiting for their vectors.
+        """
         return self._spaces.has_model and not self._loops["embedding"].health.failed_attempts
 
     async def _save_health(self, work: str, health: Health) -> None:

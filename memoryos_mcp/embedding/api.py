@@ -86,7 +86,7 @@ class _Reply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """The vector space of the model, determined with the probe text.
+    """The vector space of the model, determined from its vector for the fixed text `PROBE`.
 
     Attributes:
         dimension: Length of every vector.

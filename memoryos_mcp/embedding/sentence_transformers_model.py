@@ -235,10 +235,10 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
-    """Return the instructions for a model.
+    """Return the instructions that a model needs before queries and passages.
 
-    Configured instructions take precedence over the model's own instructions. If both are missing, the instructions
-    known for the model's name are used.
+    ``given`` contains the configured instructions, which take precedence. The others are those saved with the model. If
+    none are saved with it, the instructions known for the model's name are used instead.
     """
     own = dict(library.prompts)
     if library.default_prompt_name is not None:

@@ -90,11 +90,11 @@ class FileImport:
 
 
 class Imports:
-    """The imports of all users of a process.
+    """The imports that this process runs, for all users.
 
     Args:
         opening: Opens a user's memory.
-        confirm_s: Time in seconds within which an import must be confirmed.
+        confirm_s: Time in seconds within which an import must be confirmed. Otherwise, it is discarded.
     """
 
     def __init__(self, opening: Opening, confirm_s: float = CONFIRM_S) -> None:

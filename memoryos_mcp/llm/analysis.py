@@ -128,7 +128,8 @@ class Analyst(Protocol):
         Args:
             known: The segment before the topics were added; None for a new segment.
             topics: The added topics, at least one.
-            pages: Returns the segment's newest pages, including the pages of the topics, in order of arrival.
+            pages: Async function that returns the segment's newest pages, including the pages of the topics, in order
+                of arrival.
         """
         ...
 
@@ -138,7 +139,8 @@ class Analyst(Protocol):
         Args:
             earlier: The chain's previous summary.
             run: The added run.
-            pages: Returns the chain's newest pages, including the pages of the run, in order of arrival.
+            pages: Async function that returns the chain's newest pages, including the pages of the run, in order of
+                arrival.
         """
         ...
 

@@ -75,15 +75,18 @@ class FactsReading:
         self._page_stems: dict[int, frozenset[str]] = {}
 
     def read(self, found: object, is_last: bool) -> tuple[KnowledgeChange, ...]:
-        """Return the changes to the known facts, at most as many as the prompt requested.
+        """Return the changes to the known facts.
+
+        The prompt requests at most `facts_asked` facts. If more facts are usable, only the first ones are used. A reply
+        with more than ``FACTS_PER_PAGE_MAX`` facts per page is rejected.
 
         Args:
             found: The facts in the reply's JSON.
-            is_last: Whether this is the corrected reply.
+            is_last: Whether this is the second reply, which the model sent when it was asked to correct its first one.
 
         Raises:
             ReplyFormatError: Fewer than half of the facts are usable, or there are more than ``FACTS_PER_PAGE_MAX`` per
-                page. In the corrected reply, one usable fact is enough.
+                page. In the second reply, one usable fact is enough.
         """
         facts = items(found)
         most = FACTS_PER_PAGE_MAX * len(self._pages)
@@ -177,12 +180,12 @@ class LearnReading:
 
         Args:
             found: The JSON object in the reply.
-            is_last: Whether this is the corrected reply.
+            is_last: Whether this is the second reply, which the model sent when it was asked to correct its first one.
 
         Raises:
             ReplyFormatError: All requested parts are missing, fewer than half of the facts or traits are usable, or
-                there are more than ``FACTS_PER_PAGE_MAX`` facts per page. In the corrected reply, one usable fact and
-                one usable trait are enough.
+                there are more than ``FACTS_PER_PAGE_MAX`` facts per page. In the second reply, one usable fact and one
+                usable trait are enough.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"

@@ -174,13 +174,13 @@ def learn_request(
 
 
 def facts_asked(pages: Sequence[Page]) -> int:
-    """Return the maximum number of facts to request for these pages."""
+    """Return the maximum number of facts that a prompt with these pages requests."""
     by_length = sum(page_tokens(page) for page in pages if page.teaches) // TOKENS_PER_FACT_ASKED
     return min(max(FACTS_ASKED_MIN, by_length), FACTS_PER_PAGE_MAX * len(pages))
 
 
 def traits_asked(pages: int) -> int:
-    """Return the maximum number of traits to request for a prompt with this number of pages."""
+    """Return the maximum number of traits that a prompt with this number of pages requests."""
     return 1 + pages // PAGES_PER_TRAIT_ASKED
 
 

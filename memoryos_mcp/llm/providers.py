@@ -59,7 +59,7 @@ class ReplyFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The parameters of a request, except the model and the messages.
+    """The parameters of a request that differ between servers and models.
 
     Attributes:
         reply_format: How a reply in JSON is requested.

@@ -68,8 +68,8 @@ class Tally:
 class UserChat:
     """A chat model that counts its calls, and refuses further calls when the daily token limit is reached.
 
-    If anything is forgotten after the memory was read for a request, the request is not sent. If the request was
-    already sent, its reply is discarded. In both cases, an error is raised.
+    If anything is forgotten after the memory was read for a request, `complete` raises an error. A request that was not
+    sent yet is not sent. If it was already sent, its reply is discarded.
 
     Args:
         chat: The chat model that replies.

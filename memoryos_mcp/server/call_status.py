@@ -30,7 +30,10 @@ def tool_of(context: ServerRequestContext[Any, Any]) -> str:
 
 
 def outcome_of(result: HandlerResult) -> Outcome:
-    """Return the outcome of a call. ``result`` is an object of the SDK, or the JSON object for the client."""
+    """Return the outcome of a call that returned ``result``: ``REFUSED`` if it is marked as an error, otherwise ``OK``.
+
+    ``result`` is a ``CallToolResult``, or the JSON object that is sent to the client.
+    """
     if isinstance(result, types.CallToolResult):
         is_error = bool(result.is_error)
     else:

@@ -300,12 +300,15 @@ class Work(Protocol):
         ...
 
     async def mark_degraded(self, worker: str) -> int:
-        """Mark mid-term pages as degraded: an LLM must process them again.
+        """Mark the mid-term pages that an analyst organised or read for the profile, so that an LLM does this again.
 
-        The pages are those that the analyst ``worker`` organised or read for the profile.
+        Such marked pages are called degraded.
+
+        Args:
+            worker: The `Analyst.name` of the analyst, usually of the fallback.
 
         Returns:
-            The number of all pages that are now marked as degraded.
+            The number of all degraded pages, including those that were already marked.
         """
         ...
 

@@ -43,10 +43,10 @@ class VectorIndex(Protocol):
         ...
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits | None:
-        """Return the cosine of each window of the given pages, sorted by page and window, without reading the store.
+        """Return the cosine between a query and each window of the given pages, sorted by page and window.
 
-        Pages that the index does not contain are left out. The result is None if the index does not support this
-        method. The caller then reads the vectors from the store.
+        Only the index is read, not the store. Pages that the index does not contain are left out. The result is None if
+        the index does not support this method. The caller then reads the vectors from the store.
         """
         ...
 

@@ -192,7 +192,7 @@ class _Reading:
         if end is None:
             raise self._cut_off()
         if end.sha256 != self.sha256 or +self.counts != +Counter(end.counts):
-            msg = f"{self._path} was changed or damaged: the checksum does not match. Export the memory again"
+            msg = f"{self._path} was changed or damaged, because its checksum does not match; export the memory again"
             raise ImportFormatError(msg)
         if not self._successors <= self._numbers["fact"]:
             self._refuse("is the last line, but a fact is superseded by a fact that the file does not contain")

@@ -46,7 +46,7 @@ def _title(segment: SegmentRecord) -> str:
 
 
 def recognises(path: Path) -> bool:
-    """Return whether this module wrote a file. Only its beginning is read."""
+    """Return whether a file begins like the files that this module writes. Only the beginning is read."""
     beginning = f"---\n{MARK}\n".encode()
     with path.open("rb") as file:
         return file.read(len(beginning)) == beginning

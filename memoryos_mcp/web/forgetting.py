@@ -23,7 +23,7 @@ async def forget(visit: Visit) -> Response:
 
 
 async def plan(visit: Visit) -> Response:
-    """Show what a selection would forget."""
+    """Show what would be forgotten if the person confirmed the selection. Nothing is forgotten yet."""
     try:
         dry_run = await visit.engine.plan_forgetting(_selection(visit))
     except ArgumentError as error:

@@ -64,7 +64,7 @@ class Draft:
     """A correction that a person has written, but that is not stored yet.
 
     Attributes:
-        problem: Why the correction could not be stored; empty if it was not submitted.
+        problem: Why the correction was refused, as text for the person; empty if it was not refused.
         status: The HTTP status of the page that shows the draft.
     """
 

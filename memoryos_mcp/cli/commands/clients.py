@@ -109,7 +109,8 @@ class ClientCommand(Command):
 def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: bool, **given: Any) -> None:
     """Add the server to an MCP client.
 
-    The command prints the changes to the client's file. Without --client, it lists the clients on this machine.
+    The command changes the client's file, and prints the changes. Without --client, it only lists the clients on this
+    machine.
     """
     from memoryos_mcp.cli.commands import installing
     from memoryos_mcp.cli.commands.installing.outcomes import Request

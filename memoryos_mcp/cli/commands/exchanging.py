@@ -70,7 +70,7 @@ async def export_memory(settings: Settings, target: str, *, project: str | None 
     else:
         note(f"exported {counted(contents.counts) or 'an empty memory'}")
     if damaged:
-        msg = f"{damage_message(damaged)}, and marked in the export; {DAMAGE_FIX}"
+        msg = f"{damage_message(damaged)}; damaged pages are marked in the export. To repair the memory, {DAMAGE_FIX}"
         raise StorageError(msg)
 
 

@@ -139,7 +139,8 @@ def _items(text: str, name: str) -> list[Any]:
 def _without_ours(client: str, text: str, *, is_kept: bool = False) -> str:
     """Return the text without the hooks of this program.
 
-    With ``is_kept``, hooks of current events are kept, because they are updated in place.
+    With ``is_kept``, hooks for the events in `EVENTS` are kept, because the caller updates them in place. Hooks for
+    other events, which an earlier version may have added, are still removed.
     """
     hooks = jsonc.read(text).get("hooks")
     if not isinstance(hooks, Mapping):

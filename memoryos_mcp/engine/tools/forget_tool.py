@@ -69,10 +69,10 @@ class ForgetMemoryResult(BaseModel):
 
 
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
-    """Return the result of a dry run, or of the deletion that confirms an earlier dry run.
+    """Do a dry run, or forget the memories that an earlier dry run selected. Return the result.
 
-    A call without ``confirm`` is a dry run, which forgets nothing. A call with ``confirm`` forgets the memories that
-    the dry run selected.
+    A call without ``confirm`` is a dry run, which forgets nothing. A call with ``confirm``, the handle of a dry run,
+    forgets what that dry run selected.
 
     Raises:
         ArgumentError: An argument is not valid; nothing was forgotten.

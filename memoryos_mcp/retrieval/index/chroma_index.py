@@ -1,7 +1,8 @@
-"""The vector index ``chroma``: a Chroma database in a folder, or a Chroma server if ``chroma_url`` is set.
+"""The vector index ``chroma``: keeps vectors in a Chroma folder, or on a Chroma server if ``chroma_url`` is set.
 
-Each user has a Chroma database with one collection for each vector space. Chroma stores vectors and the numbers of
-pages, but no texts and no user ids. Chroma's own embedding models are not used.
+In the folder or on the server, each user has a separate database with one collection for each vector space. Chroma
+stores each vector with the ``seq`` of its page, but stores no texts and no user ids. Chroma's own embedding models are
+not used.
 
 Only one process at a time can use a Chroma folder. This process locks the folder. Other processes keep vectors in RAM.
 
@@ -155,7 +156,7 @@ class ChromaIndexes:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._lock_file = _locked(folder / "lock")
             except OSError as error:
-                logger.debug("%s cannot be locked: %s", folder, error)
+                logger.debug("%s cannot be locked, so this process keeps vectors in RAM: %s", folder, error)
         return self._lock_file is not None
 
 

@@ -3,11 +3,12 @@
 A vector index finds the windows of pages nearest to a query. It is derived from the store, which stays the source of
 truth: an index that is lost or outdated is filled again from the store.
 
-A package adds an index with an entry point in the group `ENTRY_POINTS`. The name of the entry point is the value of the
-setting ``vector_index`` that selects it, and its object is a `MakeIndex`::
+A package adds an index with an entry point in the group `ENTRY_POINTS`. The entry point refers to a `MakeIndex`::
 
     [project.entry-points."memoryos_mcp.vector_indexes"]
     mine = "my_package:make_index"
+
+To use the index, set ``vector_index`` to the name of the entry point, here ``mine``.
 
 `retrieval.index.conformance` contains a test suite for such an index.
 """

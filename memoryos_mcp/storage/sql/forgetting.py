@@ -99,7 +99,7 @@ def confirm(connection: Connection, handle: str, now_us: int) -> ForgetReceipt |
 
 
 def forget(connection: Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
-    """Carry out a plan. Store a receipt with the id ``receipt``, and return the stored receipt.
+    """Carry out a plan, store a receipt for it, and return the receipt. ``receipt`` is the id of the receipt.
 
     The current lease on background work ends, so that no process can store results that are based on deleted memories.
     """

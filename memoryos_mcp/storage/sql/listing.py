@@ -103,7 +103,7 @@ def _pages_by_time(connection: Connection, filters: dict[str, Any], last: Any) -
 def _segments(connection: Connection, topic: int | str | None) -> str | None:
     """Return the numbers of a topic's segments as a JSON list; None if ``topic`` is None.
 
-    A topic is the number of one segment, or text that occurs in at least one keyword of each of its segments.
+    ``topic`` is the number of one segment, or a text. A text matches every segment that has a keyword that contains it.
     """
     if topic is None:
         return None

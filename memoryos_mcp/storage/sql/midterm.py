@@ -210,9 +210,9 @@ def accept_degraded(connection: Connection, pages: Sequence[int]) -> None:
 
 
 def mark_degraded(connection: Connection, worker: str) -> int:
-    """Mark pages as degraded, so that an LLM processes them again. Return the number of all degraded pages.
+    """Mark the mid-term pages that an analyst organised or learned from as degraded; see `Work.mark_degraded`.
 
-    The pages are those that the analyst ``worker`` organised or learned from.
+    ``worker`` is the analyst's name. Return the number of all degraded pages.
     """
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)

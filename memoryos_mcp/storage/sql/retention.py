@@ -96,7 +96,7 @@ def record_nothing_old(connection: Connection, now_us: int) -> None:
 def waits_until(connection: Connection) -> datetime | None:
     """Return the earliest time at which old pages can be forgotten; None if forgetting is not delayed.
 
-    If the clock may be wrong, forgetting is delayed until a second check.
+    If the clock may be wrong when old pages are found, forgetting is delayed until a second check for old pages.
     """
     checked_us, waits_since_us = _last_check(connection)
     if waits_since_us is None or checked_us is None:

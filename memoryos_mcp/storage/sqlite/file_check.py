@@ -1,4 +1,4 @@
-"""Checks of whole files for damage: backups, and memories that this process has not opened."""
+"""Checks whole files for damage. The files are backups and other copies, and memories not open in this process."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -1,7 +1,7 @@
-"""Rescue of a memory after its file was replaced or removed while the file was open.
+"""Saves the content of a memory's file that was replaced or removed while this process had it open.
 
-The content of the file is saved as a copy in the same folder. If the folder was removed too, the memory was deleted or
-moved on purpose, and nothing is saved.
+The content can still be read from the open file, and is saved as a copy in the same folder. If the folder no longer
+exists, nothing is saved, because the memory was probably deleted or moved on purpose.
 """
 
 import logging
