@@ -470,10 +470,10 @@ def test_a_correction_of_a_wrong_id_can_be_undone(data: Path) -> None:
         assert {page["page_id"] for page in pages if page["corrected"] == [done["before"]]} == pages_of_fact(
             server, lives
         )
-        assert f'the user corrected this later: "{done["before"]}"' in found["content"][0]["text"]
+        assert f'no longer true: "{done["before"]}" (the user corrected it)' in found["content"][0]["text"]
         back = server.call("correct_memory", id=lives, restore=True)
         assert (
-            "corrected this later"
+            "the user corrected it"
             not in server.result(server.send_call("retrieve_memory", {"query": "live"}))["content"][0]["text"]
         )
         assert (back["status"], back["holds_now"], back["after"]) == ("restored", lives, done["before"])

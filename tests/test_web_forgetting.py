@@ -52,7 +52,7 @@ async def test_a_fact_of_the_dry_run_goes_with_its_page(data: Path) -> None:
     assert plan.headings[0] == ("h1", "What would be forgotten")
     assert "1 page and 1 fact" in plan.text
     assert "Selected 2026-05-05 page" in plan.text
-    assert "Facts and traits that go with it 2026-05-05 fact k1 I live in Oslo." in plan.text
+    assert "What goes with it 2026-05-05 fact k1 I live in Oslo." in plan.text
     assert (before, after) == (ids, ids[1:])
     assert receipt.notes == ["Forgotten."]
     assert "Forgotten 1 page and 1 fact" in receipt.text

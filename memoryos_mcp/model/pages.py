@@ -142,7 +142,10 @@ def page_marks(said: Said, *, is_excerpt: bool) -> list[str]:
         f"from {said.source}, not said by the user": said.source != Source.CONVERSATION,
         ORDERS: said.gives_orders,
     }
-    wrong = [f'the user corrected this later: "{one_line(shorten(text, CORRECTED_CHARS))}"' for text in said.corrected]
+    wrong = [
+        f'no longer true: "{one_line(shorten(text, CORRECTED_CHARS))}" (the user corrected it)'
+        for text in said.corrected
+    ]
     return [*(mark for mark, is_shown in marks.items() if is_shown), *wrong]
 
 

@@ -18,7 +18,7 @@ LATELY = timedelta(days=7)
 async def now(visit: Visit) -> Response:
     """Show the user's main facts, wishes and traits, the newest facts and pages, and the state of the background work.
 
-    Facts that were said in the last seven days are also shown. Long lists show only the newest facts.
+    Facts that were said or corrected in the last seven days are also shown. Long lists show only the newest facts.
     """
     engine = visit.engine
     profile, stats, failures, newest = await asyncio.gather(
@@ -27,7 +27,7 @@ async def now(visit: Visit) -> Response:
     since = visit.memories.now() - LATELY
     facts = [*profile.user_facts, *profile.assistant_facts]
     others = [fact for fact in facts if fact.kind is not Kind.WISH and not is_head(fact.slot)]
-    lately = [fact for fact in facts if fact.last_said is not None and fact.last_said[0] >= since]
+    lately = [fact for fact in facts if _said_at(fact)[0] >= since]
     return visit.page(
         "now.html",
         heads=[fact for fact in facts if is_head(fact.slot)][-FACTS_AT_MOST:],

@@ -96,6 +96,7 @@ async def search(visit: Visit) -> Response:
         topics=list(_topics(recall)),
         contexts=[_context(budget, each) for budget, each in zip(budgets, (recall, other), strict=True)],
         found=roots(recall.asked.subject),
+        unknown=[word for word, count in recall.asked.counts.items() if not count],
         heats={segment.segment: heat for segment, heat in recall.segments},
         bar_width=BAR_WIDTH,
         **values,
