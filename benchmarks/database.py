@@ -70,13 +70,13 @@ async def add_row(url: str) -> Figure:
     blocking: list[float] = []
     bare: list[float] = []
     ours: list[float] = []
-    sql = "INSERT INTO public.bare (said, answered) VALUES (%s, %s) RETURNING seq"
+    sql = "INSERT INTO public.bare (said, answered) VALUES ($1, $2) RETURNING seq"
 
     async def insert(turn: Turn) -> None:
         borrowed = _Borrowed(database._deployment)
         await database._run(lambda: borrowed.run(lambda raw: _insert(raw, sql, turn)), afterwards=borrowed.end)
 
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
         connection.execute("CREATE TABLE bare (seq bigint GENERATED ALWAYS AS IDENTITY, said text, answered text)")
         connection.execute("GRANT ALL ON bare TO PUBLIC")
         for turn in turns(ADDS):
@@ -130,7 +130,7 @@ async def question_row(folder: Path, url: str, pages: int) -> Figure:
         await fill(files, pages)
         await fill(database, pages)
         grammar = Grammar(random.Random(2))  # noqa: S311 - not for cryptography
-        with psycopg.connect(url, autocommit=True) as connection:
+        with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
             async with files.user(USER_ID) as one, database.user(USER_ID) as other:
                 for _ in range(QUESTIONS):
                     question = grammar.question()
