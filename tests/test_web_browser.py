@@ -207,8 +207,7 @@ def test_a_fact_is_corrected_and_a_day_forgotten(browser: Browser, tmp_path: Pat
         assert page.get_by_role("link", name="I live in Paris.").count() == 0
 
         tab.open("/timeline?day=2026-02-01")
-        page.get_by_role("link", name="Forget this day").click()
-        page.get_by_role("button", name="Show what would be forgotten").first.click()
+        page.get_by_role("button", name="Forget this day…, 2026-02-01").click()
         assert "only 2026-02-01" in page.locator("main").inner_text()
         assert "Biscuit" in page.get_by_role("region", name="Selected").inner_text()
         page.get_by_role("button", name="Forget this permanently").click()

@@ -30,6 +30,7 @@ async def test_a_page_shows_its_words_and_what_was_learned(data: Path) -> None:
     assert "User I live in Oslo. Assistant Noted." in page.text
     assert f"/ui/facts/k{fact.fact}" in page.links
     assert f"/ui/forget?id={ids[0]}" in page.links
+    assert "Forget this day…" in page.text
     assert any(link.startswith("/ui/topics/s") for link in page.links)
     assert any(link.startswith("/ui/chains/c") for link in page.links)
     assert "No fact and no trait rests on this page." in later.text

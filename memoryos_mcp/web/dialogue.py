@@ -44,6 +44,7 @@ async def page(visit: Visit) -> Response:
         "page.html",
         view=view,
         page=view.page,
+        day=view.page.occurred_at.astimezone(visit.memories.settings.zone).date(),
         topic=topic,
         learned=learned,
         source=SOURCES[view.page.source],
