@@ -11,6 +11,7 @@ MemoryOSError
 ├── ClientFileError        the configuration file of an MCP client could not be read or changed; it is unchanged
 ├── IssuerError            the JWT issuer did not return its keys, so a token could not be checked
 └── ModelError             the LLM or the embedding model failed; pages that needed the model are processed later
+    ├── ModelClosedError       the model was closed, because the program or the memory ends
     ├── ReplyFormatError       the LLM's reply does not have the requested format
     └── BudgetSpentError       the daily token limit is reached; no request was sent
 """
@@ -68,6 +69,10 @@ class IssuerError(MemoryOSError):
 
 class ModelError(MemoryOSError):
     """A model could not be loaded, or did not answer. Pages that needed the model are processed later."""
+
+
+class ModelClosedError(ModelError):
+    """The model was closed, because the program or the memory ends. Nothing has failed."""
 
 
 class ReplyFormatError(ModelError):

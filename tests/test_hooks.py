@@ -2,16 +2,15 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from memoryos_mcp.hooks import dialects, spool
@@ -89,13 +88,13 @@ class Hooks:
         (self.state / STARTED).unlink(missing_ok=True)
 
     def kill(self) -> None:
-        """Kill the daemon, if it runs."""
-        for lock in (self.folder / "state").glob(f"memoryos-mcp/hooks/*/{LOCK}"):
-            number = int(lock.read_text(encoding="utf-8") or 0)
-            command = Path(f"/proc/{number}/cmdline")
-            if number and command.exists() and b"memoryos_mcp\0daemon" in command.read_bytes():
-                os.kill(number, signal.SIGKILL)
-                wait_until(partial(_is_over, number), "the daemon is dead", LIMIT_S)
+        """Kill the daemon, if it runs, and those that wait to take its place."""
+        home = self.environment["XDG_STATE_HOME"]
+        for process in psutil.process_iter(["cmdline", "environ"]):
+            line, environment = process.info["cmdline"] or [], process.info["environ"] or {}
+            if "daemon" in line and environment.get("XDG_STATE_HOME") == home:
+                process.kill()
+                process.wait(LIMIT_S)
 
 
 def _runs(number: int) -> bool:
@@ -104,10 +103,6 @@ def _runs(number: int) -> bool:
         return status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def _is_over(number: int) -> bool:
-    return not _runs(number)
 
 
 def _damage(file: Path) -> dict[Path, bytes]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
+from memoryos_mcp.errors import LeaseLostError, MemoryOSError, ModelClosedError, StorageError
 from memoryos_mcp.model.stats import Health
 
 if TYPE_CHECKING:  # the service imports this module before the storage libraries are needed
@@ -115,7 +115,7 @@ class BackgroundLoop:
         except LeaseLostError:
             return self._poll_s
         except Exception as error:
-            if not threading.main_thread().is_alive():
+            if isinstance(error, ModelClosedError) or not threading.main_thread().is_alive():
                 return self._poll_s  # a program that ends can start no threads; its next start continues the work
             if not isinstance(error, MemoryOSError):
                 logger.exception("%s: unexpected failure", self.name)

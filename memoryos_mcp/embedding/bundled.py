@@ -32,7 +32,7 @@ from memoryos_mcp.embedding.windowing import (
     slices,
     stretches,
 )
-from memoryos_mcp.errors import ModelError
+from memoryos_mcp.errors import ModelClosedError, ModelError
 from memoryos_mcp.model.pages import Window, storable
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class BundledEmbedder:
         try:
             return await self._shared.answer(query)
         except RuntimeError as error:  # another task has closed the embedder
-            raise ModelError(ENDING) from error
+            raise ModelClosedError(ENDING) from error
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         model = await self._loaded()
@@ -257,7 +257,7 @@ async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.ar
     try:
         future = pool.submit(work, *args, **kwargs)
     except RuntimeError as error:  # the interpreter is shutting down
-        raise ModelError(ENDING) from error
+        raise ModelClosedError(ENDING) from error
     return await asyncio.wrap_future(future)
 
 
