@@ -105,20 +105,24 @@ def _runs(number: int) -> bool:
         return False
 
 
-def _damage(file: Path) -> dict[Path, bytes]:
-    """Overwrite a memory's file, and return the previous content of the file and its journals."""
-    before = {each: each.read_bytes() for each in file.parent.glob(f"{file.name}*")}
-    for each in before:
-        each.unlink()
+def _damage(file: Path) -> Path:
+    """Put another file in the place of a memory, and return the folder with the memory's file and its journals.
+
+    They are moved and not copied, because a journal belongs to one file and not to its copies.
+    """
+    aside = file.parents[2].with_name("aside")
+    aside.mkdir()
+    for each in file.parent.glob(f"{file.name}*"):
+        each.rename(aside / each.name)
     file.write_bytes(b"not a database" * 1000)
-    return before
+    return aside
 
 
-def _restore(file: Path, before: dict[Path, bytes]) -> None:
+def _restore(file: Path, aside: Path) -> None:
     for each in file.parent.glob(f"{file.name}*"):
         each.unlink()
-    for each, content in before.items():
-        each.write_bytes(content)
+    for each in aside.iterdir():
+        each.rename(file.with_name(each.name))
 
 
 @pytest.fixture
