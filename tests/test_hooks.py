@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import apsw
 import psutil
 import pytest
 
@@ -218,6 +219,25 @@ def test_without_the_daemon_memories_are_found_by_words(hooks: Hooks) -> None:
         assert hooks.run("prompt", {"session_id": "s3", "prompt": other}) == ""
     assert hooks.run("prompt", {"session_id": "s1", "prompt": ASKED}) == ""
     assert not (hooks.state / "hook.log").exists()
+
+
+def test_without_the_daemon_no_damaged_page_is_shown_and_no_file_changes(hooks: Hooks) -> None:
+    hooks.turn("s1", SAID)
+    hooks.wait_until_empty()
+    hooks.kill()
+    (hooks.state / STARTED).touch()
+    file = database_file(hooks.data, "default_user")
+    question = {"session_id": "s3", "prompt": ASKED}
+    with closing(apsw.Connection(str(file))) as connection:  # closing it applies the journal of the killed daemon
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for each in file.parent.glob(f"{file.name}-*"):
+        each.unlink()
+    before = {each: each.read_bytes() for each in file.parent.iterdir()}
+    assert "Utrecht" in hooks.run("prompt", question)
+    assert {each: each.read_bytes() for each in file.parent.iterdir()} == before
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.execute("UPDATE pages SET agent_response = 'Changed on disk.'")
+    assert hooks.run("prompt", question) == ""
 
 
 def test_walls_hide_pages_from_a_hook_without_the_daemon(

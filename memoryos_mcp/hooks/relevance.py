@@ -1,6 +1,6 @@
 """Relevance: decides whether a prompt asks for memories, and shows those that are about it.
 
-A hook imports this module if there is no daemon, so it must be imported quickly.
+A hook whose daemon does not run imports this module while its client waits, so the import must be quick.
 """
 
 from collections.abc import Sequence

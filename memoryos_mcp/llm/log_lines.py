@@ -72,7 +72,7 @@ class LoggedResponse(_Line):
 
 
 class LoggedError(_Line):
-    """The reason why there is no response to a call."""
+    """Why a call got no response."""
 
     code: str | None = None
     message: str | None = None

@@ -18,7 +18,7 @@ TOPIC_TITLE, TOPIC_MAX_BYTES = "# Topic: ", 159  # 40 tokens
 _ELLIPSIS = "…"
 # Everything that `str.splitlines` or a terminal treats as a line end.
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Control characters are replaced by Unicode's symbols for them (U+2400 to U+241F), or by U+FFFD if there is no symbol.
+# Control characters are replaced by the matching symbol of U+2400 to U+241F, and those without such a symbol by U+FFFD.
 # Marks that change the reading order are replaced by U+FFFD. Invisible marks are removed. Joiners and selectors are not
 # listed here; only invalid ones are removed (see ``_JOINERS`` and ``_SELECTORS``).
 _SHOWN: dict[int, int | None] = {

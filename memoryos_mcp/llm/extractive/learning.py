@@ -90,7 +90,7 @@ class _FactIndex:
         return page in self._facts[number].evidence
 
     def same_as(self, about: About, form: _Form) -> Fact | None:
-        """Return a fact that has the same meaning as a new text; None if there is no such fact.
+        """Return the known fact with the same meaning as a new text, or None.
 
         ``form`` contains the features of the new text. ``about`` is whom the new text is about.
         """

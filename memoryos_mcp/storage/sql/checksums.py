@@ -6,10 +6,13 @@ against attackers, who could replace the checksum too.
 
 import logging
 from collections.abc import Mapping
-from typing import Any
 from zlib import crc32
 
-from memoryos_mcp.storage.sql.connection import Connection
+TYPE_CHECKING = False  # `storage.sqlite.reading_alone` must not import NumPy or typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from memoryos_mcp.storage.sql.connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -40,13 +43,13 @@ def checksum(
     return crc32(agent_response, crc32(user_input, crc32(meta_data or b"", summed)))
 
 
-def checksum_of(row: Mapping[str, Any]) -> int:
+def checksum_of(row: "Mapping[str, Any]") -> int:
     """Return the checksum of a new page. ``row`` maps the names of its columns to their values."""
     texts: dict[str, Any] = {name: None if row[name] is None else row[name].encode() for name in SUMMED}
     return checksum(occurred_us=row["occurred_us"], utc_offset_s=row["utc_offset_s"], **texts)
 
 
-def damaged_pages(connection: Connection) -> tuple[str, ...]:
+def damaged_pages(connection: "Connection") -> tuple[str, ...]:
     """Return the ids of all damaged pages. This takes some microseconds for each page."""
     found: list[str] = []
     last = 0
