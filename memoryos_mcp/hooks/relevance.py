@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from memoryos_mcp.storage.stores import pages_by_words
 from memoryos_mcp.text.quoting import ASSISTANT, USER, framed, head, quoted, section
-from memoryos_mcp.text.terms import content_words
+from memoryos_mcp.text.terms import ABOUT_WORD_SHARE, content_words
 
 TYPE_CHECKING = False  # the module typing would delay hooks
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 WORDS_AT_LEAST = 3
 QUESTION_MARKS = "?？؟"
 PROMPT_CHARS = 2_000
-# Without the daemon, a page must contain this share of the prompt's words; rare words count more.
-WORD_SHARE = 0.5
 # Without the daemon, at most this much is shown, about 800 tokens.
 PAGES_AT_MOST = 4
 SIDE_CHARS = 400
@@ -57,7 +55,7 @@ def text_by_words(file: str, prompt: str, session: str) -> str:
         StorageError: The file could not be read.
     """
     words = _words(prompt)
-    found = pages_by_words(file, words, WORD_SHARE, 2 * PAGES_AT_MOST) if words else []
+    found = pages_by_words(file, words, ABOUT_WORD_SHARE, 2 * PAGES_AT_MOST) if words else []
     lines = []
     for page_id, at, user, agent, _ in [page for page in found if not _is_of(page[-1], session)][:PAGES_AT_MOST]:
         lines.append(head(f"{at:%Y-%m-%d %H:%M}", page_id))

@@ -45,7 +45,7 @@ from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import FactQuery, Outlines, PageQuery, TokenRows, WordMatches
 from memoryos_mcp.text.addressees import Speakers, capitalised, without
-from memoryos_mcp.text.terms import query_words, rarity, stems
+from memoryos_mcp.text.terms import ABOUT_WORD_SHARE, query_words, rarity, stems
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +66,6 @@ RECENT_PAGES = 2
 # Minimum cosine at which a page counts as being about a query although it contains none of the query's words. With
 # models whose cosines are generally higher, more pages are found, but a person reviews the result.
 ABOUT_COSINE = 0.45
-# A page without vectors is about a query only if it contains this share of the query's words; rare words count more.
-ABOUT_WORD_SHARE = 0.5
 # A fact is about a query if the share of the query's words in it plus its cosine is at least this.
 ABOUT_FACT_SCORE = 0.6
 # Approximate size of a window of English text.
@@ -175,16 +173,13 @@ class Retrieving:
             short_term = [page for page in short_term if page.seq in kept]
         if limits.is_cut:
             ranked = relevant
-        best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
-        pages, facts = await asyncio.gather(
-            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(parsed, hidden)
-        )
+        pages, facts = await asyncio.gather(self._pages(ranked, candidates), self._facts(parsed, hidden))
         found = Found(
             wishes=self._wishes(hidden),
             traits=relevant_traits(self._traits(hidden), frozenset(stems(parsed.subject))),
             facts=facts,
             short_term=short_term,
-            pages=[self._recalled(entry, *pages[entry.seq]) for entry in ranked if entry.seq in pages],
+            pages=pages,
         )
         speakers = self._speakers(parsed, hidden)
         return [
@@ -211,20 +206,15 @@ class Retrieving:
         """
         parsed, candidates = await self.candidates(query, scope)
         hidden = await self._hidden(scope)
-        is_about = _is_about(candidates, parsed)
-        seqs, parts = candidates.outlines.seqs, candidates.best_parts
-        ranked = ranking.rank(candidates.recipe, seqs, candidates.signals, candidates.windows, is_about, limits.pages)
-        best_parts = dict(zip(seqs.tolist(), parts.tolist(), strict=True))
-        pages, facts = await asyncio.gather(
-            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(parsed, hidden)
-        )
-        shown = [entry for entry in ranked if entry.seq in pages and is_new(pages[entry.seq][0])]
+        given = candidates.recipe, candidates.outlines.seqs, candidates.signals, candidates.windows
+        ranked = ranking.rank(*given, _is_about(candidates, parsed), limits.pages)
+        pages, facts = await asyncio.gather(self._pages(ranked, candidates), self._facts(parsed, hidden))
         found = Found(
             wishes=(),
             traits=(),
             facts=[fact for fact in facts if fact.score >= ABOUT_FACT_SCORE],
             short_term=(),
-            pages=[self._recalled(entry, *pages[entry.seq]) for entry in shown],
+            pages=[each for each in pages if is_new(each.page)],
         )
         return self._fitted(found, limits, parsed, candidates.recipe, self._speakers(parsed, hidden))
 
@@ -246,6 +236,12 @@ class Retrieving:
             tokens=fitted.tokens,
             left_out=fitted.left_out,
         )
+
+    async def _pages(self, ranked: Sequence[Ranked], candidates: Candidates) -> list[RecalledPage]:
+        """Return the ranked pages in full. Pages that were forgotten meanwhile are left out."""
+        best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
+        pages = await self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked})
+        return [self._recalled(entry, *pages[entry.seq]) for entry in ranked if entry.seq in pages]
 
     def _recalled(self, entry: Ranked, page: Page, span: tuple[int, int] | None) -> RecalledPage:
         segment = self._segment_of(page.segment)

@@ -18,6 +18,8 @@ from collections.abc import Iterator, Set
 from memoryos_mcp.text.stemming import is_latin, latin_stem, script_stem
 from memoryos_mcp.text.stemming import stem as stem
 
+# A page without vectors is about a query only if it contains this share of the query's words; rare words count more.
+ABOUT_WORD_SHARE = 0.5
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"  # Hangul
