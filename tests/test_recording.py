@@ -414,7 +414,7 @@ async def test_invalid_lines_are_skipped_with_one_warning(
     replies = await calls(replay, ask("a"), ask("a"))
     assert [reply.text for reply in replies] == ["A", "A"]
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path} contains invalid lines, which are ignored (number of lines: 2)"
+        f"{path} contains invalid lines, which are ignored (number of lines: 2); correct or delete them"
     ]
 
 

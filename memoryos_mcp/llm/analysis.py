@@ -34,7 +34,7 @@ class Surroundings:
         speakers: The names of the user and the assistant.
         is_read: Whether facts were already extracted from the pages. If so, only traits are extracted.
         forget_epoch: The forget epoch (the counter of forget operations) at which these values were read; None if
-            nothing in the memory can be forgotten.
+            they do not come from a memory.
     """
 
     before: Page | None = None

@@ -18,7 +18,7 @@ SHOWN_BACK_MAX_CHARS = 8_000
 async def ask(
     chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T], limiter: CapacityLimiter
 ) -> T:
-    """Send a request, and return the value to which ``read`` converts the reply.
+    """Send a request, and return the reply as converted by ``read``.
 
     If the reply is invalid, the model is asked once to correct it.
 
@@ -61,8 +61,8 @@ async def ask(
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
     """Return the example reply to show to the model when it is asked to correct its first reply.
 
-    ``found`` is the JSON object in the first reply. If ``found`` has all fields of ``form``, the result is
-    empty. In that case, the model needs no example, and might copy the placeholders ("...") in an example.
+    The result is empty if ``found``, the JSON object in the first reply, has all fields of ``form``. The model then
+    needs no example, and might copy its placeholders ("...").
     """
     if form is None:
         return ""

@@ -137,7 +137,7 @@ async def quotes_forgotten(request: ChatRequest, memory: ForgetEpochs | None) ->
 
     Args:
         request: The request.
-        memory: The memory that the request quotes; None if nothing in it can be forgotten.
+        memory: The memory that the request quotes; None to skip the check.
 
     Raises:
         StorageError: The memory could not be read.

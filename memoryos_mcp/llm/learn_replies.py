@@ -188,7 +188,7 @@ class LearnReading:
                 usable trait are enough.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
-            msg = "traits are missing" if self._facts is None else "facts and traits are missing"
+            msg = "traits are missing; list them" if self._facts is None else "facts and traits are missing; list them"
             raise ReplyFormatError(msg)
         knowledge = () if self._facts is None else self._facts.read(found.get("facts"), is_last)
         share = 0.0 if is_last else RIGHT_SHARE

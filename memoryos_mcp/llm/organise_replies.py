@@ -79,7 +79,7 @@ class OrganiseReading:
             topics = dict(enumerate(described, 1))
         left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
         if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):
-            msg = f"pages: {len(left)} of {len(self._batch)} have no topic number that is listed in topics"
+            msg = f"pages: {len(left)} of {len(self._batch)} have no topic that is listed in topics; assign one"
             raise ReplyFormatError(msg)
         named = [
             Topic(

@@ -157,7 +157,7 @@ class Endpoint:
         provider: The provider whose preset applies; None if only the server's address is known.
         model: The model's name in the API.
         api: The API.
-        dialect: The other request parameters to try first. If the API refuses them, simpler ones are tried.
+        dialect: The request parameters to try first. If the API refuses them, simpler ones are tried.
         rejects_length_limits: Whether the API refuses JSON schemas with ``minLength`` or ``maxLength``.
         output_tokens: Maximum number of tokens in one reply.
     """
@@ -174,7 +174,7 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
     """Return the configured LLM endpoint; None if no LLM is configured.
 
     If `llm_provider` is set, that provider's default address is used, and the provider's key is read from the
-    environment. The settings `openai_base_url` and `openai_api_key` take precedence over both.
+    environment. If set, `openai_base_url` and `openai_api_key` are used instead.
 
     A key is usable if it is not a placeholder and is valid in an HTTP header. If `llm_provider` is not set, there are
     three cases:

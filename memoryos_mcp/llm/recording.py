@@ -34,7 +34,7 @@ class RecordingChat:
         chat: The chat model whose calls are logged.
         path: The log file. Its folder is created if missing. Several processes may append to the file.
         clock: Returns the current time.
-        memory: The memory that requests quote; None if nothing in it can be forgotten.
+        memory: The memory that requests quote; None to log calls without a check for forgotten data.
     """
 
     def __init__(

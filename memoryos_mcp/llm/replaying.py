@@ -105,7 +105,11 @@ class ReplayChat:
                 completions[line.custom_id] = line.completion
         self._completions, self._version = completions, version
         if unreadable:
-            logger.warning("%s contains invalid lines, which are ignored (number of lines: %d)", self._path, unreadable)
+            logger.warning(
+                "%s contains invalid lines, which are ignored (number of lines: %d); correct or delete them",
+                self._path,
+                unreadable,
+            )
 
     def _note_missing(self, key: str, request: ChatRequest) -> None:
         """Write a request to the file of missing requests, unless the file already contains it."""

@@ -69,7 +69,7 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
         return bare
     text = _THOUGHT.sub("", _THINKING.sub("", reply.text))
     if not text.strip():
-        msg = "the reply is empty"
+        msg = "the reply is empty; a JSON object is required"
         raise ReplyFormatError(msg)
     fenced = _FENCED.search(text)
     for candidate in (text, fenced[1] if fenced else "", _from_first_brace(text)):
@@ -140,7 +140,7 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Convert a number, a string, or a list of both to whole numbers. Only the first number in a string is used."""
+    """Return the whole numbers in a number, a string, or a list of both: at most one number per string."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]
@@ -215,8 +215,7 @@ Number = Annotated[int, BeforeValidator(lambda value: next(iter(numbers(value)),
 def _once(loop: re.Match[str]) -> str:
     """Return the text that a match of `_LOOP` repeats, such as "I see" for "I see I see I see ...".
 
-    If the match is short, or the repeated text has no letters, return the whole match. In these cases, the repetition
-    may be intended.
+    If the repetition may be intended (it is short or has no letters), return the whole match.
     """
     is_loop = len(loop[0]) >= LOOP_MIN_CHARS and any(char.isalpha() for char in loop[1])
     return loop[1] if is_loop else loop[0]
@@ -241,7 +240,7 @@ def _mended(text: str) -> dict[str, Any]:
     import json_repair
 
     if "{" not in text:
-        msg = "the reply contains no JSON object"
+        msg = "the reply contains no JSON object, but one is required"
         raise ReplyFormatError(msg)
     try:
         found = json_repair.loads(text, skip_json_loads=True)
@@ -250,7 +249,7 @@ def _mended(text: str) -> dict[str, Any]:
     if isinstance(found, list):
         found = next((part for part in found if isinstance(part, dict)), None)
     if not isinstance(found, dict) or not found:
-        msg = "the reply is not a JSON object"
+        msg = "the reply is not valid JSON; a JSON object is required"
         raise ReplyFormatError(msg)
     return found
 

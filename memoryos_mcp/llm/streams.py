@@ -25,7 +25,7 @@ class _Choice(BaseModel):
 
 
 class _Chunk(BaseModel):
-    """The fields of a chunk, which is one event of a streamed reply. Unused fields are left out."""
+    """The fields that this client uses of a chunk. A chunk is one event of a streamed reply."""
 
     choices: list[_Choice] = []
     usage: Any = None

@@ -147,6 +147,6 @@ class UserChat:
             await self._account.book(purpose, usage)
         except StorageError as error:
             logger.warning(
-                "today's token count is too low, because the tokens of an LLM call could not be added to it: %s",
+                "today's token count is too low, because an LLM call could not be added (%s); check the storage",
                 type(error).__name__,
             )

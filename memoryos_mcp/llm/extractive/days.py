@@ -35,7 +35,7 @@ _STEP = {"next": 1, "this": 0, "last": -1}
 
 
 def with_days(text: str, said_at: datetime) -> str:
-    """Return ``text`` with a date in brackets after each relative date. Text with "[" is returned unchanged."""
+    """Return ``text`` with a date in brackets after each relative date. Text with a "[" is returned unchanged."""
     if "[" in text:
         return text
 

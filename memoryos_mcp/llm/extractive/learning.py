@@ -108,7 +108,6 @@ class _FactIndex:
         return [self._facts[number] for number in self._wishes]
 
     def of_partner(self) -> list[Fact]:
-        """Return the facts about the user's partner."""
         slots = [slot for about, slot in self._by_slot if about is About.USER and _OF_PARTNER.match(slot)]
         return [fact for slot in slots for fact in self.of_slot(About.USER, slot)]
 
@@ -290,10 +289,7 @@ def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -
 
 
 def _is_over(fact: Fact, known: _FactIndex) -> bool:
-    """Return whether a later statement may make a fact invalid.
-
-    This is possible only if the fact is a positive statement in the first person.
-    """
+    """Return whether a later statement can end a fact: whether the fact is a positive first-person statement."""
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None
 
@@ -323,15 +319,10 @@ def _is_same_answer(left: Statement, right: Statement) -> bool:
 def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
     """Return whether two answers for a slot (a property such as "lives") are the same.
 
-    One answer may be more detailed than the other, but its numbers must not contradict those of the other. Places must
-    be equal: York is not New York.
+    One answer may be more detailed than the other, but their numbers must not contradict each other. Places must be
+    equal: York is not New York.
 
-    Args:
-        left: The stems of the first answer.
-        right: The stems of the second answer.
-        one: The features of the text that contains the first answer.
-        other: The features of the text that contains the second answer.
-        slot: The slot of both answers; None if they have no slot.
+    ``left`` and ``right`` are the stems of the two answers. ``one`` and ``other`` are the features of their texts.
     """
     if slot in _OF_PLACES:
         return left == right

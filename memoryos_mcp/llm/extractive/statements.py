@@ -207,8 +207,7 @@ def _up_to_request(sentence: str) -> tuple[str, bool]:
     """Return the part of a sentence before a request to write or change a text, and whether to read the next sentence.
 
     In "I'm a nurse, write me a letter", the part is "I'm a nurse, ". Without such a request, return the whole sentence
-    and True. The second value is False if the next sentence is probably not about the user. This is the case if the
-    requested text is fiction or for somebody else, or if a text to be changed follows.
+    and True. The second value is False if the next sentence is probably not about the user.
     """
     made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):

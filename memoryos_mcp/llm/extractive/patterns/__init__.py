@@ -9,8 +9,9 @@ The regular expression matches the beginning of a statement. Named groups have t
 
 - The group ``value`` matches the value of the property.
 - The group ``ends`` matches what has ended, such as "smoking" in "I quit smoking".
-- The slot may contain the name of a group in braces, such as "family:{who}". The name in braces is replaced with the
-  text that the group matches.
+
+The slot may contain the name of a group in braces, such as "family:{who}". The name in braces is replaced with the text
+that the group matches.
 """
 
 import re
