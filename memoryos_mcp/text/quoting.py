@@ -1,8 +1,7 @@
 """Quotes stored text, so that models and people can see that it is data.
 
-Each line without indentation begins with text that this program has written. Stored text is only found after that text
-on the same line, or on indented lines. Stored text therefore cannot look like a heading, the first line of a page, or a
-delimiter.
+A line without indentation always begins with words that this program has written. Stored text follows these words, or
+is on indented lines. Stored text therefore cannot look like a heading, the first line of a page, or a delimiter.
 """
 
 import re
@@ -88,7 +87,7 @@ def delimited(lines: Iterable[str]) -> str:
 
 
 def disarmed(text: str) -> str:
-    """Return ``text`` with a space inserted into each ``<memory>`` or ``</memory>``, so that it is not a delimiter."""
+    """Return ``text`` with a space inserted into each ``<memory>`` and ``</memory>``, so that none is a delimiter."""
     return _DELIMITER.sub(r"<\1 memory", text) if any(sign in text for sign in _OPENING_SIGNS) else text
 
 

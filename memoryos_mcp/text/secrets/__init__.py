@@ -63,7 +63,7 @@ _OTHERS = tuple(group for group in _GROUPS if not group.pattern.is_long)
 
 
 def redact(text: str) -> Redacted:
-    """Replace the secrets in ``text`` with placeholders. Text that was already redacted is unchanged.
+    """Return ``text`` with placeholders in place of the secrets. Text that was already redacted is unchanged.
 
     The running time is proportional to the length of the text, whatever the text contains.
     """
@@ -94,9 +94,9 @@ def placeholder(kind: str) -> str:
 
 
 def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
-    """Replace the secrets in the text of a tool argument with placeholders.
+    """Return the text of a tool argument with placeholders in place of the secrets.
 
-    If the policy is ``off``, return the text unchanged.
+    If the policy is ``off``, the text is returned unchanged.
 
     Raises:
         ArgumentError: The text contains a secret, and the policy is ``reject``. The message names the argument and the

@@ -106,7 +106,7 @@ def is_password(text: str) -> bool:
 def is_mixed_password(text: str) -> bool:
     """Return whether ``text`` looks like a password and has both letters and digits.
 
-    This stricter check is for places where other text is more likely than a password, such as after "password ".
+    This check is stricter than `is_password`, for contexts in which other text is likely, such as after "password ".
     """
     text = text.rstrip(SENTENCE_ENDS)
     has_digits = any(char.isdigit() for char in text)

@@ -25,7 +25,7 @@ _KEY_NAME = re.compile("key|token|secret", re.IGNORECASE)
 
 
 def is_named_secret(name: str, value: str) -> str | None:
-    """Return the kind of secret that ``value`` is; None if it is not a secret.
+    """Return the kind of the secret ``value``; None if ``value`` is not a secret.
 
     ``name`` is the name of the value, such as its key in a JSON object.
     """

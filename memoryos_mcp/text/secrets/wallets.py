@@ -159,10 +159,7 @@ def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> int:
-    """Return the number of sides (0 to 2) on which a phrase has no adjacent word on the same line.
-
-    The phrase is the text from ``start`` to ``end``.
-    """
+    """Return on how many sides (0 to 2) the phrase from ``start`` to ``end`` has no other word on the same line."""
     return (not _GOES_ON_BEFORE.search(text, max(start - 8, 0), start)) + (not _GOES_ON_AFTER.match(text, end))
 
 
