@@ -1,4 +1,4 @@
-"""Stores a user's LLM usage in the user's memory. All processes share the counts, also after a restart."""
+"""Stores a user's LLM usage in the user's memory. All processes share the counts, which survive restarts."""
 
 from collections.abc import Callable
 from datetime import datetime, tzinfo
@@ -9,7 +9,7 @@ from memoryos_mcp.storage.interface import Store
 
 
 class StoredAccount:
-    """Implements ``user_chat.Account``: stores the number of a user's LLM calls and tokens in the user's memory.
+    """Counts a user's LLM calls and tokens in the user's memory. Implements ``user_chat.Account``.
 
     A day begins at midnight in the time zone ``zone``, or in the local time zone if ``zone`` is None.
     """
@@ -29,7 +29,7 @@ class StoredAccount:
         return sum(entry.prompt_tokens + entry.completion_tokens for entry in await self._store.usage(self.today))
 
     async def forget_epoch(self) -> int:
-        """Return the forget epoch of the memory, which is the number of deletions so far."""
+        """Return the forget epoch: the number of deletions in this memory so far."""
         return (await self._store.snapshot()).forget_epoch
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:

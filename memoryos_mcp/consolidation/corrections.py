@@ -37,13 +37,11 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
     """Return ``lessons`` (facts and traits learned from pages) without the facts that contradict a correction.
 
     In a correction, the user declares a fact wrong, and can state the correct fact. A new fact contradicts a correction
-    if it does one of the following:
+    if none of its pages is newer than the correction, and if it does one of the following:
 
     - it supersedes the correct fact;
     - it states the same attribute as the wrong fact;
     - it repeats the wrong fact in other words.
-
-    A new fact is kept if a page that supports it is newer than the correction.
 
     Facts are compared by their vectors, or by their words if ``embed`` is None or fails.
     """

@@ -64,7 +64,7 @@ class VectorSpaces:
             the current space.
 
     Args:
-        store: The user's memory. This object sets the vector space that the store reads.
+        store: The user's memory. It reads the current space.
         embedders: The embedders of the configured model and of the models of existing spaces.
         retrieving: Function that creates a `Retrieving` from a store, the store's cache, and an embedder or None.
         make_index: Function that creates the page index of a space. Its arguments are a store that uses the space, the
@@ -186,7 +186,7 @@ class VectorSpaces:
         return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Remaining:
-        """Embed one batch of texts, usually with the configured model, and return whether more texts remain.
+        """Embed one batch of texts, usually with the configured model. Return whether texts without vectors remain.
 
         During a migration, texts without a vector in the previous vector space come first. They are embedded with the
         previous model. If there are no such texts, or if the previous model fails, the batch is embedded with the
@@ -244,7 +244,7 @@ class VectorSpaces:
         return is_done
 
     async def tidy(self, lease: Lease) -> bool:
-        """Delete some vectors of models that were not used for `KEPT_UNUSED`. Return whether to call again."""
+        """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether to call again."""
         if self._target is None or self._previous is not None:
             return False
         keep = [self._target.identity]

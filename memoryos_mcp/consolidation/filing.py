@@ -36,7 +36,7 @@ class _Draft:
     topics: list[Topic] = field(default_factory=list)
 
     def takes(self, topic: Topic) -> bool:
-        """Return whether the segment has room for a topic's pages. It may have at most `SEGMENT_PAGES_MAX` pages."""
+        """Return whether the segment has at most `SEGMENT_PAGES_MAX` pages after the topic's pages are added."""
         pages = sum(len(each.pages) for each in self.topics) + len(topic.pages)
         return (self.known.page_count if self.known else 0) + pages <= SEGMENT_PAGES_MAX
 
@@ -76,7 +76,7 @@ class FilingPlanner:
         )
 
     async def _chains(self, views: dict[int, Page], organised: Organised) -> list[ChainPlan]:
-        """Return a plan of one chain for each run of consecutive pages in the analyst's answer.
+        """Return one `ChainPlan` for each run of consecutive pages in the analyst's answer.
 
         The first run may continue the chain of the page before the batch.
         """
@@ -101,7 +101,7 @@ class FilingPlanner:
         """Return a plan for each segment that topics join.
 
         A topic joins the segment that the analyst chose, or else the best match if it reaches the threshold, or else a
-        new segment. Only segments of the same project are considered: all pages of a batch are of one project.
+        new segment. All pages of a batch are of one project, and they join only segments of this project.
         """
         project = next(iter(views.values())).project
         drafts = [

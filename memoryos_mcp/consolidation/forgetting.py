@@ -55,9 +55,8 @@ class Selection:
         ids: Ids of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
         query: If not empty, selects the pages that keyword or semantic search finds.
         max_results: Maximum number of pages that ``query`` selects.
-        after: Selects pages that were said at this time (ISO 8601) or later. If there is a query, it searches only
-            these pages.
-        before: Selects pages that were said before this time. If there is a query, it searches only these pages.
+        after: Selects pages from this time (ISO 8601) or later. If there is a query, it searches only these pages.
+        before: Selects pages from before this time. If there is a query, it searches only these pages.
         everything: Selects the whole memory.
         project: Selects the pages of this project. If there is a query, it searches only these pages.
     """
@@ -106,8 +105,8 @@ class Forgetting:
         store: The user's memory.
         fallback: Writes new summaries of chains and segments that lost pages. It needs no LLM.
         log: Path of the user's LLM log, which contains dialogue.
-        retention: Maximum age of a page. Older pages are forgotten. None means that no pages are forgotten by age.
-        zone: The time zone of times that do not contain one. None means the local time zone.
+        retention: Maximum age of a page. Older pages are forgotten. None means no limit.
+        zone: The time zone of times without a zone. None means the local time zone.
         clock: Returns the current time.
         purge_index: Function that removes forgotten pages from the vector index, and returns whether it removed all.
     """
@@ -156,7 +155,7 @@ class Forgetting:
     async def confirm(self, handle: str) -> ForgetReceipt:
         """Delete the memories that a dry run selected.
 
-        Deleted content is also overwritten in the files, unless another process is reading them.
+        Deleted content is overwritten in the files at once, or later if another process is reading them.
 
         Raises:
             ArgumentError: The handle is not from a recent dry run. Nothing was deleted.
@@ -204,17 +203,15 @@ class Forgetting:
     async def tidy(self) -> bool:
         """Remove the remains of forgotten content, and write all missing summaries.
 
-        Forgotten content is overwritten in the files, and the LLM log is deleted. Return False if another process is
-        reading; call again later.
+        The remains are in the memory's files, in the vector index and in the LLM log. Return False if some of them
+        cannot be removed now; call again later.
         """
         is_purged = await self._purge()
         await self._resummarise()
         return is_purged
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
-        """Return a plan to delete the pages that the query or the time limits select.
-
-        If both are given, the query searches only the pages within the time limits.
+        """Return a plan to delete the pages that match the query, the time limits and the project of ``selection``.
 
         Raises:
             ArgumentError: A time limit is not valid, or ``before`` is not later than ``after``.

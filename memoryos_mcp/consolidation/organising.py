@@ -32,8 +32,7 @@ class BatchRule:
         idle: Time without new pages after which an incomplete batch is due.
         is_thrifty: Whether an incomplete batch waits longer than ``idle``: the fewer pages it has, the longer it
             waits. This saves LLM calls in a slow conversation, because each batch costs one call.
-        at_once: Maximum number of batches that are sent to the analyst in parallel. Their answers are independent of
-            each other.
+        at_once: Maximum number of full batches that are sent to the analyst in parallel.
     """
 
     pages: int
@@ -83,7 +82,7 @@ class Organising:
         self._redone_up_to = 0
 
     async def due(self, *, is_hurried: bool = False) -> list[list[Page]]:
-        """Return the batches that are due, oldest first, but at most `BatchRule.at_once`.
+        """Return the due batches among the oldest pages of the backlog, oldest batch first.
 
         If ``is_hurried`` is true, an incomplete batch is due at once.
         """
@@ -218,9 +217,9 @@ class Organising:
     ) -> list[Organised | BaseException]:
         """Return the analyst's answer to each batch, or the exception that the analyst raised for it.
 
-        With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If the
-        analyst cannot be reached, the other batches are not sent. The result for such a batch is the answer of an
-        earlier attempt, or else the exception of the first batch.
+        With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If not,
+        the other batches are not sent. The result for an unsent batch is the answer of an earlier attempt, or else the
+        exception of the first batch.
         """
         ask = partial(self._ask, lease)
         if not probes_first or not batches:

@@ -114,7 +114,7 @@ class Promotion:
             return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst (the LLM) extract facts and traits again from pages that the fallback read without it.
+        """Let the analyst (the LLM) extract facts and traits again from pages that only the fallback has read.
 
         This step skips pages that the fallback has assigned to segments, because `Organising.redo` processes them. If
         the analyst repeatedly gives unusable answers, the facts and traits that the fallback extracted become final.

@@ -129,8 +129,8 @@ class Reading:
     def portion(self, pages: Sequence[Page]) -> list[Page]:
         """Return the first pages that together fit into one call to the analyst.
 
-        The analyst has already extracted the facts of either all of the returned pages or none of them. The pages are
-        of one project.
+        The returned pages are of one project. The analyst has extracted the facts of all these pages already, or of
+        none.
         """
         first = self._has_facts(pages[0]), pages[0].project
         alike = list(takewhile(lambda page: (self._has_facts(page), page.project) == first, pages))
@@ -144,8 +144,8 @@ class Reading:
 
         Args:
             pages: The pages, at least one.
-            forget_epoch: The number of deletions when the pages were read. An LLM client compares it to find out
-                whether anything was forgotten since.
+            forget_epoch: The number of deletions when the pages were read. With it, an LLM client detects later
+                deletions.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
@@ -226,9 +226,10 @@ class Reading:
         raise ModelError(msg)
 
     async def _kept(self, facts: Sequence[Fact], pages: Sequence[Page]) -> frozenset[int]:
-        """Return the numbers of wishes that pages cannot supersede: wishes that do not hold only in their project.
+        """Return the numbers of the wishes that ``pages`` must not supersede.
 
-        Pages without a project can supersede every wish.
+        Pages of a project supersede only wishes that were stated in this project alone. Pages without a project may
+        supersede every wish.
         """
         project = pages[0].project
         if project is None:
@@ -273,10 +274,9 @@ class Reading:
 
 
 def _in_project(lessons: Lessons, project: str | None) -> Lessons:
-    """Return the lessons, with wishes about a property (slot) limited to a project.
+    """Return the lessons, with each wish about a property (slot) limited to a project.
 
-    The property of such a wish has the project in its name, so that it neither ends nor is ended by a wish about the
-    same property elsewhere.
+    For this, the project's name is added to the slot. So wishes in different projects do not supersede each other.
     """
     if project is None:
         return lessons

@@ -52,11 +52,10 @@ def reconcile(
 
 
 def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
-    """Return a trait change, adapted to the current profile.
+    """Return a trait change, adapted to the current profile ``now``. The analyst was shown the profile ``then``.
 
-    ``then`` is the profile that the analyst was shown, and ``now`` is the current profile. If the trait was added or
-    changed in between, the result has the trait's current level and reason, and the evidence of ``change``. Otherwise,
-    ``change`` is returned unchanged.
+    If the trait was added or changed in between, the result has the trait's current level and reason, and the evidence
+    of ``change``. Otherwise, ``change`` is returned unchanged.
     """
     present = now.get(change.dimension)
     if present is None or present == then.get(change.dimension):

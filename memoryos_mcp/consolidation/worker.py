@@ -247,10 +247,7 @@ class Worker:
         self._loops["embedding"].wake()
 
     async def _until_embedded(self) -> None:
-        """Wait until all pages have vectors. Stop waiting if embedding fails or no model is configured.
-
-        A page without a vector would be assigned to a segment by keywords only.
-        """
+        """Wait until all pages have vectors. Stop waiting if embedding fails or no model is configured."""
         while self._is_embedding_well() and (not self._spaces.is_settled or await self._spaces.has_work()):  # noqa: ASYNC110 - another loop's state
             await asyncio.sleep(GATHER_S)
 
@@ -297,7 +294,7 @@ class Worker:
         return not self._spaces.is_settled or await self._spaces.has_work()
 
     async def _watch(self) -> bool:
-        """Wake the loops if the memory has been changed, by this process or another one. Return False."""
+        """Wake the loops if this process or another one has changed the memory. Return False to pause."""
         try:
             state = await self._store.state()
         except StorageError:  # the loops report it
@@ -426,10 +423,7 @@ class Worker:
             await asyncio.sleep(min(quiet_at, give_up_at) - time.monotonic())
 
     def _is_embedding_well(self) -> bool:
-        """Return whether an embedding model is configured and the last attempt to embed did not fail.
-
-        If not, new pages are assigned to segments by keywords, without waiting for their vectors.
-        """
+        """Return whether an embedding model is configured and the last attempt to embed did not fail."""
         return self._spaces.has_model and not self._loops["embedding"].health.failed_attempts
 
     async def _save_health(self, work: str, health: Health) -> None:
@@ -438,7 +432,7 @@ class Worker:
             await self._store.note_failure(work, failure)
 
     async def _count_later(self) -> None:
-        """Wait for more visits, so that they are written together. There is no more work until the next visit."""
+        """Write the visit counts after a short wait, so that several visits are written together."""
         if self._visits:
             await asyncio.sleep(VISIT_POLL_S)
             await self._count_visits()
