@@ -168,9 +168,9 @@ class MemoryEngine:
         return engine
 
     def is_in_place(self) -> bool:
-        """Return False if the caller must close this memory and open it again.
+        """Return whether this memory can still be used. If not, the caller must close it and open it again.
 
-        This is so if its file was replaced or removed, or was opened read-only but is now writable.
+        The result is False if the file was replaced or removed, or was opened read-only and is now writable.
         """
         return self._store.is_in_place()
 
@@ -312,9 +312,9 @@ class MemoryEngine:
         project: str | None = None,
         is_new: Callable[[Page], bool] = lambda _: True,
     ) -> Recall:
-        """Return only the pages and facts that are about a prompt, which may be none. It does not count as a visit.
+        """Return the pages and facts that are about a prompt; the result may be empty. The call is not a visit.
 
-        Use it for prompts that do not ask for memories, because `retrieve` always returns the best pages.
+        Use it for prompts that do not ask for memories. `retrieve` returns the best pages even if none fits well.
 
         Args:
             prompt: What the user said.
@@ -332,7 +332,7 @@ class MemoryEngine:
             return await self._spaces.retrieving.recall(text, limits, is_new, self._scope(project))
 
     async def compare_budgets(self, query: str, budgets: Sequence[int]) -> list[Recall]:
-        """Return what `retrieve` returns for each of several token budgets. It does not count as a visit of topics.
+        """Return what `retrieve` returns for each of several token budgets. The call is not a visit of topics.
 
         Args:
             query: A question or keywords.
@@ -353,7 +353,7 @@ class MemoryEngine:
             return await self._spaces.retrieving.retrieve(text, limits, budgets, scope)
 
     def _checked(self, query: str, budgets: Sequence[int]) -> str:
-        """Return a query without secrets. Raise ArgumentError if it or a token budget is not valid."""
+        """Return a query without secrets. Raise ArgumentError if the query or a budget is not valid."""
         if not query.strip():
             raise ArgumentError(argument="query", problem="is empty; pass a question or keywords")
         check_query(query)
@@ -423,9 +423,9 @@ class MemoryEngine:
         )
 
     def respond_in_parts(self, query: str, *, remember: bool = True) -> AsyncGenerator[Recall | str | Response, None]:
-        """Yield the memories that the LLM receives for a query, its answer in pieces, and the whole response.
+        """Yield the memories in the LLM's prompt, then the pieces of the answer, and last the whole `Response`.
 
-        With ``remember``, the query and the answer are stored before the response is yielded; see `respond_streaming`.
+        If ``remember`` is true, the exchange is stored before the `Response` is yielded; see `respond_streaming`.
 
         Raises:
             MemoryOSError: Any error of `respond`. It may be raised after some pieces were yielded.
@@ -683,24 +683,25 @@ class MemoryEngine:
     async def import_file(
         self, path: Path, name: str | None, *, is_dry_run: bool, show: Callable[[str, int], None]
     ) -> ImportReport:
-        """Import a file that this program or another one exported, and return the report.
+        """Import a file that this program or another program exported, and return the report.
 
-        If the import fails or is cancelled, the pages that were already imported stay stored. Importing the same file
-        again continues from there.
+        If the import fails or is cancelled, the pages that were already imported stay stored. To continue, import the
+        same file again.
 
         Args:
-            path: The file.
-            name: The name of the format, one of `transfer.choosing.FORMATS`. None means that the
-                format is recognised from the file.
+            path: The exported file.
+            name: The name of the format, one of `transfer.choosing.FORMATS`. None means that the format is recognised
+                from the file.
             is_dry_run: Whether items are only counted and not stored.
-            show: Receives the name of the current step and the number of bytes processed in it, in another thread.
+            show: A function that reports progress. It is called in another thread, with the name of the current step
+                and the number of bytes processed in this step.
 
         Raises:
             ArgumentError: ``name`` is not a format.
             ImportFormatError: The file cannot be used. Nothing was stored.
-            StorageError: A transaction failed.
+            StorageError: A transaction failed. The pages of previous transactions stay stored.
         """
-        fix = "choose its format, or use memoryos-mcp restore if it is a backup"
+        fix = "choose the format of the file, or use memoryos-mcp restore if the file is a backup"
         reader = await anyio.to_thread.run_sync(partial(chosen, path, name, argument="format", if_unknown=fix))
 
         def prepare(turn: Turn) -> Redaction:
@@ -718,7 +719,7 @@ class MemoryEngine:
                 self._worker.imported()
 
     async def text_bytes(self) -> Mapping[Tier, int]:
-        """Return the number of UTF-8 bytes in the texts of each tier's pages. This reads every page."""
+        """Return the number of UTF-8 bytes in the texts of each tier's pages. The call reads every page."""
         return await self._store.user_data.text_bytes()
 
     async def failures(self) -> Mapping[str, Failure]:
@@ -748,9 +749,9 @@ class MemoryEngine:
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
-        """Let the LLM process all pages that were processed without it, and return the number of these pages.
+        """Mark all pages that were processed without the LLM, and return their number.
 
-        The pages are only marked now. The LLM processes them in the background.
+        The LLM processes the marked pages in the background.
         """
         pages = await self._store.mark_degraded(self._components.fallback.name)
         self._worker.redo()
@@ -797,8 +798,7 @@ class MemoryEngine:
     async def kept_copies(self) -> list[str]:
         """Return the names of the backup copies made by restores.
 
-        A restore makes a backup copy of the memory that it replaces. Forgetting everything removes the copies. Other
-        deletions do not.
+        The copies stay until everything is forgotten or `remove_kept_copies` is called.
         """
         return await self._store.user_data.kept_copies()
 

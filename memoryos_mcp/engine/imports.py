@@ -50,14 +50,14 @@ class FileImport:
     """The import of one file.
 
     Attributes:
-        name: The name of the file, as its owner called it.
+        name: The name of the file on the computer from which it was uploaded.
         size_bytes: The size of the file.
         stage: The current stage.
         done_bytes: Number of bytes processed in the current step.
         dry_run: The report of the dry run: what the import would store; None until the dry run has ended.
         report: The report of the import: what was stored; None until the import is done.
         problem: Why the import failed; empty if it did not.
-        import_id: Identifies the import.
+        import_id: Random id of the import.
     """
 
     name: str
@@ -132,21 +132,23 @@ class Imports:
         return begun
 
     def confirm(self, user_id: str, import_id: str) -> FileImport:
-        """Store the counted content of a file. Call this when the user has confirmed the import.
+        """Store the items that the dry run counted, and return the import. Call this when the user has confirmed it.
 
         Raises:
             ArgumentError: The import does not exist, or does not wait for confirmation.
         """
         found = self._found(user_id, import_id)
         if found.stage is not Stage.COUNTED:
-            problem = "cannot be confirmed now, because it is not waiting for that; reload the list to see its state"
+            problem = "cannot be confirmed now, because it is not waiting for confirmation; reload the list"
             raise ArgumentError(argument="import", problem=problem)
         found.stage = Stage.WAITING
         found._confirmed.set()
         return found
 
     def discard(self, user_id: str, import_id: str) -> FileImport:
-        """Stop an import, or remove it from the list if it has ended. Pages that are already stored stay stored.
+        """Stop an import, or remove it from the list if it has ended. Return the import.
+
+        Pages that are already stored stay stored.
 
         Raises:
             ArgumentError: The import does not exist.

@@ -221,9 +221,9 @@ def _tokens(page: Page) -> int:
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the length in tokens to which long pages must be shortened, so that all pages fit into ``room``.
+    """Return the length in tokens to which long pages must be shortened, so that all pages fit into ``room`` tokens.
 
-    If all pages fit without being shortened, return None.
+    If all pages already fit, return None.
     """
     if sum(tokens) <= room:
         return None
@@ -315,9 +315,6 @@ def _has_type(after: object, kind: Kind, request: ListRequest) -> bool:
 
 
 def _mark(request: ListRequest) -> int:
-    """Return the checksum of a request, which is stored in each cursor for the request.
-
-    A cursor with another checksum belongs to another request, and is rejected.
-    """
+    """Return the checksum of a request. A cursor contains it, so that a cursor of another request is rejected."""
     further = (request.chain, request.about, request.source, request.words, request.is_by_time)
     return zlib.crc32(f"{request!r}{further if any(further) else ''}".encode())

@@ -46,10 +46,9 @@ class Recovery:
     Args:
         find: Returns the users with unfinished work. This function is called in a thread, at the start and after
             ``wait`` has returned True.
-        wait: Waits until another server has ended, which may have left unfinished work, or until the given number of
-            seconds has passed. Returns whether a server has ended; see `Stores.wait_for_work`.
-        borrow: Opens a user's memory. When memories are closed to make room for others, the memories that this function
-            opened are closed first.
+        wait: Waits for the end of another server, at most the given number of seconds. Returns whether a server may
+            have ended and left unfinished work; see `Stores.wait_for_work`.
+        borrow: Opens a user's memory. If too many memories are open, those that this function opened are closed first.
         is_busy: Returns whether any caller is being served.
         capacity_users: Maximum number of users whose memories are open.
         clock: Returns the current time.
@@ -82,7 +81,7 @@ class Recovery:
         self._watching.start()
 
     async def close(self) -> None:
-        """Stop the background loops. The next start will find all work that is still unfinished."""
+        """Stop the background loops. After the next start, all unfinished work is found again."""
         await self._watching.close()
         await self._loop.close()
 
@@ -135,7 +134,7 @@ class Recovery:
         return has_worked
 
     async def _next_user(self) -> str | None:
-        """Return the first user whose work is due, and delete the recorded time. Return None if no work is due."""
+        """Return the first user whose work is due, and delete its recorded time. Return None if no work is due."""
         if self._look_at is not None and self._look_at <= self._clock():
             await self._look()
         now = self._clock()

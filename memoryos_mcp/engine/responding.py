@@ -140,10 +140,7 @@ class Responding:
         max_tokens: int | None,
         remember: bool,
     ) -> AsyncGenerator[Recall | str | Response, None]:
-        """Yield the memories of the prompt, the answer in pieces, and the whole response.
-
-        See `MemoryEngine.respond_in_parts`.
-        """
+        """Yield the memories, the answer in pieces and the `Response`; see `MemoryEngine.respond_in_parts`."""
         chat = self._llm()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         epoch = await self._epochs.forget_epoch()
@@ -319,23 +316,18 @@ def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
 
 
 def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
-    """Join consecutive messages of the same role, because many models require alternating roles.
-
-    A missing answer is not replaced with filler text, because a small model would repeat that text as its answer.
-    """
+    """Join consecutive messages of the same role, because many models require alternating roles."""
+    # A missing answer is not replaced with filler text, because a small model would repeat that text as its answer.
     for role, together in groupby(messages, lambda message: message.role):
         yield Message(role, "\n\n".join(message.content for message in together))
 
 
 def _noted(notes: str | None) -> list[str]:
-    """Return a list with one line that contains the caller's notes, or an empty list if there are no notes."""
+    """Return the line of the prompt with the caller's notes; [] if there are no notes."""
     return [disarmed(f"Notes of the calling program on this conversation: {one_line(notes)}")] if notes else []
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return a list with one block of text, or an empty list if the block would be empty.
-
-    The block contains the pages in ``read``, and all memories of ``recall`` that are not short-term pages.
-    """
+    """Return one block with the pages in ``read`` and all memories except short-term pages; [] if it is empty."""
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []

@@ -337,7 +337,7 @@ class MemoryService:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other servers can use the memories too. It is known as soon as a memory was opened."""
+        """Whether other servers can use the memories too; False until the first memory is opened."""
         return self._stores is not None and self._stores.is_shared
 
     def now(self) -> datetime:
@@ -473,10 +473,7 @@ class MemoryService:
         return Recovery(self._users_with_work, wait, self._guest, self._is_busy, capacity_users, self._clock)
 
     def _made_stores(self) -> "Stores":
-        """Return the users' stores, and create them on first use.
-
-        Call this method in a thread, because creating the stores blocks. The engine's libraries are not imported.
-        """
+        """Return the users' stores. The first call creates them; call it in a thread, because it blocks."""
         with self._stores_lock:
             if self._stores is None:
                 self._stores = make_stores(self.settings, self._clock, threads=STORE_THREADS)

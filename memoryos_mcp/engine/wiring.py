@@ -59,8 +59,8 @@ class Components:
         fallback: The analyst that is used if there is no LLM, or if the LLM fails.
         make_chat: Returns a user's LLM client, or None if no LLM is configured. The arguments are the user's `Account`,
             in which the tokens of LLM calls are counted, and the user's folder.
-        make_analyst: Returns the analyst that uses an LLM client. If the client is None, the result is the fallback,
-            unless `Overrides` contained another analyst.
+        make_analyst: Returns the analyst for a user's LLM client; the fallback if the client is None. An analyst in
+            `Overrides` takes precedence over both.
         chat: The LLM client that all users share; None if no LLM is configured.
         tally: Total LLM usage since the process started.
         make_index: Creates the vector index of a memory.

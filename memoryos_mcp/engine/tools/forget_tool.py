@@ -53,7 +53,7 @@ class ForgetMemoryResult(BaseModel):
     affected_segments: int = Field(
         description="Number of topics that are removed, or summarised again from their remaining pages."
     )
-    samples: list[ForgetSample] = Field(description="Some of the memories that a dry run selects; otherwise empty.")
+    samples: list[ForgetSample] = Field(description="In a dry run, some of the selected memories; otherwise empty.")
     confirm: str | None = Field(
         description="In a dry run, the handle that the confirming call must pass; otherwise null."
     )

@@ -35,7 +35,7 @@ class GetMemoryArguments(Arguments):
 class ListMemoriesArguments(Arguments):
     """Arguments of ``list_memories``."""
 
-    tier: Tiers = Field(default="", description="Default: pages. long_term: facts, traits.")
+    tier: Tiers = Field(default="", description="Default: pages. long_term: facts and traits.")
     topic: str = Field(default="", description="Topic id (s1) or part of a keyword.")
     state: States = Field(default="", description="State of knowledge or segments. Default: current.")
     after: str = Field(default="", description="From this time on, ISO 8601.")
@@ -54,6 +54,6 @@ class CorrectMemoryArguments(Arguments):
         default=None, description="Level of a trait."
     )
     reason: OptionalText = Field(default=None, description="Reason for the level.")
-    wrong: bool = Field(default=False, description="It is wrong and has no replacement.")
+    wrong: bool = Field(default=False, description="Mark as wrong, with no replacement.")
     restore: bool = Field(default=False, description="Undo the last correction.")
     dry_run: bool = Field(default=False, description="Only show the change.")

@@ -42,7 +42,7 @@ def listed_text(result: ListMemoriesResult) -> str:
 def corrected_text(result: CorrectMemoryResult, *, is_restored: bool) -> str:
     """Return a correction or its dry run as text, with the old and the new version."""
     if result.status == "dry_run":
-        message = "Nothing has been changed yet. If this is what the user wants, call again without dry_run."
+        message = "Nothing has been changed yet. If the user wants this change, call again without dry_run."
     elif is_restored:
         message = "Restored. The memory is current again, and can be learned from pages again."
     else:

@@ -97,7 +97,7 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="list_memories",
         title="List",
-        description="Call when the user wants to see what is remembered. Newest first. To look "
+        description="Call when the user wants to see what is remembered, newest first. To look "
         "something up, use retrieve_memory.",
         arguments=ListMemoriesArguments,
         result=ListMemoriesResult,

@@ -1,6 +1,6 @@
 """The arguments of ``add_memory``, and all results that contain pages.
 
-If MemoryOS, the reference implementation, has a key for the same value, the key has the same name here.
+Values that also exist in MemoryOS, the reference implementation, have the same keys as there.
 """
 
 import json
@@ -47,7 +47,7 @@ class AddMemoryArguments(Arguments):
     meta_data: Annotated[dict[str, Any] | None, BeforeValidator(_read_object)] = Field(
         default=None, description="Your own notes."
     )
-    idempotency_key: str = Field(default="", description="Equal keys are stored once.")
+    idempotency_key: str = Field(default="", description="One turn per key is stored.")
     source: Annotated[SourceName, BeforeValidator(_empty_is_conversation)] = Field(
         default="conversation", description="Origin. User facts come only from conversations."
     )

@@ -1,6 +1,6 @@
 """Results of the tools.
 
-If MemoryOS, the reference implementation, has a key for the same value, the key has the same name here.
+Values that also exist in MemoryOS, the reference implementation, have the same keys as there.
 """
 
 from typing import Literal

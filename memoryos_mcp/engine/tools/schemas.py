@@ -10,8 +10,7 @@ Schema = dict[str, Any]
 def input_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a tool's arguments, with descriptions but without titles.
 
-    Null is a valid value of optional arguments, but the schema does not mention null. Models and the input forms of
-    clients handle a plain type more easily than a choice between a type and null.
+    The schema omits null, although optional arguments accept it. Models and clients handle plain types more easily.
     """
     schema = model.model_json_schema()
     properties = {name: _argument(each) for name, each in schema.get("properties", {}).items()}
