@@ -1,5 +1,5 @@
-"""Hooks: an MCP client's own events store each exchange and put memories into the context, without a tool call.
+"""Hooks: commands that MCP clients run at events, to store exchanges and recall memories without tool calls.
 
-`hook` runs at every event and imports only parts of the standard library, because a client waits for it. `daemon` is
-the resident process that opens the memory.
+`hook` runs at every event and imports only parts of the standard library, because the client waits. `daemon` is the
+background process that opens the memory.
 """

@@ -1,6 +1,6 @@
-"""The daemon: a resident process that opens the memory for the hooks of one account with the same settings.
+"""The daemon: a background process that opens the memory for all hooks with the same settings.
 
-It stores the turns of the spool, answers recall, and ends when no hook has called it for a while.
+The daemon stores the turns in the spool and answers recall requests. It ends after a time without requests.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ PROMPT_KEPT_S = 7 * 86_400
 
 
 class Daemon:
-    """Serves the hooks of one folder. ``idle_s`` is the time without a request after which it ends."""
+    """Serves the hooks that use ``folder``. The daemon ends after ``idle_s`` seconds without a request."""
 
     def __init__(self, settings: Settings, service: MemoryService, folder: str, mark: str, idle_s: float) -> None:
         self._settings = settings
@@ -58,7 +58,7 @@ class Daemon:
         self._is_over = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve until no request has arrived for a while, or until the settings have changed."""
+        """Serve requests until none has arrived for ``idle_s`` seconds, or until the settings have changed."""
         server = await self._listen()
         if os.name != "nt":
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._is_over.set)
@@ -131,7 +131,7 @@ class Daemon:
             )
 
     async def _head(self) -> str:
-        """Return the user's wishes, the strongest traits and the newest facts as text."""
+        """Return the user's wishes, strongest traits and newest facts as text."""
         async with self._service.user(self._settings.user_id) as engine:
             profile = await engine.profile()
         wishes = [shown_fact(fact) for fact in profile.user_facts if fact.kind is Kind.WISH]
@@ -144,7 +144,7 @@ class Daemon:
         return "\n".join(framed(lines)) if lines else ""
 
     async def _store_waiting(self) -> None:
-        """Store the turns of the spool, oldest first. A turn is deleted only when its page is on disk."""
+        """Store the turns in the spool, oldest first. Stored and invalid turns are removed from the spool."""
         async with self._storing:
             for path in spool.waiting(self._folder):
                 turn = spool.read(path)
@@ -160,7 +160,7 @@ class Daemon:
 
 
 async def _store(engine: MemoryEngine, turn: dict[str, object]) -> None:
-    """Store one turn. Raise ArgumentError if it can never be stored."""
+    """Store one turn. Raise `ArgumentError` if the turn is not valid."""
     if not turn:
         raise ArgumentError(argument="turn", problem="is damaged")
     notes = {"client": turn.get("client"), "session": turn.get("session")}
@@ -176,9 +176,9 @@ async def _store(engine: MemoryEngine, turn: dict[str, object]) -> None:
 
 
 def project_of(folder: object) -> str | None:
-    """Return the name of the project that a working folder belongs to.
+    """Return the name of the project of a working folder; None if no folder is given.
 
-    It is the name of the folder's Git repository, or else the name of the folder.
+    The name is that of the Git repository or, outside a repository, that of the folder.
     """
     if not isinstance(folder, str) or not folder:
         return None
@@ -188,9 +188,11 @@ def project_of(folder: object) -> str | None:
 
 
 async def run_daemon(settings: Settings, arguments: Sequence[str], idle_s: float) -> None:
-    """Serve the hooks with these settings. Return at once if another daemon does.
+    """Run a daemon for the hooks with these settings.
 
-    ``arguments`` are the options of the command line, from which the folder's name is made.
+    If another daemon with these settings runs and does not end within `LOCK_WAIT_S` seconds, do nothing.
+
+    ``arguments`` are the options of the command line. They determine the daemon's folder.
     """
     folder = folder_of(arguments)
     spool.make_private(folder)
@@ -219,7 +221,7 @@ def _opened(folder: str) -> IO[str]:
 
 
 def _is_locked(file: IO[str]) -> bool:
-    """Lock a file until this process ends, and return whether that succeeded."""
+    """Try to lock a file until this process ends. Return False if the file cannot be locked."""
     try:
         if os.name == "nt":
             import msvcrt
@@ -235,7 +237,7 @@ def _is_locked(file: IO[str]) -> bool:
 
 
 def _readable_file(settings: Settings) -> str | None:
-    """Return the path of the file in which hooks may search without the daemon; None if they may not."""
+    """Return the path of the memory's file if hooks may search it without the daemon, else None."""
     file = None if settings.project_isolation else file_of(settings)
     return str(file.absolute()) if file else None
 

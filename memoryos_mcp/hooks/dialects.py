@@ -1,4 +1,4 @@
-"""Dialects: the JSON that each client passes to a hook, and the JSON that it expects.
+"""The JSON that each client passes to a hook, and the JSON that the hook must return.
 
 This module imports nothing from this package, because the process of a hook must start quickly.
 """
@@ -26,12 +26,12 @@ def session_of(given: dict[str, object]) -> str:
 
 
 def turn_of(given: dict[str, object]) -> str:
-    """Return the client's id of a turn; an empty text if it has none."""
+    """Return the client's id of a turn, or an empty string if there is none."""
     return str(given.get("prompt_id") or given.get("turn_id") or given.get("generation_id") or "")
 
 
 def prompt_of(given: dict[str, object]) -> str:
-    """Return what the user said; an empty text if the event does not contain it."""
+    """Return the user's prompt, or an empty string if the event does not contain a prompt."""
     prompt = given.get("prompt")
     return prompt.strip() if isinstance(prompt, str) else ""
 
@@ -45,9 +45,9 @@ def answer_of(given: dict[str, object]) -> str:
 
 
 def last_exchange(given: dict[str, object]) -> tuple[str, str, str]:
-    """Return the user's last text, the assistant's last text and the id of the user's message, from the transcript.
+    """Return the user's last text, the assistant's reply and the id of the user's text, from the transcript.
 
-    The result contains empty texts if the client wrote no transcript in the known form.
+    A string is empty if the transcript does not contain it.
     """
     path = given.get("transcript_path")
     if not isinstance(path, str) or not path:
@@ -85,7 +85,7 @@ def _text(content: object) -> str:
 
 
 def reply(client: str, event: str, context: str) -> str:
-    """Return the hook's answer that puts ``context`` into the client's context."""
+    """Return the JSON with which a hook adds the text ``context`` to the assistant's context."""
     if client == "cursor":
         return json.dumps({"additional_context": context})
     output = {"hookEventName": EVENTS[client][event], "additionalContext": context}
@@ -99,6 +99,6 @@ def key_of(client: str, session: str, turn: str) -> str:
 
 
 def digest(text: str) -> str:
-    """Return a short name for a text, which can be part of a path. The module hashlib takes too long to import."""
+    """Return a short checksum that can be part of a path. `hashlib` is not used, because importing it is slow."""
     data = text.encode("utf-8", "surrogatepass")
     return f"{crc32(data):08x}{adler32(data):08x}"

@@ -1,7 +1,7 @@
-"""One event of a client: reads its JSON from stdin, answers, and ends with exit code 0 whatever happens.
+"""The command ``memoryos-mcp hook``: read an event as JSON from stdin, reply, and always end with exit code 0.
 
-Only parts of the standard library are imported, because the client waits. The daemon does what takes longer. If there
-is none, prompts get the memories that contain their words.
+Only parts of the standard library are imported, because the client waits. The daemon does the slow work. Without a
+daemon, memories are found by keywords only.
 """
 
 import json
@@ -24,7 +24,7 @@ REPLY_BYTES = 1_000_000
 
 
 class Call:
-    """The command line of a hook, and the folder that belongs to its settings."""
+    """The parsed command line of a hook, and the folder for its settings."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         rest = list(arguments)
@@ -44,9 +44,9 @@ class Call:
         self.folder = folder_of(self.settings)
 
     def check(self) -> None:
-        """Raise ValueError or OSError if the command line or the config file cannot be used."""
+        """Raise `ValueError` or `OSError` if the command line or the config file is not valid."""
         if self.event not in ("session-start", "prompt", "stop") or self.client not in dialects.EVENTS:
-            msg = "unknown event or client"
+            msg = "the event or the client is unknown; run memoryos-mcp install --client NAME --hooks again"
             raise ValueError(msg)
         if (config := config_of(self.settings)) is not None:
             with open(config, "rb") as file:
@@ -54,14 +54,14 @@ class Call:
 
 
 def config_of(settings: Sequence[str]) -> str | None:
-    """Return the path of the config file; None if there is none."""
+    """Return the absolute path of the config file, or None if no config file is used."""
     chosen = dict(zip(settings[::2], settings[1::2], strict=False)).get("--config")
     named = chosen or os.environ.get("MEMORYOS_CONFIG")
     return os.path.abspath(os.path.expanduser(named)) if named else None
 
 
 def folder_of(settings: Sequence[str]) -> str:
-    """Return the private folder of all hooks and of the daemon with these settings."""
+    """Return the private folder that the daemon and all hooks with these settings share."""
     ours = sorted((name, value) for name, value in os.environ.items() if name.startswith("MEMORYOS_"))
     given = dict(zip(settings[::2], settings[1::2], strict=False))
     if "--config" in given and (config := config_of(settings)) is not None:
@@ -71,7 +71,7 @@ def folder_of(settings: Sequence[str]) -> str:
 
 
 def stamp(settings: Sequence[str]) -> str:
-    """Return a text that changes with the config file and with the version of this program."""
+    """Return a string that changes when the config file or the version of this program changes."""
     config = config_of(settings)
     if config is None:
         return __version__
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def handle(call: Call, given: dict[str, object]) -> str:
-    """Do what an event asks for, and return the answer to the client; an empty text for none."""
+    """Handle an event, and return the reply to the client. An empty string means no reply."""
     if given.get("agent_id"):  # the turn of a subagent is not the user's
         return ""
     if call.event == "stop":
@@ -125,7 +125,7 @@ def _prompt_file(call: Call, given: dict[str, object]) -> str:
 
 
 def _note_prompt(call: Call, given: dict[str, object], prompt: str) -> None:
-    """Keep the prompt until the turn ends. A prompt that was sent during a turn is added to the turn's first one."""
+    """Save the prompt until the turn ends. A prompt that is sent during a turn is appended to the saved prompt."""
     path = _prompt_file(call, given)
     before = spool.read(path)
     is_open = not before.get("is_done", True)
@@ -138,7 +138,7 @@ def _note_prompt(call: Call, given: dict[str, object], prompt: str) -> None:
 
 
 def _keep_exchange(call: Call, given: dict[str, object]) -> None:
-    """Keep the finished turn in the spool, and wake the daemon."""
+    """Save the finished turn in the spool, and wake the daemon."""
     path = _prompt_file(call, given)
     noted = spool.read(path)
     if noted.get("is_done"):
@@ -171,7 +171,7 @@ def _keep_exchange(call: Call, given: dict[str, object]) -> None:
 
 
 def _found_by_words(call: Call, given: dict[str, object], prompt: str) -> str:
-    """Return memories for a prompt without the daemon, from the file that the last daemon has named."""
+    """Search the memory's file for the words of a prompt, without the daemon. Return the memories as text."""
     named = spool.read(os.path.join(call.folder, MEMORY))
     file = named.get("file")
     if not isinstance(file, str) or named.get("stamp") != stamp(call.settings) or not os.path.exists(file):
@@ -182,9 +182,9 @@ def _found_by_words(call: Call, given: dict[str, object], prompt: str) -> str:
 
 
 def _asked(call: Call, request: dict[str, object], *, is_awaited: bool = True) -> dict[str, object]:
-    """Send a request to the daemon and return its reply; an empty one if it does not answer in time.
+    """Send a request to the daemon, and return the reply, or an empty dictionary without ``is_awaited``.
 
-    A daemon is started for later if there is none.
+    If the daemon does not reply in time, return an empty dictionary and start a daemon for later requests.
     """
     settings_stamp = stamp(call.settings)
     with suppress(OSError, ValueError), connected(call.folder, call.wait_s) as line:
@@ -206,7 +206,7 @@ def _asked(call: Call, request: dict[str, object], *, is_awaited: bool = True) -
 
 
 def connected(folder: str, wait_s: float) -> socket.socket:
-    """Return a connection to the daemon of a folder. Raise OSError if there is none."""
+    """Return a connection to the daemon that uses ``folder``. Raise `OSError` if no daemon is running."""
     if os.name == "nt":
         address = spool.read(os.path.join(folder, ADDRESS))
         line = socket.create_connection(("127.0.0.1", int(str(address["port"]))), wait_s)
@@ -224,7 +224,7 @@ def connected(folder: str, wait_s: float) -> socket.socket:
 
 
 def _start_daemon(call: Call) -> None:
-    """Start a daemon that survives this process, unless one was started just now."""
+    """Start a daemon that outlives this process, unless one was started in the last `START_AGAIN_S` seconds."""
     mark = os.path.join(call.folder, STARTED)
     with suppress(OSError):
         if time.time() - os.stat(mark).st_mtime < START_AGAIN_S:

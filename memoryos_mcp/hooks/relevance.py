@@ -1,6 +1,6 @@
-"""Relevance: decides whether a prompt asks for memories, and shows those that are about it.
+"""Decides whether a prompt needs memories, and returns the relevant memories as text.
 
-A hook whose daemon does not run imports this module while its client waits, so the import must be quick.
+If the daemon does not run, a hook imports this module while the client waits, so the import must be quick.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ BY_WORDS = "Earlier conversations with the same words"
 async def relevant_text(
     engine: "MemoryEngine", prompt: str, *, session: str, project: str | None, max_tokens: int
 ) -> str:
-    """Return the memories that are relevant to a prompt as text; an empty text if there are none.
+    """Return the memories that are relevant to a prompt, as text. The text is empty if there are none.
 
     Pages of ``session`` are left out, because the client still has them in its context. Pages of ``project`` come
     first.
@@ -49,7 +49,9 @@ async def relevant_text(
 
 
 def text_by_words(file: str, prompt: str, session: str) -> str:
-    """Return the pages in a user's file that contain a prompt's words as text; an empty text if there are none.
+    """Return the pages in ``file`` that contain enough words of a prompt, as text. The text is empty if there are none.
+
+    Pages of ``session`` are left out.
 
     Raises:
         StorageError: The file could not be read.
@@ -65,7 +67,7 @@ def text_by_words(file: str, prompt: str, session: str) -> str:
 
 
 def _words(prompt: str) -> Sequence[str]:
-    """Return the content words of a prompt; none if the prompt does not ask for memories."""
+    """Return the content words of a prompt, or an empty list if the prompt is short and not a question."""
     asked = prompt[:PROMPT_CHARS]
     words = list(dict.fromkeys(content_words(asked)))
     is_question = any(mark in asked for mark in QUESTION_MARKS)

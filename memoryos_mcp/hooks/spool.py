@@ -1,4 +1,4 @@
-"""The hooks' private folder: turns that wait to be stored, the daemon's address, and the log.
+"""The private folder of hooks: it contains the spool (turns to be stored), the daemon's address, and the log.
 
 This module imports nothing from this package, because the process of a hook must start quickly.
 """
@@ -14,7 +14,7 @@ LOG_BYTES = 256_000
 
 
 def root_folder(environment: Mapping[str, str]) -> str:
-    """Return the folder of all hooks of this account."""
+    """Return the folder that contains the private folders of this account's hooks."""
     if os.name == "nt":
         base = environment.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
     else:
@@ -23,13 +23,13 @@ def root_folder(environment: Mapping[str, str]) -> str:
 
 
 def make_private(folder: str) -> None:
-    """Create a folder that only this account may use."""
+    """Create a folder if it is missing, and let only this account access it."""
     os.makedirs(folder, 0o700, exist_ok=True)
     os.chmod(folder, 0o700)
 
 
 def write(path: str, content: object) -> None:
-    """Write a value as JSON to a private file, in one step. When it returns, the file is on disk."""
+    """Write a value as JSON to a private file, atomically. The file is on disk when the function returns."""
     part = f"{path}.{os.getpid()}.part"
     try:
         handle = os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
@@ -45,7 +45,7 @@ def write(path: str, content: object) -> None:
 
 
 def read(path: str) -> dict[str, object]:
-    """Return the JSON object in a file; an empty one if the file is missing or damaged."""
+    """Return the JSON object in a file, or an empty dictionary if the file is missing or damaged."""
     try:
         with open(path, "rb") as file:
             content = json.loads(file.read())
@@ -55,17 +55,17 @@ def read(path: str) -> dict[str, object]:
 
 
 def put(folder: str, turn: Mapping[str, object]) -> None:
-    """Keep a turn until the daemon has stored it."""
+    """Add a turn to the spool."""
     write(os.path.join(folder, f"{time.time_ns():020}-{os.getpid()}{WAITING}"), turn)
 
 
 def waiting(folder: str) -> list[str]:
-    """Return the paths of the turns that wait to be stored, oldest first."""
+    """Return the paths of the turns in the spool, oldest first."""
     return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(WAITING))
 
 
 def remove(path: str) -> None:
-    """Remove a file if it is there."""
+    """Delete a file if it exists."""
     with suppress(FileNotFoundError):
         os.unlink(path)
 
