@@ -145,7 +145,7 @@ class Analyst(Protocol):
         ...
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many of the first pages one call of `learn` can process, at least 1."""
+        """Return the number of pages, counted from the first, that one call of `learn` can process; at least 1."""
         ...
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:

@@ -41,7 +41,7 @@ class LlmAnalyst:
         max_topics: Maximum number of topics in one batch.
         max_prompt_tokens: Maximum number of tokens in one prompt.
         dimensions: Profile dimensions that the user has added to the catalogue.
-        fallback: The analyst that assigns pages to topics, or summarises a chain, if the LLM's reply does not.
+        fallback: The analyst to use if the LLM's reply omits the topic of a page or the summary of a chain.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class LlmAnalyst:
         return f"{shorten(earlier, room)} {shorten(run.summary, room)}"
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many of the first pages fit unshortened into one prompt: from 1 to ``LEARN_PAGES_MAX``."""
+        """Return the number of pages, counted from the first, that fit unshortened into one prompt; at least 1."""
         room = int(self._max_prompt_tokens * PAGES_SHARE)
         for count, page in enumerate(pages[:LEARN_PAGES_MAX]):
             room -= page_tokens(page)

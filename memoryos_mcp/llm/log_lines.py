@@ -72,7 +72,7 @@ class LoggedResponse(_Line):
 
 
 class LoggedError(_Line):
-    """Why a call got no response."""
+    """The reason why a call got no response."""
 
     code: str | None = None
     message: str | None = None

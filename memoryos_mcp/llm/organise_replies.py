@@ -79,7 +79,7 @@ class OrganiseReading:
             topics = dict(enumerate(described, 1))
         left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
         if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):
-            msg = f"pages: {len(left)} of {len(self._batch)} have no topic that is listed in topics; assign one"
+            msg = f"pages: {len(left)} of {len(self._batch)} have no topic listed in topics; assign one to each"
             raise ReplyFormatError(msg)
         named = [
             Topic(
@@ -152,8 +152,8 @@ class OrganiseReading:
     ) -> tuple[Run, ...]:
         """Return the runs of the batch.
 
-        If the reply contains no summary of a run, the summary of the topic of the run's first page is used. If this
-        page has no topic, the summary consists of quotes from the run's pages.
+        A run without a summary in the reply gets the summary of its first page's topic. If this page has no topic, the
+        summary consists of quotes from the run's pages.
         """
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []

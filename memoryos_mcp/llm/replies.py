@@ -108,7 +108,7 @@ class Speech:
 
 
 def said_aloud(text: str) -> str:
-    """Return a complete text reply without the model's reasoning at the beginning of the reply."""
+    """Return a complete text reply without the model's reasoning at its beginning."""
     said = _THOUGHTS_FIRST.sub("", text, count=1)
     # Some servers do not send the opening tag.
     _, mark, after = said.partition(_CLOSING) if _OPENINGS[0] not in said else ("", "", "")

@@ -289,7 +289,7 @@ def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -
 
 
 def _is_over(fact: Fact, known: _FactIndex) -> bool:
-    """Return whether a later statement can end a fact: whether the fact is a positive first-person statement."""
+    """Return whether a fact may become invalid: whether it is a positive statement in the first person."""
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None
 

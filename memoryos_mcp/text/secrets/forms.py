@@ -30,8 +30,8 @@ class SecretPattern:
     Attributes:
         kind: Name of the kind in placeholders and receipts.
         hints: A text is searched only if it contains one of these strings. They are in lower case unless ``is_word`` is
-            True. If there are no hints, every text is searched. With ``is_word``, however, only texts with a match in
-            a word of at least ``LONG_WORD_CHARS`` characters are searched.
+            True. If there are no hints, every text is searched; with ``is_word``, only texts with a match in a word
+            of at least ``LONG_WORD_CHARS`` characters.
         find: A function that yields the start and end of each secret.
         is_word: Whether the hint and the secret are in one word without spaces.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.
