@@ -299,7 +299,7 @@ def test_an_unusable_backup_is_refused_without_changes(damage: object, word: str
 def test_a_backup_is_restored_over_an_emptied_memory(memory: Path, copy: Path) -> None:
     before = exported(memory)
     database_file(memory, USER).write_bytes(b"")
-    assert "it is empty" in run(memory, "export", "-", code=1).stderr.decode()
+    assert "the file is empty" in run(memory, "export", "-", code=1).stderr.decode()
     run(memory, "restore", copy, "--yes")
     assert exported(memory) == before
 

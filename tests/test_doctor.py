@@ -514,7 +514,7 @@ async def test_an_index_that_differs_from_its_table_fails(data: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("tier = 'short-term'", "SQLite reports that it is malformed"),
+        ("tier = 'short-term'", "SQLite reports that the file is malformed"),
         ("organised_by = CAST(x'ff' AS TEXT)", "contains text that is damaged on disk"),
     ],
 )

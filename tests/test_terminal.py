@@ -287,7 +287,7 @@ def test_an_empty_file_is_refused_as_damaged(tmp_path: Path) -> None:
     file.touch()
     done = run(tmp_path, "stats")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "it is empty" in done.stderr
+    assert "the file is empty" in done.stderr
     assert "not changed" in done.stderr
     assert file.stat().st_size == 0
 

@@ -69,8 +69,8 @@ class Tokens(Protocol):
         """Copy tokens to ``target``, and return their number, including tokens that were already in ``target``.
 
         A copy has the same secret, scopes and expiry time as its original. The originals are not changed. A token that
-        is already in ``target`` is not copied again. If the original is revoked, the token in ``target`` is revoked
-        too, whether it is new or was already there. If the original is revoked only later, its copy stays valid.
+        is already in ``target`` is not copied again. If the original is already revoked, the token in ``target`` is
+        revoked too. If the original is revoked later, its copy stays valid.
 
         Args:
             target: The tokens in another folder or database.

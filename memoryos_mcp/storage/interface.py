@@ -9,8 +9,8 @@ Every store guarantees:
 
 - The pages of one user are numbered from 1 by ``seq``, in the order in which they were committed. Only forgotten pages
   leave gaps.
-- The change sequence numbers the changes to a memory. A change becomes visible before any change with a higher number.
-  A reader that continues after the last number that it has read therefore misses no change.
+- The change sequence is a numbered list of the changes to a memory. A change becomes visible before any change with a
+  higher number. A reader that continues after the last number read therefore misses no change.
 - The forget epoch is a number that increases by one in each transaction that forgets something. If the number is the
   same before and after several reads, none of the returned data was forgotten in between.
 
@@ -70,8 +70,7 @@ class Pages(Protocol):
 
         Args:
             turns: The turns of the dialogue, in order.
-            forget_epoch: The forget epoch at the time when the memories that the turns quote were read; None if the
-                turns quote no memories.
+            forget_epoch: The forget epoch when the quoted memories were read; None if the turns quote no memories.
 
         Returns:
             One receipt for each turn. If a page with the turn's idempotency key already exists, no page is added, and
@@ -167,9 +166,9 @@ class Index(Protocol):
         ...
 
     async def pages_of_others(self, seqs: Sequence[int], project: str | None) -> set[int]:
-        """Return those of the given pages that belong to a project other than ``project``.
+        """Return the ``seq`` of each given page that belongs to a project other than ``project``.
 
-        Pages without a project are never returned. With None, all pages that have a project are returned.
+        Pages without a project are left out. With None, return all given pages that have a project.
         """
         ...
 
@@ -180,8 +179,8 @@ class Index(Protocol):
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
         """Return the vectors of the pages with a ``seq`` greater than ``after_seq``, the oldest page first.
 
-        The result has at most ``limit`` vectors, unless the first page alone has more. The vectors of a page
-        are never split: the result has all of them or none. It is empty if no page after ``after_seq`` has vectors.
+        The result has at most ``limit`` vectors, unless the first page alone has more. The vectors of a page are never
+        split: the result has all of them or none. The result is empty if no page after ``after_seq`` has vectors.
         """
         ...
 
@@ -300,9 +299,9 @@ class Work(Protocol):
         ...
 
     async def mark_degraded(self, worker: str) -> int:
-        """Mark the mid-term pages that an analyst organised or read for the profile, so that an LLM does this again.
+        """Mark the mid-term pages that an analyst organised or read for the profile. An LLM then processes them again.
 
-        Such marked pages are called degraded.
+        Marked pages are called degraded.
 
         Args:
             worker: The `Analyst.name` of the analyst, usually of the fallback.
@@ -408,7 +407,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         ...
 
     async def in_space(self, identity: str, model: str | None = None) -> "Store":
-        """Return another `Store` object for the same memory, which uses the vector space of a model.
+        """Return a second `Store` object for this memory, with the vector space of a model.
 
         The stored memories are not copied.
 
@@ -458,8 +457,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
 
         Args:
             target: An open store of the same user. Its memory must be empty, or a copy of this one.
-            tell: Reports progress: it is called with the amount of finished work and the amount of all work. See
-                `fingerprint`.
+            tell: Called with the amount of finished work and the amount of all work, as in `fingerprint`.
 
         Raises:
             DamagedStoreError: This memory has damaged pages. Nothing was copied.
@@ -546,8 +544,8 @@ class Stores(Protocol):
     def users_with_work(self, model: str | None) -> list[str]:
         """Return the ids of users who have pages that are not yet organised or embedded. This call blocks.
 
-        Users whose pages another process is working on may be left out. The list begins with the users for whom another
-        server has begun work and not finished it. The other users are in random order, so that several servers begin
+        Users whose pages another process is working on may be left out. The list begins with the users whose work
+        another server has begun but not finished. The other users are in random order, so that several servers begin
         with different users.
 
         Args:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 class StoreThreads:
     """A pool of ``count`` threads. A caller waits until its work has ended, even if the caller is cancelled.
 
-    A caller therefore never releases a connection or a lock while its work still uses it. `ThreadPoolExecutor` is not
+    A caller therefore never releases a connection or a lock while the work still uses it. `ThreadPoolExecutor` is not
     used, because it is slower: it adds 10% to the time of a short transaction, and this pool adds 4%.
     """
 
@@ -43,14 +43,14 @@ class StoreThreads:
         Args:
             work: The blocking work.
             on_cancelled: Called in the event loop's thread if the caller is cancelled, to make the work end early.
-            afterwards: Called in the same thread after ``work``, even if ``work`` fails. `run` does not wait until this
-                function has ended. The function must not raise an error.
+            afterwards: Called in the same thread after ``work``, even if ``work`` fails. `run` does not wait for this
+                function. The function must not raise an error.
 
         Raises:
             StorageError: The pool is closed.
         """
         if self._is_closed:
-            msg = "the store is closed"
+            msg = "the store is closed; open the store again"
             raise StorageError(msg)
         loop = asyncio.get_running_loop()
         call = _Call(work, afterwards, loop, answer=loop.create_future(), end=loop.create_future())

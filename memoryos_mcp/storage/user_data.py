@@ -31,7 +31,7 @@ class UserData(Protocol):
         ...
 
     async def learned_from(self, page_id: str) -> Learned:
-        """Return the facts and traits that a page supports. If the page does not exist, the result is empty."""
+        """Return the facts and traits for which a page is evidence. If the page does not exist, the result is empty."""
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
@@ -108,8 +108,8 @@ class UserData(Protocol):
         The pages of the file must have been imported before. Records that already exist are not added again.
 
         Returns:
-            The number of added records of each kind. The key `ARCHIVED` has the number of facts that were archived
-            because there were too many.
+            The number of added records of each kind, and with the key `ARCHIVED`, the number of facts archived because
+            there were too many.
         """
         ...
 
@@ -121,8 +121,7 @@ class UserData(Protocol):
             learner: The origin of the facts, such as ``import:mem0``. It is stored as `Fact.learned_by`.
 
         Returns:
-            Two counts. The count with the key ``fact`` is the number of added facts. The count with the key `ARCHIVED`
-            is the number of facts that were archived because there were too many.
+            Two counts: ``fact`` for the added facts, and `ARCHIVED` for facts archived because there were too many.
         """
         ...
 

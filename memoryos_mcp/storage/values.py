@@ -216,8 +216,8 @@ class FactQuery:
 class EvidenceProjects:
     """The projects of the pages from which facts and traits were learned.
 
-    The mappings contain only facts and traits that have evidence. None stands for pages without a project. A fact that
-    replaced wrong facts, and that no page states, has the projects of the replaced facts.
+    The mappings contain only facts and traits that have evidence. None stands for pages without a project. If no page
+    states a fact, and the fact replaced wrong facts, it has the projects of the replaced facts.
 
     Attributes:
         facts: A mapping from the number of each fact to its projects.

@@ -70,7 +70,7 @@ class VectorIndex(Protocol):
         ...
 
     async def set_mark(self, mark: str) -> None:
-        """Store a short text that identifies the last change of the store that the index contains.
+        """Store a short text that identifies the newest change of the store in the index.
 
         Implementations must first store all changes of the index that were made before this call, and then the text.
         """

@@ -1,1 +1,1 @@
-"""The parts of a store that all SQL databases share: the tables of a memory, and all changes to them."""
+"""Code that the SQLite and PostgreSQL stores share, such as all changes to the tables of a memory."""

@@ -1,7 +1,7 @@
 """The blocklist: facts and traits that must not be learned again from existing pages.
 
-A fact or trait on the blocklist is called "refused". The blocklist contains only its salted digest, so its text is not
-revealed. Each memory has its own salt. The caller of these functions must open the transaction.
+A fact or trait on the blocklist is called "refused". The blocklist contains only a salted digest of it, which does not
+reveal the text. Each memory has its own salt. The caller of these functions must open the transaction.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _SALT_BYTES = 16
 def refuse_fact(connection: Connection, about: str, owner: str, text: str, until_seq: int) -> None:
     """Prevent a fact from being learned again from pages with a ``seq`` up to ``until_seq``.
 
-    ``owner`` is the id of the assistant that the fact is about. For a fact about the user, it is empty.
+    ``about`` is ``user`` or ``assistant``. ``owner`` is the id of this assistant, or empty for a fact about the user.
     """
     _refuse(connection, _fact_digest(connection, about, owner, text), until_seq)
 
@@ -55,7 +55,7 @@ def is_refused_trait(connection: Connection, dimension: str, evidence_seqs: Sequ
 
 
 def drop_needless(connection: Connection) -> None:
-    """Remove those entries from the blocklist that apply only to pages that no longer exist."""
+    """Remove the blocklist entries that apply only to deleted pages."""
     connection.execute("DELETE FROM refused WHERE until_seq < coalesce((SELECT min(seq) FROM pages), until_seq + 1)")
 
 

@@ -44,7 +44,7 @@ def checksum(
 
 
 def checksum_of(row: "Mapping[str, Any]") -> int:
-    """Return the checksum of a new page. ``row`` maps the names of its columns to their values."""
+    """Return the checksum of a new page. ``row`` maps column names to values."""
     texts: dict[str, Any] = {name: None if row[name] is None else row[name].encode() for name in SUMMED}
     return checksum(occurred_us=row["occurred_us"], utc_offset_s=row["utc_offset_s"], **texts)
 

@@ -43,7 +43,7 @@ class Rows(Protocol):
 class WordIndex(Protocol):
     """The word index of a memory's pages. The texts of the user and of the assistant are indexed separately.
 
-    The argument ``word`` of the methods has the form that `text.terms.words` returns.
+    The methods take words in the form that `text.terms.words` returns.
     """
 
     def add_newest(self, user_input: str, agent_response: str) -> None:
@@ -63,7 +63,7 @@ class WordIndex(Protocol):
         ...
 
     def expect(self, words: Sequence[str], postings: int) -> None:
-        """Begin to read the data that `limits` and `best` will need for these words, so that they return faster.
+        """Start to read the data for these words, so that later calls of `limits` and `best` are faster.
 
         This call is optional. ``postings`` is the largest number of postings that `best` will read.
         """
@@ -136,7 +136,7 @@ class Connection(Protocol):
         ...
 
     def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
-        """Set the highest number used so far for each kind of row. ``numbers`` is from `last_numbers`."""
+        """Set the highest number used so far for each kind of row. ``numbers`` is a result of `last_numbers`."""
         ...
 
 

@@ -27,7 +27,7 @@ class Table:
         key: The columns that identify a row.
         others: The remaining columns.
         later: Columns that refer to rows of the same table. They are filled after all rows have been copied.
-        where: The condition for rows that are copied; all rows if it is empty.
+        where: The SQL condition for the rows to copy; empty for all rows.
     """
 
     name: str
@@ -102,7 +102,7 @@ _SEQ, _USER_INPUT, _AGENT_RESPONSE = map(_PAGES.columns.index, ("seq", "user_inp
 
 
 class SourceError(Exception):
-    """The memory that is being copied cannot be read. ``__cause__`` is the error of its database.
+    """The memory that is being copied cannot be read. ``__cause__`` is the original database error.
 
     The copy runs inside a transaction of the target. Without this class, the error would be reported as an error of the
     target.
@@ -230,7 +230,6 @@ class _Sums:
 
 
 def _hash(row: Sequence[Any]) -> int:
-    """Return the SHA-256 hash of a row as a number."""
     digest = hashlib.sha256()
     for value in row:
         kind = type(value).__name__

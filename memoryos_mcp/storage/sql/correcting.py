@@ -1,7 +1,7 @@
 """Corrections of facts and traits by the user. The previous value is moved to the history.
 
 A correction takes precedence over all pages that exist when it is made. Later pages may change a corrected fact, or add
-a removed trait again. They do not change the value of a trait that the user has set. If a fact or trait was corrected
+a removed trait again. They never change a trait value that was set by the user. If a fact or trait was corrected
 several times, the latest correction is undone first.
 """
 
@@ -144,8 +144,8 @@ class Correcting:
     def _revive(self, fact: int) -> Corrected:
         """Make a fact valid again after its replacement was marked as wrong, and return the result.
 
-        The fact keeps its beginning, its evidence and the end that was stated for it. Like the new text of a
-        correction, the fact is then marked as stated by the user at the current time.
+        The fact keeps its beginning, its evidence and the end that was stated for it. It is marked as stated by the
+        user now.
 
         Raises:
             ArgumentError: The fact was not replaced by a fact that the user marked as wrong, or it cannot be restored.
@@ -169,7 +169,7 @@ class Correcting:
         return Corrected(name, None, name, text) if is_current else Corrected(name, None)
 
     def _check_no_other(self, fact: int, corrected_us: int, successor: int | None = None) -> None:
-        """Check that no fact other than ``successor`` has taken the place of ``fact`` since the correction.
+        """Check that no fact other than ``successor`` has replaced ``fact`` since the correction.
 
         Raises:
             ArgumentError: A valid fact has the same text, or states the same property and was confirmed later.
@@ -211,10 +211,10 @@ class Correcting:
         return text if is_current else None
 
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw the fact ``successor``. It replaced ``fact`` in a correction that the user has undone.
+        """Withdraw ``successor``, the replacement of ``fact``, after the user has undone the correction.
 
         ``successor`` remains valid if it was known before the correction, or if it also replaces another wrong fact.
-        Otherwise, ``successor`` is deleted if no page is evidence for it. With evidence, its validity ends now.
+        Otherwise, ``successor`` becomes invalid if a page is evidence for it, and is deleted if none is.
 
         ``slot`` is the property that ``fact`` states, and ``corrected_us`` is the time of the correction.
         """
@@ -364,8 +364,7 @@ def _user_fact(
 ) -> int:
     """Return the number of the current fact with this text; add the fact if it is missing.
 
-    In both cases, the fact is marked as stated by the user. ``place`` contains three values of the fact: ``about``,
-    ``owner`` and ``slot``.
+    In both cases, the fact is marked as stated by the user. ``place`` is the tuple (about, owner, slot) of the fact.
     """
     about, owner, slot = place
     sql = f"SELECT fact FROM facts WHERE {IS_VALID} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608

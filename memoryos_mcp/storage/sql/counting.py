@@ -14,7 +14,7 @@ from memoryos_mcp.storage.values import Pending
 def count_memory(connection: Connection, space: int, assistant_id: str, now_us: int) -> Counts:
     """Return how many pages, segments, facts and other items a memory contains.
 
-    Current facts about an assistant are counted only if they are about the assistant ``assistant_id``.
+    The number of assistant facts includes only the facts about the assistant ``assistant_id``.
     """
 
     def number(sql: str, *parameters: Any) -> int:

@@ -116,14 +116,9 @@ def records(connection: Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: Connection, select: str, sql: str) -> dict[int, int]:
-    """Return a mapping from the stored number of each row to the row's position in the result of a query.
+    """Return the position of each row in the result of ``sql``, counted from 1, by the row's stored number.
 
-    Positions are counted from 1.
-
-    Args:
-        connection: The connection to the memory.
-        select: The start of a statement, which selects the column with the stored number, such as "SELECT chain".
-        sql: The whole query. Its result has this column.
+    ``select`` chooses the column with the stored number, such as "SELECT chain".
     """
     rows = connection.execute(f"{select} FROM ({sql}) AS ordered")
     return {row[0]: place for place, row in enumerate(rows, start=1)}

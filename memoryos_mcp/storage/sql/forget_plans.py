@@ -109,7 +109,7 @@ def samples(connection: Connection, plan: ForgetPlan) -> list[Sample]:
 
 
 def derived(connection: Connection, facts: set[int], traits: set[str], segments: set[int]) -> list[Sample]:
-    """Return excerpts of facts, of reasons of traits, and of summaries of segments; up to `SAMPLES` of each kind."""
+    """Return excerpts of facts, trait reasons and segment summaries; up to `SAMPLES` of each kind."""
     return [
         *_excerpts(connection, _FACT, sorted(facts)[:SAMPLES]),
         *_excerpts(connection, _TRAIT, sorted(traits)[:SAMPLES]),
@@ -186,6 +186,6 @@ def unpurged(connection: Connection) -> list[str]:
 def mark_purged(connection: Connection, names: Sequence[str]) -> None:
     """Mark the receipts with the ids ``names`` as purged.
 
-    The caller must have called `Database.purge` before, and that call must have returned True.
+    Call this function only after `Database.purge` has returned True.
     """
     connection.executemany("UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(name,) for name in names])

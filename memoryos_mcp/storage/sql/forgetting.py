@@ -101,7 +101,7 @@ def confirm(connection: Connection, handle: str, now_us: int) -> ForgetReceipt |
 def forget(connection: Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
     """Carry out a plan, store a receipt for it, and return the receipt. ``receipt`` is the id of the receipt.
 
-    The current lease on background work ends, so that no process can store results that are based on deleted memories.
+    The current lease on background work ends, so that no process can store results derived from deleted memories.
     """
     counts = _carry_out(connection, plan).counts
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
@@ -231,8 +231,7 @@ def _remaining_evidence(connection: Connection, facts: Sequence[int] | set[int])
 def _drop_pages(connection: Connection) -> set[str]:
     """Delete the pages in the table ``going``, their entries in the indexes, and their vectors.
 
-    Return the words of the deleted pages. If no page remains, return an empty set, because the caller does not need the
-    words in this case.
+    Return the words of the deleted pages, or an empty set if no page remains.
     """
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
@@ -314,9 +313,9 @@ def _clear_summaries(connection: Connection, chains: Sequence[int], segments: Se
 
 
 def _lost_words(connection: Connection, said: set[str]) -> frozenset[str]:
-    """Return those words in ``said`` that a derived text still contains, although no remaining page contains them.
+    """Return the words that occur in ``said`` and in a derived text, but on no remaining page.
 
-    ``said`` contains the words of the deleted pages. Derived texts are facts, reasons of traits, and summaries.
+    ``said`` contains the words of the deleted pages. Derived texts are facts, trait reasons and summaries.
     """
     derived: set[str] = set()
     for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):

@@ -71,7 +71,7 @@ def _sessions_before(connection: Connection, file: str) -> int:
 
 
 def _chain(connection: Connection, batch: PageBatch, number: int) -> int:
-    """Return the number under which a chain of the export file is stored. Store the chain if it is missing.
+    """Store a chain of the export file if it is missing, and return its number in the memory.
 
     ``number`` is the chain's number in the export file.
     """
@@ -84,7 +84,7 @@ def _chain(connection: Connection, batch: PageBatch, number: int) -> int:
 
 
 def _segment(connection: Connection, batch: PageBatch, number: int) -> int:
-    """Return the number under which a segment of the export file is stored. Store the segment if it is missing.
+    """Store a segment of the export file if it is missing, and return its number in the memory.
 
     ``number`` is the segment's number in the export file.
     """
@@ -111,7 +111,7 @@ def _segment(connection: Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the number of an imported chain or segment in the memory; None if it is not imported yet.
+    """Return the number of a chain or segment in the memory; None if it is not imported yet.
 
     ``number`` is the number of the chain or segment in the export file. For the kind ``session``, the result is the
     highest session number that the memory had before the import.
@@ -251,7 +251,7 @@ class _Adding:
         """Set a trait, unless its current value takes precedence; return whether the trait was set.
 
         A value set by the user takes precedence over a learned value. Otherwise, the newer value takes precedence. The
-        value that does not become current is added to the history.
+        other value is added to the history.
         """
         sql = "SELECT level, reason, updated_us, learned_by FROM traits WHERE dimension = ?"
         current = self._connection.execute(sql, (record.dimension,)).fetchone()

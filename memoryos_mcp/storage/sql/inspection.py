@@ -157,7 +157,7 @@ def _trait(connection: Connection, name: str) -> TraitView | None:
 
 
 def learned_from(connection: Connection, page_id: str, *, space: int, assistant_id: str) -> Learned:
-    """Return the facts and traits that a page supports. Facts about other assistants are left out."""
+    """Return the facts and traits for which a page is evidence. Facts about other assistants are left out."""
     facts = all_rows(
         connection,
         f"SELECT {FACT_COLUMNS} FROM facts WHERE fact IN (SELECT e.fact FROM fact_evidence AS e JOIN pages USING (seq) "  # noqa: S608

@@ -38,10 +38,7 @@ def list_memories(
 
 
 def count_pages(connection: Connection, request: ListRequest, starts_us: Sequence[int]) -> list[int]:
-    """Return the number of pages in each of several consecutive periods; see `UserData.page_counts`.
-
-    The query reads an index once. Consecutive periods of the same length share one branch of ``CASE``.
-    """
+    """Return the number of pages in each of several consecutive periods; see `UserData.page_counts`."""
     bounds = list(pairwise(starts_us))
     branches: list[tuple[int, int, int, int]] = []  # the end, start, first number, and length of its periods
     for number, (start, end) in enumerate(bounds):
@@ -103,7 +100,8 @@ def _pages_by_time(connection: Connection, filters: dict[str, Any], last: Any) -
 def _segments(connection: Connection, topic: int | str | None) -> str | None:
     """Return the numbers of a topic's segments as a JSON list; None if ``topic`` is None.
 
-    ``topic`` is the number of one segment, or a text. A text matches every segment that has a keyword that contains it.
+    ``topic`` is the number of one segment, or a text. A text selects all segments with a keyword that contains the
+    text.
     """
     if topic is None:
         return None

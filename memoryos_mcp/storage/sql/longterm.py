@@ -77,7 +77,7 @@ def past_dimensions(connection: Connection) -> list[str]:
 
 
 def find_dimension(connection: Connection, name: str, *, with_history: bool = False) -> str | None:
-    """Return the dimension of the trait ``name`` as it is stored; None if the memory does not contain it.
+    """Return the stored spelling of the trait dimension ``name``; None if there is no such trait.
 
     Case and extra spaces are ignored. If ``with_history`` is true, previous traits are searched too.
     """
@@ -90,7 +90,7 @@ def find_dimension(connection: Connection, name: str, *, with_history: bool = Fa
 def is_current(connection: Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
     """Return whether the lessons (facts and traits) in ``learning`` still match the memory.
 
-    The memory may have changed since the lessons were computed. They do not match it in four cases:
+    The memory may have changed since the lessons were computed. The result is False in four cases:
 
     - A trait that the lessons change has been changed in the meantime.
     - A fact that the lessons confirm or supersede is no longer valid.
@@ -198,9 +198,11 @@ def corrected_facts(connection: Connection) -> list[CorrectedFact]:
 def set_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Set the learned traits, and add their previous values to the history.
 
-    A trait is skipped if it must not be learned from its evidence; see `is_refused_trait`. A trait whose level the
-    user chose keeps this level; only its evidence is extended. The same applies to traits of a different analyst if
-    ``learning`` is from the fallback, which replaces a failed LLM (``is_degraded``).
+    A trait is skipped if it must not be learned from its evidence; see `is_refused_trait`. In two cases, a trait keeps
+    its level, and only its evidence is extended:
+
+    - The user chose the level.
+    - A different analyst learned the trait, and ``learning`` is from the fallback (``is_degraded``).
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -243,8 +245,8 @@ def change_knowledge(connection: Connection, learning: Learning, owner: Callable
     A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
     see `is_refused_fact`. If several new facts are about the same property (slot), only the last one stays valid.
 
-    A confirmed fact keeps its ``learned_by``, the name of the analyst that first learned the fact. The only exception:
-    if this name is ``learning.replaces``, it is changed to ``learning.learner``.
+    A confirmed fact keeps its ``learned_by``, the name of the analyst that first learned the fact. Only the name
+    ``learning.replaces`` is changed to ``learning.learner``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -279,8 +281,7 @@ def import_facts(
 ) -> Counter[str]:
     """Add facts without evidence. Facts that exist or once existed are skipped; see `UserData.import_facts`.
 
-    Return two counts. The count with the key ``fact`` is the number of added facts. The count with the key `ARCHIVED`
-    is the number of facts that were archived because there were too many.
+    Return two counts: ``fact`` for the added facts, and `ARCHIVED` for facts archived because there were too many.
     """
     new = Counter[str]()
     for fact in facts:
@@ -312,8 +313,7 @@ def _add_fact(
         learner: Name of the analyst that learned the fact.
         owner: The function `StoreOptions.owner`.
         now_us: The current time in microseconds.
-        added: The facts that the current call of `change_knowledge` has already added, as a mapping from the `folded`
-            text of each fact to its number.
+        added: The facts already added by this call of `change_knowledge`: a mapping from `folded` text to fact number.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
@@ -485,7 +485,7 @@ def drop_facts(connection: Connection, facts: Sequence[int]) -> None:
 def _restore_superseded(connection: Connection, fact: int, deleted: str) -> None:
     """Make the facts that ``fact`` superseded valid again, except facts that the user marked as wrong.
 
-    ``deleted`` is a JSON list of the numbers of facts that do not become valid again, because they are being deleted.
+    ``deleted`` is a JSON list of the numbers of facts that are being deleted. These facts stay invalid.
     """
     connection.execute(
         # Only one fact with the same text may be valid without an end.

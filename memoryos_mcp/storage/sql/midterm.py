@@ -86,7 +86,7 @@ def _take_out(connection: Connection, pages: str) -> _Previous:
 def _clear_up(connection: Connection, previous: _Previous) -> None:
     """Delete the chains and segments in ``previous`` that have no pages left.
 
-    For the other segments, the page counts are updated. The vectors are deleted, so that they are computed again.
+    For the other segments, update the page counts, and delete the vectors, which are then computed again.
     """
     for chain in previous.chains:
         connection.execute(
@@ -150,7 +150,7 @@ def recount(connection: Connection, segment: int) -> None:
 
 
 def archive_segments(connection: Connection, segments: Sequence[int]) -> None:
-    """Archive segments, which excludes them from ranking."""
+    """Archive segments, to exclude them from ranking."""
     for segment in segments:
         connection.execute("UPDATE segments SET is_archived = 1 WHERE segment = ?", (segment,))
         note_change(connection, "segment", segment)

@@ -43,7 +43,7 @@ class ClockReading:
     """The time since the previous check by this process, and whether the system clock has jumped since then.
 
     Attributes:
-        passed_us: Microseconds since that check, measured with the monotonic clock; 0 for the first check.
+        passed_us: Microseconds since the previous check, measured with the monotonic clock; 0 for the first check.
         has_leapt: Whether the system clock has jumped, compared with the monotonic clock.
     """
 
@@ -121,11 +121,7 @@ def _store_check(connection: Connection, checked_us: int, waits_since_us: int | 
 
 
 def _watched_us(connection: Connection, waits_since_us: int) -> int:
-    """Return for how many microseconds servers have run during the wait that began at ``waits_since_us``.
-
-    During a wait, old pages are not forgotten, because the clock may be wrong. The running time is stored in a note. If
-    the store has no note about this wait, the result is 0.
-    """
+    """Return how many microseconds servers have run during the wait that began at ``waits_since_us``; 0 if unknown."""
     note: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (note or "").partition(" ")
     return int(watched) if began == str(waits_since_us) and watched.isdecimal() else 0

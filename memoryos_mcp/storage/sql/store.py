@@ -1,4 +1,4 @@
-"""The store on a SQL database."""
+"""A store on a SQL database: the methods that SQLite and PostgreSQL share."""
 
 import asyncio
 import json

@@ -64,7 +64,7 @@ class WordCounts:
                 self._known, self._called, self._forget_epoch = {}, None, forget_epoch
 
     def unknown(self, words: Sequence[str]) -> list[str]:
-        """Return those of the words whose counts are not cached."""
+        """Return the words whose counts are not cached."""
         with self._lock:
             return [word for word in words if word not in self._known]
 
@@ -151,8 +151,8 @@ def _called(
 ) -> str | None:
     """Return the name by which one side most often addresses the other side; None if no name is known.
 
-    The name begins with a capital letter. ``by`` is the side that uses the name. ``candidates`` contains the names that
-    it uses most, and the number of pages with each.
+    The name begins with a capital letter. ``by`` is the side that uses the name. ``candidates`` contains this side's
+    most used names, each with its number of pages.
     """
     _, texts_sql = _SAID_BY[by]
     limits = counts.count(connection, [name for name, _ in candidates], newest)

@@ -69,7 +69,7 @@ class SqlTokens(ABC):
 
     def revoke(self, token_id: str) -> bool:
         if not self._read("SELECT 1 FROM tokens WHERE token_id = ?", token_id):
-            raise ArgumentError(argument="token_id", problem="no token has this id")
+            raise ArgumentError(argument="token_id", problem="no token has this id; list the tokens to find the id")
         now = to_us(self._clock())
         return bool(
             self._write("UPDATE tokens SET revoked_us = ? WHERE token_id = ? AND revoked_us IS NULL", now, token_id)

@@ -19,8 +19,8 @@ PAGES_DROPPED = 500
 def find(connection: Connection, identity: str, model: str | None, now_us: int) -> int | None:
     """Return the number of the vector space with this identity; None if the space does not exist.
 
-    If ``model`` is given, also return None if the stored model differs from it, or if the stored time of last use must
-    be updated. The caller then calls `use`, which stores both.
+    With ``model``, also return None if the stored model or the stored time of last use is outdated. The caller then
+    calls `use`, which updates both.
     """
     if model is None:
         known: int | None = connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get

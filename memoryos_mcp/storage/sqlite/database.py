@@ -49,8 +49,8 @@ class SqliteDatabase:
     def only_reads_because(self) -> str | None:
         """The reason why the memory cannot be written at present, or None; see `Store.only_reads_because`.
 
-        If the file could be opened only for reading, the result is the reason for that. After a failed write, it is the
-        reason for the failure, until a write succeeds or the cause of the failure has disappeared.
+        If the file could be opened only for reading, the result is the reason. After a failed write, the result is the
+        cause of the failure, until a write succeeds or the cause has disappeared.
         """
         if self._file.only_readable is not None:
             return self._file.only_readable.reason
@@ -105,7 +105,7 @@ class SqliteDatabase:
     async def verify(self) -> tuple[str, ...]:
         """Check the whole file at low priority, and return the ids of damaged pages; see `Store.verify`.
 
-        A recent check is not repeated. Its result is returned again.
+        If there was a recent check, its result is returned instead.
         """
         cancelled, path = threading.Event(), self._file.path
         if not self._checks.is_recent(path):

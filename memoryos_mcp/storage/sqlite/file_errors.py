@@ -31,7 +31,7 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise damaged(path, "SQLite reports that it is malformed") from error
+        raise damaged(path, "SQLite reports that the file is malformed") from error
     except apsw.Error as error:
         raise StorageError(_advice(error, path)) from error
     except UnicodeDecodeError:  # not chained, because it contains the text
@@ -90,7 +90,7 @@ def _advice(error: apsw.Error, path: Path) -> str:
         return f"{path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; nothing was stored. Try again"
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
         return f"{folder} cannot be written; nothing was stored. Make the folder and its files writable for this user"
-    return f"{path} could not be used (SQLite: {type(error).__name__}); nothing was stored"
+    return f"{path} could not be used (SQLite: {type(error).__name__}); nothing was stored. Check the disk"
 
 
 def _system_advice(error: OSError, path: Path) -> str:

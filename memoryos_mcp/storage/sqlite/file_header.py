@@ -35,15 +35,15 @@ def check_header(path: Path) -> None:
     if size == 0:
         wal = path.with_name(path.name + "-wal")
         if wal.exists() and wal.stat().st_size > 0:
-            raise damaged(path, "it is empty, although its journal is not")
+            raise damaged(path, "the file is empty, although its journal is not")
         # The size is checked again, because another process may just have created the tables and removed the mark.
         if not beginning_mark(path).exists() and path.stat().st_size == 0:
-            raise damaged(path, "it is empty")
+            raise damaged(path, "the file is empty")
         return
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise damaged(path, "it is not a SQLite file")
+        raise damaged(path, "the file is not a SQLite file")
     found = int.from_bytes(header[60:64])
     if found > schema.CURRENT_VERSION and int.from_bytes(header[68:72]) == schema.APPLICATION_ID:
         raise newer(path, found)
@@ -62,7 +62,7 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
     if is_ours and found > schema.CURRENT_VERSION:
         raise newer(path, found)
     if not is_ours and not (is_empty and found == 0):
-        raise damaged(path, "it was created by another program")
+        raise damaged(path, "another program created the file")
     if is_ours and (is_empty or found == 0):
         raise damaged(path, "its tables are missing")
     if is_ours and (foreign := _foreign(_schema(connection), our_schema(found))):

@@ -128,15 +128,13 @@ def set_aside_foreign(path: Path) -> None:
 def is_foreign(path: Path) -> bool:
     """Return whether the journal beside a file belongs to a different file.
 
-    There may be a note beside the journal. The note contains the identities of a file and of the file's journal. It
-    may also contain the size and modification time of the file. The result is True in two cases:
+    The result is True in two cases:
 
-    - The note is about this journal, but about a different file.
+    - The note beside the journal is about this journal, but about a different file.
     - The file was overwritten, and no other process has the file open. A file counts as overwritten if its size or
       modification time does not fit the note, or if its header belongs to a file without a journal (WAL).
 
-    In all other cases, such as an empty journal, the result is False. A note about a different journal is ignored,
-    because the file and its journal were probably copied together (for instance with their folder).
+    A note about a different journal is ignored, because the file and its journal were probably copied together.
 
     Raises:
         OSError: The file cannot be read.
@@ -155,10 +153,9 @@ def is_foreign(path: Path) -> bool:
 def note_owner(path: Path, *, is_alone: bool) -> None:
     """Write a note that the journal beside an open file belongs to that file; ignore errors, such as a full disk.
 
-    ``is_alone`` means that the caller has locked the folder and that no other process has the file open. In this case,
-    the note also describes the current state of the file, to detect later whether the file was overwritten. Otherwise,
-    the state is left out, because another process may run an earlier version of this program. An earlier version
-    changes the file without updating the note.
+    ``is_alone`` is true if the caller has locked the folder, and no other process has the file open. The note then also
+    describes the file's current state, to detect later whether the file was overwritten. Otherwise, the state is left
+    out, because an earlier version of this program may change the file without updating the note.
     """
     file, journal = identity(path), identity(journals_of(path)[0])
     if file is None or journal is None:
@@ -186,11 +183,10 @@ def note_previous_owner(path: Path, file: Identity | None) -> None:
 def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
     """Update the note about a database file's journal before and after a checkpoint; see `_Note`.
 
-    A checkpoint copies the journal's content into the database file. The caller does this in the ``with`` block. Before
-    the block, the state in the note is set to ``writing``. After the block, it is set to the database file's new state.
+    The ``with`` block makes the checkpoint: it copies the journal's content into the database file. During the block,
+    the state in the note is ``writing``. After the block, it is the file's new state.
 
-    If the process is killed during the block, the state stays ``writing``. SQLite then applies the journal again when
-    it next opens the database file.
+    If the process is killed during the block, SQLite applies the journal again when the file is next opened.
 
     Raises:
         BlockingIOError: Another process has locked the folder, and ``waits`` is false.

@@ -65,8 +65,8 @@ class OpenFile:
         path: The file.
         writer: The writing connection; None before `open` and after `close`.
         checkpoints: The checkpoints of the writing connection.
-        only_readable: The object through which the file is read if the file cannot be written at present. None if the
-            file can be written, and before `open`.
+        only_readable: Reads the file if it cannot be written at present. None if the file can be written, and before
+            `open`.
     """
 
     def __init__(self, path: Path, checks: Checks, *, only_reads: bool) -> None:

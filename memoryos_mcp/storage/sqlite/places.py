@@ -36,7 +36,7 @@ class FileIdentity:
     def of(cls, path: Path, *, with_journals: bool = True) -> "FileIdentity":
         """Return the identity of a file that was just opened.
 
-        It includes the identities of the file's journals, unless ``with_journals`` is false.
+        The result includes the identities of the file's journals, unless ``with_journals`` is false.
         """
         return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
 

@@ -145,7 +145,7 @@ class TokenStore(SqlTokens):
         try:
             yield
         except (apsw.CorruptError, apsw.NotADBError) as error:
-            raise _damaged(self._path, "it is not a valid SQLite file") from error
+            raise _damaged(self._path, "the file is not a valid SQLite file") from error
         except (apsw.BusyError, apsw.LockedError) as error:
             msg = f"{self._path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; try again"
             raise StorageError(msg) from error
@@ -210,7 +210,7 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
     if owner == APPLICATION_ID and version == CURRENT_VERSION and tables:
         return True
     if owner or version or tables:
-        raise _damaged(path, "another program created it, or its table is missing")
+        raise _damaged(path, "another program created the file, or its table is missing")
     return False
 
 

@@ -47,7 +47,7 @@ class UnwritableFile:
     def is_up_to_date(self) -> bool:
         """Return whether the file is unchanged since it was opened, and still cannot be written.
 
-        The file is examined at most once per second. For calls in between, the result is True.
+        The file is examined at most once per second. Calls in between return True.
 
         Raises:
             OSError: The file could not be examined.
