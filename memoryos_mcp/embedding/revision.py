@@ -30,7 +30,7 @@ def revision_of(vector: NDArray[np.float32]) -> str:
     revisions of different weights differ in more bits.
 
     Args:
-        vector: The vector that the model returns for `PROBE`, shape ``(dimension,)``. Any length is accepted.
+        vector: The vector that the model returns for `PROBE`, shape ``(dimension,)``. It need not have unit length.
     """
     size = len(vector) * PLANES // 8
     bits = np.unpackbits(np.frombuffer(hashlib.shake_128(b"planes").digest(size), dtype=np.uint8))

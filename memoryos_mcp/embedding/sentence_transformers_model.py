@@ -93,10 +93,7 @@ class LoadedModel:
         return np.array(begins, dtype=np.int64) + offset
 
     def batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the indices of the passages in each batch.
-
-        ``sizes`` contains the number of tokens of each passage.
-        """
+        """Yield the indices of the passages in each batch. ``sizes`` contains the passages' numbers of tokens."""
         rows, tokens = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
         return batches([size + self.overhead_tokens for size in sizes], max_rows=rows, max_size=tokens)
 
@@ -237,8 +234,8 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
     """Return the instructions that a model needs before queries and passages.
 
-    ``given`` contains the configured instructions, which take precedence. The others are those saved with the model. If
-    none are saved with it, the instructions known for the model's name are used instead.
+    ``given`` contains the configured instructions, which take precedence. Next are the instructions that are saved with
+    the model. If none are saved, `instructions_of` returns them.
     """
     own = dict(library.prompts)
     if library.default_prompt_name is not None:
@@ -363,7 +360,7 @@ def _hub_reason(error: Exception) -> str:
     if any(isinstance(each, RevisionNotFoundError) for each in causes):
         return "the Hugging Face Hub does not have this revision; correct 'revision' in embedding_model_kwargs"
     if any(isinstance(each, RepositoryNotFoundError) for each in causes):
-        return "the Hugging Face Hub has no public model of this name; correct it, or set HF_TOKEN for a private model"
+        return "the Hugging Face Hub has no public model of this name; correct it, or set HF_TOKEN for a private one"
     if any(isinstance(each, RevisionResolutionError | OSError) for each in causes):
         return (
             "it is not a folder, and the Hugging Face Hub cannot be reached; "

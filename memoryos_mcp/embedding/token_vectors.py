@@ -49,8 +49,5 @@ def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[n
 
 
 def _step(dimension: int) -> float:
-    """Return the distance between two neighbouring levels of a coordinate.
-
-    ``dimension`` is the length of the vectors.
-    """
+    """Return the distance between two neighbouring levels of a coordinate, for vectors of this dimension."""
     return 2 * REACH_RMS / LEVELS / math.sqrt(dimension)

@@ -42,7 +42,7 @@ class Stretch:
 
 
 def head(text: str) -> str:
-    """Return the beginning of ``text``, without leading white space and long enough to fill a window."""
+    """Return enough of the beginning of ``text`` to fill a window, without leading white space."""
     return text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS]
 
 
@@ -132,7 +132,7 @@ def _window_end(text: str, start: int) -> int:
 
 
 def _ends_sentence(token: str) -> bool:
-    """Return whether a token, including the space after it, ends a sentence or a line."""
+    """Return whether ``token``, which includes the white space after it, ends a sentence or a line."""
     bare = token.rstrip()
     return "\n" in token or bare.endswith(_STOPS) or (len(bare) < len(token) and bare.endswith(_SPACED_STOPS))
 
