@@ -1,7 +1,7 @@
 """Writes a memory as Markdown, for people to read: one file, or a folder of notes that Obsidian opens.
 
 Stored text is quoted, and its punctuation is escaped, so that it cannot become a heading, a link or markup. Only one
-page is in RAM at a time. In addition, the day of each page and the days of each topic are kept.
+page is in RAM at a time, together with the day of each page and the days of each topic.
 """
 
 import re
@@ -17,7 +17,8 @@ from memoryos_mcp.text.quoting import one_line, plain
 
 MARK = "source: memoryos-mcp"
 NOTICE = (
-    "This copy is for reading. It cannot be imported again; `memoryos-mcp export memory.jsonl` writes a copy that can."
+    "This copy is for reading. It cannot be imported again. For a copy that can be imported, run "
+    "`memoryos-mcp export memory.jsonl`."
 )
 _ACTIVE = re.compile(r"([\\`*_{}\[\]<>#=|~$%^&])")
 # The beginning of a line that would become an item of a list, or a rule.
@@ -25,12 +26,12 @@ _ITEM = re.compile(r"^(\d*)([-+.)])")
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` on one line, without any effect in Markdown."""
+    """Return ``text`` on one line, with all Markdown syntax escaped."""
     return _escaped(one_line(text))
 
 
 def quoted(text: str) -> str:
-    """Return ``text`` as a quotation, with the same lines and without any effect in Markdown."""
+    """Return ``text`` as a Markdown quotation with the same lines. Markdown syntax in ``text`` is escaped."""
     lines = (_escaped(line.strip()) for line in plain(text).strip("\n").split("\n"))
     return "\n".join(f"> {line}  " if line else ">" for line in lines)
 
@@ -40,7 +41,7 @@ def _escaped(line: str) -> str:
 
 
 def _title(segment: SegmentRecord) -> str:
-    """Return a topic's keywords without punctuation, because links know no escapes."""
+    """Return a topic's keywords without punctuation, because punctuation in links cannot be escaped."""
     words = " ".join(one_line(_ACTIVE.sub(" ", ", ".join(segment.keywords[:3]))).split())
     return words or f"Topic {segment.segment}"
 
@@ -53,11 +54,11 @@ def recognises(path: Path) -> bool:
 
 
 class _Book:
-    """What a reader of a memory needs, in any layout.
+    """Converts a memory's pages, facts and traits to Markdown, for a single file or for a folder of notes.
 
     Args:
         zone: The time zone of days and times; None means the zone of this machine.
-        link: Returns the link to a day's note, with a text.
+        link: Function that returns a link to a day's note. Its arguments are the day and the link's text.
     """
 
     def __init__(self, zone: tzinfo | None, link: Callable[[str, str], str]) -> None:
@@ -68,7 +69,7 @@ class _Book:
         self.days_of_topic: dict[int, dict[str, None]] = {}
 
     def day(self, page: PageRecord) -> str:
-        """Return the day of a page, and remember it for links."""
+        """Return the day of a page, such as ``2025-01-31``, and store it for links to this day."""
         day = f"{page.occurred_at.astimezone(self._zone):%Y-%m-%d}"
         self._day_of_page[page.page_id] = day
         if page.segment is not None:
@@ -84,7 +85,7 @@ class _Book:
         return "\n\n".join(parts) + "\n\n"
 
     def long_term(self, records: Iterable[Record]) -> Iterator[tuple[str, str]]:
-        """Yield the lines about facts and traits, each with the name of its note."""
+        """Yield pairs: the note ``Facts`` or ``Profile``, and a line about a fact or a trait for this note."""
         for record in records:
             match record:
                 case FactRecord():
@@ -203,7 +204,7 @@ def _topic(folder: Path, number: int) -> Path:
 
 
 class _Days:
-    """The notes of the days. Only the note that was written last is open."""
+    """Opens the notes of the days for writing, one at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -211,7 +212,7 @@ class _Days:
         self._note: TextIO | None = None
 
     def note(self, day: str) -> TextIO:
-        """Return the open note of a day."""
+        """Open the note of a day, and return it. If another note is open, close it first."""
         if self._note is None or day != self._day:
             self.close()
             path = self._folder / f"{day}.md"

@@ -53,7 +53,7 @@ class ImportReport(BaseModel, frozen=True):
 
 
 def make_report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bool) -> ImportReport:
-    """Return the report of an import. ``waiting`` is the number of pages that are to be organised."""
+    """Return the report of an import. ``waiting`` is the number of pages that wait to be organised."""
     return ImportReport(
         format=export_format.NAME if reader is None else reader.NAME,
         is_dry_run=is_dry_run,

@@ -9,7 +9,7 @@ from memoryos_mcp.errors import StorageError
 
 @contextmanager
 def writing(target: str) -> Iterator[None]:
-    """Convert an `OSError` in the block to a `StorageError` that names the export's target.
+    """Convert an `OSError` in the ``with`` block to a `StorageError` that names the export's target.
 
     Without this conversion, the store would report the error as a problem with the store's own file.
     """

@@ -25,7 +25,7 @@ _SPEAKERS: Mapping[str, Callable[[Path], tuple[str, ...]]] = {locomo.NAME: locom
 def speakers(reader: Reader | None, path: Path) -> tuple[str, ...]:
     """Return the names of the people in a file whose conversations are between people.
 
-    The result is empty for all other formats: there, one person talks to an assistant.
+    The result is empty for all other formats, because they contain conversations with an assistant.
     """
     return _SPEAKERS[reader.NAME](path) if reader is not None and reader.NAME in _SPEAKERS else ()
 

@@ -23,10 +23,7 @@ _REASONS = {"tool_use": TOOL, "tool_result": TOOL, "thinking": NOT_SAID, "token_
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a file, folder or archive contains conversations from Claude.
-
-    They are recognised by the key ``chat_messages``.
-    """
+    """Return whether a file, folder or archive contains conversations with the key ``chat_messages``."""
     return has_conversations(path, "chat_messages")
 
 

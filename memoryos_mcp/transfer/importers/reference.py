@@ -27,7 +27,7 @@ _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A page from one place in the imported data. Other places may contain copies of the same page.
+    """One copy of an imported page. Other files or topics may contain further copies of the page.
 
     Attributes:
         at: The time as written in the file, or empty if it is missing.
