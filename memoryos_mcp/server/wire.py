@@ -151,7 +151,7 @@ def repair(line: str) -> str:
 def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
     """Yield file objects for stdin and stdout that are reserved for MCP messages.
 
-    Until the block ends, all other output goes to stderr.
+    Until the ``with`` block ends, all other output goes to stderr.
     """
     sys.stdout.flush()
     wire_in, wire_out = os.dup(0), os.dup(1)

@@ -94,7 +94,7 @@ class HostGuard:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
             answer = refusal(
-                421, "the Host header is not a name of this server; if it should be, add it to allowed_hosts"
+                421, "the Host header does not name this server; to allow the name, add it to allowed_hosts"
             )
             await answer(scope, receive, send)
         elif not all(self._is_known(origin, hosts[0], scope["path"]) for origin in origins) or (
@@ -102,7 +102,7 @@ class HostGuard:
         ):
             answer = refusal(
                 403,
-                "web pages of this origin may not call this server; to allow them, add it to allowed_origins",
+                "web pages of this origin may not call this server; to allow it, add the origin to allowed_origins",
             )
             await answer(scope, receive, send)
         else:
@@ -117,10 +117,7 @@ class HostGuard:
 
 
 def _host_name(authority: str) -> str | None:
-    """Return the host name from ``name[:port]`` in lower case. Return None if ``authority`` does not have this form.
-
-    An IPv6 address is returned without its brackets.
-    """
+    """Return the host name from ``name[:port]``, in lower case and without brackets, or None for any other form."""
     found = _AUTHORITY.fullmatch(authority)
     return found and (found[1] or found[2]).lower()
 
@@ -217,7 +214,7 @@ class RateGuard:
 
     The limit per caller is ``max_at_once / SHARE_OF_ONE`` concurrent requests, but at least `ALWAYS_AT_ONCE`. A request
     counts as running until the client has read the answer, because unread answers stay in memory. Streams (GET) and
-    static files do not count as requests, but pages do. Each caller may have `STREAMS_PER_CALLER` streams open.
+    static files do not count as requests, but web pages do. Each caller may have `STREAMS_PER_CALLER` streams open.
 
     Args:
         app: The guarded application.

@@ -148,9 +148,9 @@ class _Server(uvicorn.Server):
     async def stop_listening(self) -> None:
         """Refuse new connections, and answer the requests on connections that the system has already accepted.
 
-        If this server refuses a connection, a proxy sends the request to another server. After a reset, the proxy
-        cannot repeat the request. So this method accepts the waiting connections right before it closes the socket, and
-        gives the clients time to send their requests.
+        If this server refuses a connection, a proxy sends the request to another server. If the connection is reset
+        later, the proxy cannot repeat the request. So this method accepts the waiting connections right before it
+        closes the socket, and gives the clients time to send their requests.
         """
         if not self.started:
             return

@@ -360,10 +360,7 @@ class _Unread:
 
 
 def _size(unread: Iterable[_Unread]) -> int:
-    """Return the number of bytes in several streams that the client has not read yet.
-
-    A call that has no reply yet counts as `REPLY_BYTES`.
-    """
+    """Return the number of unread bytes in several streams. A call without a reply counts as `REPLY_BYTES`."""
     return sum(each.size + len(each.calls) * REPLY_BYTES for each in unread)
 
 
@@ -391,10 +388,7 @@ async def _refuse_id(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _needs_no_session(scope: Scope) -> bool:
-    """Return whether a request uses one of the newer protocol versions, which have no sessions.
-
-    The SDK applies the same test.
-    """
+    """Return whether a request uses one of the newer protocol versions, which have no sessions."""
     version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
     return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
 
