@@ -11,7 +11,7 @@ MemoryOSError
 ├── ClientFileError        the configuration file of an MCP client could not be read or changed; it is unchanged
 ├── IssuerError            the JWT issuer did not return its keys, so a token could not be checked
 └── ModelError             the LLM or the embedding model failed; pages that needed the model are processed later
-    ├── ModelClosedError       the model was closed, because the program or the memory ends
+    ├── ModelClosedError       the model was closed, because the program ends or the memory was closed
     ├── ReplyFormatError       the LLM's reply does not have the requested format
     └── BudgetSpentError       the daily token limit is reached; no request was sent
 """
@@ -72,7 +72,7 @@ class ModelError(MemoryOSError):
 
 
 class ModelClosedError(ModelError):
-    """The model was closed, because the program or the memory ends. Nothing has failed."""
+    """The model was closed, because the program ends or the memory was closed. Nothing has failed."""
 
 
 class ReplyFormatError(ModelError):
