@@ -18,7 +18,7 @@ class ForgetPlan:
     Facts and traits that are supported only by the listed pages need not be listed; they are forgotten too.
 
     Attributes:
-        runs: First and last ``seq`` of each run of consecutive pages to forget.
+        runs: First and last number (``seq``) of each run of consecutive pages to forget.
         facts: Numbers of the facts to forget.
         traits: Dimensions of the traits to forget.
         refuses: Whether to prevent the listed facts and traits from being learned again from existing pages.

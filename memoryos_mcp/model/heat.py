@@ -4,8 +4,8 @@ Heat is the weighted sum of three terms: the number of visits since the last ana
 then, and the recency of the last visit. When the heat reaches a threshold, the segment is analysed, and both counters
 are reset to 0.
 
-Prominence depends on the same number of visits and on the total number of pages. Prominence is only used to order
-segments for display.
+Prominence is computed from the same number of visits, the total number of pages and the recency. It is only used to
+order segments for display.
 """
 
 import math
@@ -52,8 +52,8 @@ def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetim
 def prominence(*, n_visit: int, page_count: int, last_visit: datetime, now: datetime, mu_s: float) -> float:
     """Return a segment's prominence: ``(N_visit + N_page) * (1 + R_recency) / 2``.
 
-    ``N_page`` includes pages that were already analysed. Otherwise, the analysis of a large segment would make it less
-    prominent than smaller segments.
+    ``N_page`` includes pages that were already analysed. Otherwise, a large segment would become less prominent than
+    smaller ones as soon as it is analysed.
     """
     return (n_visit + page_count) * (1 + recency(last_visit, now, mu_s)) / 2
 
@@ -85,7 +85,7 @@ def heat_history(
     The times of past analyses and visits are not stored, so the function makes two assumptions. First, the segment was
     analysed each time its heat reached ``threshold``; the last analysis was just before the last ``l_interaction``
     pages. Second, all visits took place at ``last_visit``. The last point, at ``now``, is exact. Where the heat changes
-    suddenly, two points have the same time. If ``last_visit`` is earlier than the first page, the history starts there.
+    suddenly, two points have the same time. A visit before the first page is the start of the history.
 
     Args:
         times: The times of the segment's pages, in ascending order.

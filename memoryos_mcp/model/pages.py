@@ -302,7 +302,7 @@ def checked(new: NewTurn, *, max_page_chars: int, zone: tzinfo | None, now: date
 
 
 def project_name(name: str | None) -> str | None:
-    """Return the name of a project in its stored form; None if it is None or blank.
+    """Return the name of a project in its stored form; None if ``name`` is None or blank.
 
     White space at the ends is removed, and other white space becomes single spaces. The name is in the Unicode
     normalization form NFC.

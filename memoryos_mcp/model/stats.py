@@ -32,14 +32,14 @@ class Counts:
 
     Attributes:
         degraded: Number of pages that were processed without the LLM because it failed.
-        attempts: The largest number of failed attempts to consolidate any page of the backlog.
+        attempts: Highest number of failed attempts to consolidate the same page of the backlog.
         unembedded: Number of pages without vectors.
         user_facts: Number of current facts about the user, without archived ones.
         assistant_facts: Number of current facts about the assistant, without archived ones.
         superseded_facts: Number of facts that are no longer valid.
         oldest_backlog_at: When the oldest page of the backlog was added; None if the backlog is empty.
-        retention_waits_until: The earliest time at which old pages are forgotten; None if this is not delayed. The
-            program delays it while the system clock may be wrong.
+        retention_waits_until: The earliest time at which old pages are forgotten; None if forgetting is not delayed.
+            The program delays forgetting while the system clock may be wrong.
     """
 
     pages: int

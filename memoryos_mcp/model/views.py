@@ -166,14 +166,14 @@ class ListRequest:
         state: The state of the facts and segments to list.
         after: Earliest time of the memories, inclusive; None means no limit.
         before: Latest time of the memories, exclusive; None means no limit.
-        topic: The number of a segment, or a text. A text matches every segment that has a keyword that contains it.
-            None means all topics.
+        topic: The number of a segment, or part of a keyword, which matches all segments with such a keyword. None means
+            all topics.
         chain: The number of the chain whose pages to list; None means all chains.
-        about: The user or the assistant, to list only facts about that one; None means facts about both.
+        about: Whether to list only facts about the user or only facts about the assistant; None means both.
         source: Origin of the pages to list; None means any.
         words: The words that each page must contain, in the form that `text.terms.words` returns.
-        project: Name of a project. Pages are listed if they belong to it. Segments are listed if at least one of their
-            pages does. Facts and traits are listed if at least one page that supports them does. None means no filter.
+        project: Name of a project, to list only its pages, and the segments, facts and traits that are based on at
+            least one of its pages. None means no filter.
         is_by_time: Whether pages are listed by the time of their dialogue. Otherwise, they are listed in the order in
             which they were added.
     """
