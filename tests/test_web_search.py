@@ -122,11 +122,14 @@ async def test_looking_is_not_a_visit(data: Path) -> None:
     [
         ({"tokens": "99"}, "The first budget is out of range; use a value from 100 to 1,000,000."),
         ({"tokens2": "1000001"}, "The second budget is out of range; use a value from 100 to 1,000,000."),
-        ({"tokens": "many"}, "The first budget is not a whole number."),
-        ({"tokens": "1e3"}, "The first budget is not a whole number."),
-        ({"tokens2": "-100"}, "The second budget is not a whole number."),
-        ({"tokens2": "\N{ARABIC-INDIC DIGIT FIVE}00"}, "The second budget is not a whole number."),
-        ({"tokens": "9" * 5000}, "The first budget is not a whole number."),
+        ({"tokens": "many"}, "The first budget is not a whole number; use at most nine digits."),
+        ({"tokens": "1e3"}, "The first budget is not a whole number; use at most nine digits."),
+        ({"tokens2": "-100"}, "The second budget is not a whole number; use at most nine digits."),
+        (
+            {"tokens2": "\N{ARABIC-INDIC DIGIT FIVE}00"},
+            "The second budget is not a whole number; use at most nine digits.",
+        ),
+        ({"tokens": "9" * 5000}, "The first budget is not a whole number; use at most nine digits."),
         ({"q": "k" * 20_001}, "The question is longer than 20,000 characters; shorten it."),
     ],
 )

@@ -56,11 +56,11 @@ class Block:
 
 
 def calendar(first: date, pages: Sequence[int]) -> list[Block]:
-    """Return the calendar of a period: weeks as columns, weekdays as rows.
+    """Return the blocks of a calendar, with weeks as columns and weekdays as rows.
 
     Args:
-        first: The first day.
-        pages: The number of pages on each day.
+        first: The first day of the calendar.
+        pages: The number of pages on each day from ``first`` on.
     """
     most = max(pages, default=0)
     monday = first - timedelta(days=first.weekday())
@@ -99,7 +99,7 @@ class Tile:
     height: float
 
     def lines(self, text: str) -> list[str]:
-        """Return the beginning of a text, in lines that fit into the tile; none if the tile is too small."""
+        """Return the beginning of a text, in lines that fit into the tile; [] if the tile is too small."""
         room = int((self.width - 8) / _CHAR)
         rows = int((self.height - 6) / _LINE)
         if room < 4 or rows < 1:
@@ -116,7 +116,7 @@ class Tile:
 
 
 def treemap(sizes: Sequence[float], width: float, height: float) -> list[Tile]:
-    """Return a tile for each size, with an area in proportion to it. The tiles fill the whole rectangle.
+    """Return a tile for each size, with an area in proportion to the size. The tiles fill the whole rectangle.
 
     The tiles are nearly square: "Squarified Treemaps" (Bruls, Huizing, van Wijk, 2000).
 
@@ -152,7 +152,7 @@ def treemap(sizes: Sequence[float], width: float, height: float) -> list[Tile]:
 
 
 def _worst(row: Sequence[float], side: float) -> float:
-    """Return the worst ratio of the sides of the tiles in a row: 1 if all are squares."""
+    """Return the highest ratio of a longer to a shorter side of the tiles in a row; 1 if all tiles are squares."""
     total = sum(row)
     return max(side**2 * max(row) / total**2, total**2 / (side**2 * min(row)))
 
@@ -371,7 +371,7 @@ def period_chart(periods: Sequence[Period], now: datetime) -> PeriodChart:
 
 
 def _ticks(first: datetime, last: datetime) -> Iterator[tuple[datetime, str]]:
-    """Yield the time and the label of each mark on a time axis, about five at most.
+    """Yield the time and the label of each mark on a time axis, at most six marks.
 
     If the axis is shorter than 90 days, days are marked, otherwise months or years.
     """

@@ -1,4 +1,4 @@
-"""The view Chat: a playground in which the LLM answers with the memory."""
+"""The view Chat: a playground in which the LLM answers with the help of the memory."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
@@ -110,7 +110,7 @@ async def _parts(visit: Visit) -> Parts:
     is_remembered = bool(visit.given("remember"))
     if is_remembered and not visit.may_write:
         raise ArgumentError(
-            argument="remember", problem="is not possible, because you may only read this memory; send only the message"
+            argument="remember", problem="is not possible, because you may only read this memory; leave it out"
         )
     async with aclosing(visit.engine.respond_in_parts(visit.given("query"), remember=is_remembered)) as parts:
         async for part in parts:

@@ -1,4 +1,4 @@
-"""One page of dialogue, and one chain of pages."""
+"""The views of one page of dialogue and of one chain of pages."""
 
 import asyncio
 
@@ -79,7 +79,7 @@ async def _topic(visit: Visit, view: PageView) -> SegmentView | None:
 
 
 def _gone(visit: Visit, what: str) -> Response:
-    problem = f"This {what} does not exist. It may have been forgotten."
+    problem = f"This {what} does not exist. It may have been forgotten. Choose a view from the menu."
     return visit.page("problem.html", 404, title="Not found", problem=problem)
 
 

@@ -33,7 +33,7 @@ async def exchange(visit: Visit) -> Response:
 
 
 async def imports(visit: Visit) -> Response:
-    """Show only the person's imports. A script asks for them again while one is running."""
+    """Show only the person's imports. A script repeats this request while an import is running."""
     return visit.page("imports.html", **_imports(visit)) if visit.is_part else visit.go("/exchange")
 
 
@@ -56,7 +56,7 @@ async def export(visit: Visit) -> Response:
 
 
 async def upload(visit: Visit) -> Response:
-    """Count the content of an uploaded file. Nothing is imported until the person confirms it."""
+    """Count the items in an uploaded file. Nothing is imported until the person confirms the import."""
     name = visit.given("format") or None
     check_format(name, argument="format")
     file = visit.form.get("file")
@@ -76,7 +76,7 @@ async def confirm(visit: Visit) -> Response:
 
 
 async def discard(visit: Visit) -> Response:
-    """Stop an import, or remove it from the list."""
+    """Stop an import, or remove it from the list if it has ended."""
     found = visit.imports.discard(visit.session.caller.user_id, visit.given("import"))
     is_cut = found.stage is Stage.STORING
     note = f"{found.name} was not imported to its end. What was imported before is kept." if is_cut else ""

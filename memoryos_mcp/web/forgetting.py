@@ -50,7 +50,12 @@ async def receipt(visit: Visit) -> Response:
     name = visit.request.path_params["receipt"]
     found = next((each for each in await visit.engine.forget_receipts() if each.receipt == name), None)
     if found is None:
-        return visit.page("problem.html", 404, title="Not found", problem="This receipt does not exist.")
+        return visit.page(
+            "problem.html",
+            404,
+            title="Not found",
+            problem="This receipt does not exist. The view Forget lists all receipts.",
+        )
     return visit.page(
         "receipt.html", receipt=found, words=_words(found.counts), copies=await visit.engine.kept_copies()
     )

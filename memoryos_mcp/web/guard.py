@@ -117,7 +117,7 @@ class PageGuard:
 
 
 def is_page(path: str) -> bool:
-    """Return whether a path belongs to the pages."""
+    """Return whether a path belongs to the web pages."""
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
@@ -140,7 +140,8 @@ def add_cookie(headers: MutableHeaders, request: Request, name: str, value: str,
         request: The request that is answered.
         name: The name of the cookie, without the port.
         value: The value, of letters, digits, ``-``, ``_`` and ``.``.
-        max_age_s: Time in seconds after which the browser removes it; None for the end of the browser's session.
+        max_age_s: Time in seconds after which the browser removes the cookie; None means at the end of the browser's
+            session.
     """
     response = Response()
     response.set_cookie(
@@ -156,7 +157,7 @@ def add_cookie(headers: MutableHeaders, request: Request, name: str, value: str,
 
 
 def cookie_name(request: Request, name: str) -> str:
-    """Return the name of a cookie of this server."""
+    """Return ``name`` with the port of this server, because browsers share cookies between ports."""
     return f"{name}_{request.url.port or 'default'}"
 
 

@@ -18,7 +18,7 @@ KEPT_S = 60
 
 
 def put(response: Response, request: Request, session: Session, note: str) -> None:
-    """Let the next page show a message."""
+    """Add a cookie to ``response`` that lets the next page show ``note``."""
     text = base64.urlsafe_b64encode(note.encode()).decode().rstrip("=")
     add_cookie(response.headers, request, COOKIE, f"{text}.{session.seal(f'note {text}')}", KEPT_S)
 

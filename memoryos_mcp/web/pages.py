@@ -69,7 +69,7 @@ class _Door:
         """Sign in with a one-time key."""
         session = await self._sessions.redeem(request.query_params.get("key", ""))
         if session is None:
-            problem = "This link was used before, or its program has ended. Run memoryos-mcp ui to get a new link."
+            problem = "This link was already used, or is no longer valid. Run memoryos-mcp ui to get a new link."
             earlier = session_of(request.scope)
             return shown("problem.html", request, 403, session=earlier, title="This link has expired", problem=problem)
         return await self._signed_in(request, session, f"{PREFIX}/")
@@ -78,7 +78,11 @@ class _Door:
         """Show the form for an access token. If the form was submitted with a valid token, sign in."""
         check = self._check
         if check is None or request.method != "POST":
-            problem = "Your session had ended. Nothing was changed." if "ended" in request.query_params else None
+            problem = (
+                "Your session has ended. Nothing was changed. Sign in and try again."
+                if "ended" in request.query_params
+                else None
+            )
             return self._sign_in_page(request, 403 if check is None else 200, problem)
         form = await request.form(max_files=0)
         token = str(form.get("token", "")).strip()
@@ -109,10 +113,10 @@ class _Door:
 
 
 class _Files(StaticFiles):
-    """The static files. Their addresses contain digests, so browsers may keep them."""
+    """The static files. Their addresses contain digests, so browsers may cache the files."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """Return a response that browsers may keep."""
+        """Return a response that browsers may cache."""
         response = super().file_response(*args, **kwargs)
         response.headers["cache-control"] = "public, max-age=31536000, immutable"
         return response
@@ -123,7 +127,7 @@ async def _to_first_page(_: Request) -> Response:
 
 
 async def _missing(request: Request) -> Response:
-    problem = "This address does not exist."
+    problem = "This address does not exist. Choose a view from the menu."
     return shown("problem.html", request, 404, session=session_of(request.scope), title="Not found", problem=problem)
 
 

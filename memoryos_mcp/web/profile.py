@@ -150,9 +150,9 @@ async def _trait_page(visit: Visit, view: TraitView, draft: Draft) -> Response:
 
 
 async def _evidence(visit: Visit, ids: Sequence[str], about: str) -> tuple[list[Page], int | None]:
-    """Return some of the pages that support a fact or trait, and the number of the first page after them.
+    """Return some of the pages that support a fact or trait, and the index in ``ids`` of the next page.
 
-    The number is None if there are no more pages. Long pages are shortened to the parts that fit ``about`` best.
+    The index is None if there are no more pages. Long pages are shortened to the passages that match ``about`` best.
     """
     begin = number(visit.asked("from", "0"), "from")
     shown = ids[begin : begin + EVIDENCE_AT_ONCE]
@@ -186,7 +186,7 @@ async def _find(visit: Visit, memory_id: str) -> MemoryView | None:
 
 
 def _missing(visit: Visit, noun: str) -> Response:
-    problem = f"This {noun} does not exist. It may have been forgotten."
+    problem = f"This {noun} does not exist. It may have been forgotten. Choose a view from the menu."
     if written := visit.given("text") or visit.given("reason"):
         problem += f" You wrote: “{written}”"
     return visit.page("problem.html", 404, title="Not found", problem=problem)
@@ -209,7 +209,7 @@ _CHANGED = (
 
 
 async def change_fact(visit: Visit) -> Response:
-    """Show what a correction of a fact would change or, if that is confirmed, correct the fact."""
+    """Correct a fact if the person has confirmed the correction; otherwise, show what would change."""
     view = await _fact(visit)
     if view is None:
         return _missing(visit, "fact")
@@ -234,7 +234,7 @@ async def change_fact(visit: Visit) -> Response:
 
 
 async def change_trait(visit: Visit) -> Response:
-    """Show what a correction of a trait would change or, if that is confirmed, correct the trait."""
+    """Correct a trait if the person has confirmed the correction; otherwise, show what would change."""
     view = await _trait(visit)
     if view is None:
         return _missing(visit, "trait")

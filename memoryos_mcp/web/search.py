@@ -46,7 +46,8 @@ class Hit:
     """A found page.
 
     Attributes:
-        why: The signals that contribute to its score, the largest contribution first: name, description, value and bar.
+        why: The signals that contribute to the page's score, the largest contribution first. Each has a name, a
+            description, a value and a bar.
     """
 
     found: RecalledPage
@@ -106,7 +107,7 @@ async def search(visit: Visit) -> Response:
 def _tokens(name: str, text: str) -> int:
     text = text.strip()
     if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS_AT_MOST):
-        raise ArgumentError(argument=name, problem="is not a whole number")
+        raise ArgumentError(argument=name, problem="is not a whole number; use at most nine digits")
     check_range(name, int(text), TOKENS_AT_LEAST, TOKENS_AT_MOST)
     return int(text)
 

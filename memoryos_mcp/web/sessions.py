@@ -52,17 +52,17 @@ class Session:
 
 
 async def always(_: SignIn) -> bool:
-    """Return True. A session without an access token has no token that could be revoked."""
+    """Return True, so that every sign-in stays valid."""
     return True
 
 
 class Sessions:
-    """The sessions of the pages.
+    """The sessions of signed-in people.
 
     Args:
-        clock: Monotonic clock in seconds, for the sessions in memory.
-        shared: The sign-ins by token of all servers; None if there is only this server.
-        is_valid: Returns whether a person may still look at the memory, such as by a token that is still valid.
+        clock: Monotonic clock in seconds, for the sessions in RAM.
+        shared: The sign-ins by token that all servers share; None if there is only this server.
+        is_valid: Returns whether a sign-in is still valid, for example because its token was not revoked.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Sessions:
         return key
 
     async def redeem(self, one_time_key: str) -> Session | None:
-        """Return a new session for a one-time key. None if the key is wrong, or was used before."""
+        """Return a new session for a one-time key; None if the key is wrong or was already used."""
         caller = self._one_time_keys.pop(one_time_key, None)
         return None if caller is None else await self.begin(SignIn(caller))
 
@@ -142,7 +142,7 @@ class _Own:
 
 
 class OwnSignIns:
-    """The sign-ins in the memory of one process. Implements `SignIns`, but does not block.
+    """The sign-ins in the RAM of one process. It implements `SignIns`; its methods do not block.
 
     Args:
         clock: Monotonic clock in seconds.

@@ -56,7 +56,7 @@ class DayUsage:
 
 
 async def status(visit: Visit) -> Response:
-    """Show the state of the memory and of the program. Settings and paths are only for the operator."""
+    """Show the state of the memory and of the program. Only the operator sees settings and paths."""
     engine = visit.engine
     stats, storage, entries = await asyncio.gather(engine.stats(), engine.storage(), engine.llm_usage(USAGE_DAYS))
     is_operator = visit.machine is not None or visit.session.caller.is_admin
@@ -117,7 +117,7 @@ async def _work(visit: Visit) -> list[Work]:
 async def _clients(visit: Visit) -> tuple[Sequence[tuple[str, str]], str]:
     """Return the MCP clients on the person's machine, and a problem.
 
-    If the clients are known, the problem is empty. Otherwise, there are no clients, and the problem says why.
+    If the clients are known, the problem is empty. Otherwise, the list is empty, and the problem says why.
     """
     if visit.machine is None:
         return [], "This server cannot see the programs on your machine. There, run memoryos-mcp install."

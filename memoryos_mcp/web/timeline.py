@@ -30,7 +30,7 @@ class Asked:
     Attributes:
         day: The day of the listed pages; None means all days.
         year: The year of the listed pages and of the calendar. If it is None, pages of all years are listed. The
-            calendar then shows the last twelve months, or else the year of ``day``.
+            calendar then shows the last twelve months or, if ``day`` is not in these, the year of ``day``.
     """
 
     topic: str
@@ -99,7 +99,7 @@ async def timeline(visit: Visit) -> Response:
 
 
 async def _calendar(visit: Visit, asked: Asked, zone: tzinfo | None) -> dict[str, Any]:
-    """Return the calendar of the year that is asked for, and the years before and after it that have pages."""
+    """Return the template's values for the calendar, and the previous and the next year to link to."""
     today = visit.memories.now().date()
     year = asked.year or (None if asked.day is None or today - A_YEAR <= asked.day <= today else asked.day.year)
     first, last = (today - A_YEAR, today) if year is None else (date(year, 1, 1), date(year, 12, 31))

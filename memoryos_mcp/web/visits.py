@@ -57,7 +57,7 @@ MENU = (
 
 @dataclass(frozen=True, slots=True)
 class OwnMachine:
-    """The user's own machine. Only the command ``ui`` serves the pages there, to this user alone.
+    """The machine of the user who runs the command ``ui``, which serves the pages to this user alone.
 
     Attributes:
         clients: Returns the name of each MCP client on the machine, and whether it uses this program.
@@ -95,7 +95,7 @@ class Visit:
 
     @property
     def is_part(self) -> bool:
-        """Whether only a part of a page is requested, because a script adds it to the page that is shown."""
+        """Whether a script requests only a part of a page, to add it to the page in the browser."""
         return "hx-request" in self.request.headers
 
     def asked(self, name: str, default: str = "") -> str:
@@ -180,7 +180,7 @@ class _Endpoint:
 
 
 def get(path: str, handler: Handler) -> "Address":
-    """Return an address for GET requests. They change nothing."""
+    """Return an address for GET requests, which change nothing."""
     return Address(path, handler, method="GET", writes=False)
 
 
@@ -210,14 +210,14 @@ def number(text: str, argument: str) -> int:
     """Convert a text from an address or a form to a whole number.
 
     Args:
-        text: The text. Only the digits 0 to 9 are allowed, at most nine.
-        argument: Name of the parameter or field, for the error.
+        text: At most nine digits.
+        argument: Name of the parameter or field, for the error message.
 
     Raises:
-        ArgumentError: The text is not such a number.
+        ArgumentError: The text is empty, has more than nine digits, or contains other characters.
     """
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise ArgumentError(argument=argument, problem="is not a valid number")
+        raise ArgumentError(argument=argument, problem="is not a valid number; use at most nine digits")
     return int(text)
 
 
