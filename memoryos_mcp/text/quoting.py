@@ -109,7 +109,7 @@ def topic_line(summary: str) -> str:
 
 
 def framed(lines: Iterable[str]) -> list[str]:
-    """Return the lines between delimiters, after a note that they are information and not instructions."""
+    """Return the lines between delimiters, after a note that the lines are information, not instructions."""
     return [MARKED, delimited(lines)]
 
 

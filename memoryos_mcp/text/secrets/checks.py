@@ -92,8 +92,8 @@ def _looks_chosen(text: str) -> bool:
 def is_password(text: str) -> bool:
     """Return whether ``text``, found where a password is expected, is a password.
 
-    A password contains only digits ("4711"), or letters together with digits or symbols ("rain2Day", "go#west"). A
-    placeholder, a short text or one repeated character is not a password.
+    A password consists of digits ("4711"), or of letters with digits or symbols ("rain2Day", "go#west"). A placeholder,
+    a short text or one repeated character is not a password.
     """
     text = text.rstrip(SENTENCE_ENDS)
     if is_placeholder(text) or len(set(text)) <= 1:

@@ -128,7 +128,7 @@ def is_phrase(text: str) -> bool:
 def is_password_or_word(text: str) -> bool:
     """Return whether ``text``, found where a password is expected ("password: ..."), may be a password.
 
-    A plain word may be a password too, unless it is a placeholder or one of the words that are never a password.
+    Plain words are accepted, except placeholders and words that are never a password.
     """
     return checks.is_password(text) or is_plain_password(text)
 
