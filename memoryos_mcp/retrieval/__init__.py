@@ -1,6 +1,6 @@
-"""Retrieval: one query searches all three tiers of a memory.
+"""Retrieval: one query searches the short-term, mid-term and long-term memory.
 
-In RAM, `cache` holds the data that every query needs, including the page vectors (`page_index`). `ranking` orders the
-candidates, `fitting` selects what fits the token budget, `retrieving` runs these steps, and `recall` defines the
-result.
+`cache` is a copy in RAM of the data that every query needs, including the page vectors (`page_index`). `ranking` orders
+the candidates, and `fitting` selects what fits the token budget. `retrieving` runs these steps, and `recall` defines
+the result.
 """

@@ -1,4 +1,4 @@
-"""Shortens pages to a token budget: a page that fits is quoted in full, otherwise its best passages are quoted."""
+"""Shortens pages to a token budget: quotes a page in full if it fits, and otherwise its best passages."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -52,10 +52,10 @@ def roots(query: str) -> frozenset[str]:
 
 
 def matches(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each match in a text.
+    """Yield the start and end of each match of the query words in a text.
 
-    ``found`` contains the roots of the words in a query (from `roots`). A match is a word that contains one of these
-    roots. In scripts without spaces between words, a match is only the root itself.
+    ``found`` contains the roots of the query words (from `roots`). A match is a word that contains one of these roots.
+    In scripts without spaces between words, a match is only the root itself.
     """
     for match in _WORDS.finditer(text):
         word = match[0]
@@ -77,7 +77,7 @@ def quote(
     query_roots: frozenset[str],
     best_span: tuple[int, int] | None = None,
 ) -> Quote | None:
-    """Return the text of a page, shortened to ``max_tokens`` if necessary; None if no useful part of it fits.
+    """Return the text of a page, shortened to ``max_tokens`` if necessary; None if no useful part fits.
 
     Passages that contain one of ``query_roots`` (from `roots`) or overlap ``best_span`` are preferred. ``best_span`` is
     the part of the page nearest to the query, as a character range in ``user_input`` and ``agent_response`` joined by a
@@ -110,7 +110,7 @@ class _Passage:
 def _cut(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each passage of ``text``.
 
-    A passage has at most `PASSAGE_CHARS` characters. It is cut after a line, sentence or word if possible.
+    A passage has at most `PASSAGE_CHARS` characters. It ends after a line, sentence or word if possible.
     """
     start = 0
     while start < len(text):

@@ -38,7 +38,7 @@ class MemoryCache:
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
         """Fill the vector index from the store, unless it is filled already.
 
-        Meanwhile, queries use only keywords. ``give_way`` is awaited before each block of vectors, so that queries can
+        Until then, queries use only keywords. ``give_way`` is awaited before each block of vectors, so that queries can
         run first.
         """
         if self.index.is_loaded:
@@ -71,7 +71,7 @@ class MemoryCache:
                 self._position, is_complete = changes.position, changes.is_complete
 
     async def evidence_projects(self) -> EvidenceProjects:
-        """Return the projects of the evidence of facts and traits. They are read again after a change."""
+        """Return the projects of the pages that support each fact and trait, cached until a fact or trait changes."""
         async with self._lock:
             if self._projects is None:
                 self._projects = await self._store.evidence_projects()

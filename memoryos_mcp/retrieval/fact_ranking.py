@@ -73,10 +73,9 @@ class FactTable:
     ) -> list[RecalledFact]:
         """Return the best facts for a query, best first, at most `FACTS_AT_MOST`. Wishes are never included.
 
-        Facts whose number is in ``hidden`` are left out.
-
-        Facts that are no longer valid at ``now`` are omitted. If ``now`` is None, they are included. If two facts have
-        the same score, the newer fact comes first.
+        Facts whose numbers are in ``hidden`` are omitted, and so are facts that are no longer valid at ``now``. If
+        ``now`` is None, facts that are no longer valid are included. Of two facts with the same score, the newer one
+        comes first.
         """
         if not self._facts:
             return []

@@ -1,8 +1,8 @@
 """Fitting: chooses the memories that fit into a token budget.
 
 The cost of a memory is the size of its text from `rendering`. If everything fits, all memories are included in full.
-Otherwise, wishes, traits, facts and the newest pages may each use a share of the budget, in this order. The found pages
-use the remaining tokens, best first.
+Otherwise, wishes, traits, facts and the newest pages may each use a share of the budget, in this order. The pages
+that the search found use the remaining tokens, best first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -47,9 +47,9 @@ class Limits:
         tokens: Token budget of the whole result.
         reserved_tokens: Part of the budget that is reserved for the caller's own text.
         is_cut: Whether to omit pages that score far below the best page.
-        is_elastic: Whether to exceed the budget in order to include every found page, at least as a short excerpt.
-        has_all_recent: Whether to include all short-term pages. If False, only two kinds are included: the newest pages
-            of the conversation, and pages that are relevant to the query.
+        is_elastic: Whether the budget may be exceeded to include every found page, at least as a short excerpt.
+        has_all_recent: Whether to include all short-term pages. If False, only the newest pages of the
+            conversation and the pages that are relevant to the query are included.
     """
 
     pages: int
@@ -68,7 +68,7 @@ class Found:
         wishes: The user's preferences that apply to every answer, newest first.
         traits: Traits relevant to the query; traits with the most evidence come first.
         facts: Facts about the user and about the assistant, best first.
-        short_term: The newest pages, oldest first. They take precedence over the found pages.
+        short_term: The newest pages, oldest first. They use the budget before the found pages.
         pages: Found pages of any tier, in full, best first. Some of them may also be in ``short_term``.
     """
 
@@ -213,8 +213,8 @@ class _Budget:
     ) -> list[T]:
         """Return the items that fit into a share of the whole budget, in the given order.
 
-        ``line`` returns the text of an item, and ``title`` the title of its section. The cost of a section's first item
-        includes the title.
+        ``line`` returns the text of an item, and ``title`` returns the title of its section. The cost of the first item
+        of a section includes the title.
         """
         allowance, kept, titles = self._allowance(share), list[T](), set[str]()
         for each in ranked:
@@ -297,18 +297,13 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return the number of bytes that one page may use.
-
-        If all memories fit, this is ``room``. Otherwise, it is a ``share`` of ``room``, but at least
-        `PAGE_ALLOWANCE_TOKENS` tokens.
-        """
+        """Return how many of ``room`` bytes one page may use: all if all memories fit, otherwise about a ``share``."""
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
         """Return the text of a page, shortened to fit into ``room`` bytes; None if no useful part fits.
 
-        The page's head and the labels of the speakers use part of the ``room``. Passages that overlap ``span`` are
-        preferred; see `quote`.
+        Passages that overlap ``span`` are preferred; see `quote`.
         """
         if self._whole(page) <= room:
             return whole(page)
@@ -324,7 +319,7 @@ class _Budget:
         return None
 
     def _whole(self, page: Page) -> int:
-        """Return the size in bytes of a complete page. Its notes are not counted."""
+        """Return the size of a complete page in bytes, without the caller's metadata."""
         if page.seq not in self._wholes:
             self._wholes[page.seq] = self._cost_of(page, whole(page))
         return self._wholes[page.seq]

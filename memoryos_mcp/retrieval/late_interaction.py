@@ -1,9 +1,9 @@
 """Late interaction: compares each token of a query with the most similar token of a page (MaxSim).
 
 The method is from "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). In contrast to ColBERT, each match has a
-weight. A rare word counts more than a common word. If the query names the user or the assistant, the words of the named
-side count more. A match on a neighbouring page counts less than a match on the page itself. Therefore, the best matches
-are computed separately for each query token, each window (part of a page's text), and each side of the dialogue.
+weight. A rare word counts more than a common word. If the query names the user or the assistant, the words of that
+speaker count more. A match on a neighbouring page counts less than a match on the page itself. Therefore, the best
+matches are computed separately for each query token, each window (section of a page), and each side of the dialogue.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ Matches = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class TokenMatches:
-    """For each window, the best match of each query token, from 0 to 1.
+    """For each window (section of a page), the best match of each query token, from 0 to 1.
 
     A match is the cosine of two token vectors, to the power of `SHARPNESS`. There are ``w`` windows and ``q`` query
     tokens.
 
     Attributes:
-        seqs: The ``seq`` of each window's page, shape ``(w,)``. Windows are in order of page and position in the page.
+        seqs: The ``seq`` of each window's page, shape ``(w,)``. Windows are sorted by page and position in the page.
         user: Best matches in the user's text of each window, shape ``(w, q)``.
         agent: Best matches in the assistant's text of each window, shape ``(w, q)``.
     """
@@ -50,7 +50,7 @@ class Similarities:
     """The similarity of each page to a query, from 0 to 1.
 
     Attributes:
-        best: Similarity of each page's best window, shape ``(n,)``.
+        best: Similarity of each page's best window (section of its text), shape ``(n,)``.
         first: Similarity of each page's first window, shape ``(n,)``.
         best_part: Position of the best window in each page, shape ``(n,)``; -1 for a page without token vectors.
     """
@@ -61,11 +61,11 @@ class Similarities:
 
 
 def match_tokens(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None) -> TokenMatches:
-    """Return, for each window, the best match of each query token.
+    """Return, for each window (section of a page), the best match of each query token.
 
     Args:
         tokens: Token vectors of the query, unit length, shape ``(q, m)``.
-        rows: Token vectors of the windows of all candidate pages.
+        rows: Token vectors of all windows of the candidate pages.
         side: The side of the dialogue that the query names; None if it names neither.
     """
     counts = rows.counts.ravel()
@@ -96,16 +96,17 @@ def maxsim(
     """Return the similarity of each candidate page to a query.
 
     The similarity is the weighted mean of the best matches of all query tokens. A match may be on the page itself or on
-    a neighbouring page. A neighbour's match counts less the more distant the neighbour is. It also counts less if the
+    a neighbouring page. A match on a distant neighbour counts less than on a near one. All neighbours count less if the
     page itself is long, because a long page is understood without its neighbours.
 
     Args:
-        matches: For each window, the best match of each query token. Only windows of the candidates are used.
+        matches: For each window (section of a page), the best match of each query token. Windows of pages that are not
+            candidates are ignored.
         weights: Weight of each query token, shape ``(q,)``; at least one must be above 0.
         side: The side of the dialogue that the query names; None if it names neither.
         seqs: The ``seq`` of each candidate page, ascending, shape ``(n,)``.
         sessions: Session of each candidate, shape ``(n,)``.
-        windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
+        windows: Number of windows of each candidate page, at least 1, shape ``(n,)``.
     """
     is_candidate = np.isin(matches.seqs, seqs)
     if not is_candidate.all():
@@ -137,13 +138,9 @@ def _by_page(similarities: NDArray[np.float64], places: NDArray[np.int64], count
 def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Matches:
     """Return, for each candidate page, the best match of each query token on neighbouring candidates.
 
-    Neighbours are pages of the same session. Each match is multiplied by the weight in `NEIGHBOURS`, which is lower the
-    more distant the neighbour is. A candidate without neighbours has the value 0 for every token.
-
-    Args:
-        of_page: The best match of each query token on each candidate, shape ``(n, q)``, like the result.
-        seqs: The ``seq`` of each candidate, ascending, shape ``(n,)``.
-        sessions: Session of each candidate, shape ``(n,)``.
+    Neighbours are pages of the same session. Each match is multiplied by the weight of the neighbour's distance in
+    `NEIGHBOURS`. A candidate without neighbours has the value 0 for every token. Each argument has one row for each
+    candidate, in ascending order of ``seq``.
     """
     lent = np.zeros_like(of_page)
     for apart, share in NEIGHBOURS.items():

@@ -1,4 +1,4 @@
-"""The page index: keeps a vector index up to date with the store, and searches the index."""
+"""The page index: updates a vector index after changes of the store, and searches the index."""
 
 import logging
 import re
@@ -23,7 +23,7 @@ _MARK = re.compile(r"(\d+)/(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class WindowMatch:
-    """The similarity of a page's windows to a query.
+    """The similarity between a query and the windows (sections) of a page.
 
     Attributes:
         first: Cosine of the first window, which contains the beginning of the page and most of the user's words.
@@ -37,13 +37,13 @@ class WindowMatch:
 
 
 class PageIndex:
-    """A vector index of the windows of one user's pages. It is empty until `load` has finished.
+    """A vector index of one user's pages. Searches find nothing until `load` has finished.
 
     Args:
         store: The store from which the vectors are read.
         index: The index to fill; None for a store without a vector space.
         most_in_ram: Largest number of vectors for which the index is used. A larger memory is searched in the store, if
-            the store can search vectors. None to always use the index.
+            the store can search vectors. None means that the index is always used.
     """
 
     def __init__(self, store: Store, index: VectorIndex | None, most_in_ram: int | None = None) -> None:
@@ -120,9 +120,9 @@ class PageIndex:
             await self._use_store()
 
     async def settle(self, at_most: int | None = None) -> bool:
-        """Do the maintenance of the index, which can take minutes. Return True if none is left.
+        """Do the maintenance of the index, which can take minutes. Return True if no maintenance is left.
 
-        If the index has more than ``at_most`` windows, nothing is done. None means no limit.
+        If the index has more than ``at_most`` vectors, nothing is done. None means no limit.
         """
         index = self._index
         if index is not None and (at_most is None or await index.size() <= at_most):
@@ -130,7 +130,7 @@ class PageIndex:
         return self.is_settled
 
     async def nearest(self, query: Vector, k: int) -> list[int]:
-        """Return the pages of the ``k`` windows nearest to a query, as ``seq`` numbers, nearest page first.
+        """Return the ``seq`` of the pages with the ``k`` vectors nearest to a query, nearest page first.
 
         The result is empty until `load` has finished.
 
@@ -150,7 +150,7 @@ class PageIndex:
         return list(dict.fromkeys(found.seqs.tolist()))
 
     async def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return the similarity of each page to a query, by the page's ``seq``. Pages without vectors are omitted."""
+        """Return the similarity of pages to a query, keyed by ``seq``. Pages without vectors are omitted."""
         if not self.is_loaded or not seqs:
             return {}
         hits = None if self._index is None else await self._index.cosines(query, seqs)
@@ -176,7 +176,7 @@ class PageIndex:
         return self._uses_store
 
     async def _compare(self, query: Vector, seqs: Sequence[int]) -> WindowHits:
-        """Read the vectors of pages from the store, and return the cosine of each of their windows."""
+        """Read the vectors of pages from the store, and return the cosine between each vector and a query."""
         block = await self._store.page_vectors(sorted(seqs))
         if not len(block.seqs):
             return no_hits()

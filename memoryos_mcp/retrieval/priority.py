@@ -1,4 +1,4 @@
-"""Query priority: the loading of a user's vectors pauses while a query of that user is being answered."""
+"""Query priority: the loading of a user's vectors pauses while a query of this user is being answered."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Query parsing: finds the names, time spans and kind of a query, and weights its words."""
+"""Query parsing: finds the names and time spans in a query, and weights the words of the query."""
 
 import re
 import unicodedata
@@ -52,7 +52,7 @@ class ParsedQuery:
 
     Attributes:
         subject: The query without the names of the user and the assistant.
-        side: The speaker that the query asks about, the user or the assistant; None if it names neither or both.
+        side: The speaker that the query asks about, the user or the assistant; None if unknown.
         counts: The words of the query, each with the number of pages that contain it.
         pages: Approximate number of pages in the memory.
         times: The time spans in the query.

@@ -12,7 +12,7 @@ CACHED_QUERY_CHARS = 200
 class QueryCache:
     """A cache for the vectors of one user's most recent short queries. Use it from one event loop only.
 
-    Users do not share a cache, because response times would then reveal the queries of another user.
+    Each user has a separate cache, because the response times of a shared cache would reveal other users' queries.
     """
 
     def __init__(self) -> None:

@@ -89,7 +89,7 @@ class Span:
 def load() -> None:
     """Compile the patterns and import the parser, so that the first query is as fast as later ones.
 
-    Without this call, the first query does it. It takes a few tenths of a second.
+    This takes a few tenths of a second.
     """
     time_spans("yesterday", datetime(2000, 1, 2))  # noqa: DTZ001 - times of queries have no zone
 
@@ -117,9 +117,9 @@ def time_spans(query: str, now: datetime) -> list[Span]:
 def nearness(spans: Sequence[Span], days: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how near each day is to the closest of the time spans, from 0 (far) to 2, shape ``(n,)``.
 
-    Within a span, the value is 2 if the span's unit is a day, 1.5 for a week, 1 for a month and 0.3 for a year. It is
-    half as large for up to 7 days after a day or week, and up to 15 days after a month. If the unit is a day, the other
-    days of the same month have 0.5. All other days have 0.
+    Within a span, the value is 2 if the span's unit is a day, 1.5 for a week, 1 for a month and 0.3 for a year. The
+    value is half as large for up to 7 days after a day or week, and up to 15 days after a month. If the unit is a day,
+    the other days of the same month have 0.5. All other days have 0.
 
     ``days`` contains numbers of days since 1970-01-01, shape ``(n,)``.
     """

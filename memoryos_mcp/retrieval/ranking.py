@@ -118,7 +118,7 @@ def rank(
         recipe: The weights of the signals.
         seqs: Number of each candidate, such as a page's ``seq``, shape ``(n,)``. Newer candidates have higher numbers.
         signals: The raw values of each signal, shape ``(n,)``; signals that are not in the recipe are ignored.
-        windows: Number of windows of each candidate, at least 1, shape ``(n,)``.
+        windows: Number of windows (text sections) of each candidate, at least 1, shape ``(n,)``.
         eligible: Whether each candidate may be returned, shape ``(n,)``. All candidates are used to scale the signals.
         limit: Maximum number of results.
         apart: The group of each candidate, shape ``(n,)``, to prefer results from different groups; None for no such
@@ -196,10 +196,10 @@ def _spread(
 
 
 def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
-    """Return the scaled values of the signal ``name``. The signal's weight is applied to these values later.
+    """Return the values of the signal ``name``, scaled but not yet weighted.
 
-    Values are scaled to z-scores. Those of `CONTEXT_SIGNALS` are then divided by ``windows``, the number of windows of
-    each page. The values of `ABSOLUTE_SIGNALS` are not scaled.
+    Values are scaled to z-scores. Those of `CONTEXT_SIGNALS` are then divided by ``windows``, the number of windows
+    (text sections) of each page. The values of `ABSOLUTE_SIGNALS` are not scaled.
     """
     if name in ABSOLUTE_SIGNALS:
         return values

@@ -86,9 +86,8 @@ def fact_line(fact: Fact) -> str:
 def period(fact: Fact) -> str:
     """Return the period in which a fact is valid, such as ``2019``, ``from 2019 to 2024`` or ``until 2024``.
 
-    If the end is unknown, return only the beginning: the stated date, or else the day from which the fact is valid.
-    If the end is known but no beginning was stated, return only the end. If the stated beginning is equal to the end,
-    return this date once.
+    Without a known end, return only the beginning: the stated date, or the day from which the fact is valid. With a
+    known end but no stated beginning, return only the end.
     """
     begin = fact.said_since or f"{fact.valid_from:%Y-%m-%d}"
     end = fact.said_until or (f"{fact.valid_until:%Y-%m-%d}" if fact.valid_until is not None else None)
@@ -147,7 +146,7 @@ def page_text(
 
 
 def left_out_line(left_out: "LeftOut") -> str:
-    """Return a line with the counts of omitted memories and the token budget that they need."""
+    """Return a line that says how many memories were omitted, and which token budget is enough for all memories."""
     return f"{left_out_text(left_out)}; pass max_tokens={left_out.max_tokens} for all."
 
 

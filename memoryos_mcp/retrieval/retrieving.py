@@ -85,7 +85,7 @@ class Candidates:
         recipe: The ranking for which the signals were computed.
         outlines: The properties by which the pages are ranked, in ascending order of ``seq``.
         signals: The values of each signal by its name, shape ``(n,)``.
-        windows: Number of windows of each page, at least 1, shape ``(n,)``.
+        windows: Number of windows (text sections) of each page, at least 1, shape ``(n,)``.
         best_parts: Position of each page's best window, shape ``(n,)``; -1 if unknown.
         code_bytes: Size in bytes of the token vectors that were read.
     """
@@ -100,13 +100,13 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """The memories that are not shown in a scope.
+    """The memories that must not be shown in a scope.
 
     Attributes:
-        facts: The numbers of facts, including wishes.
-        wishes: The numbers of wishes; numbers of other facts have no effect.
-        traits: The dimensions of traits.
-        has_calls: Whether the names by which the speakers call each other may be shown. They are from any page.
+        facts: Numbers of the hidden facts, including wishes.
+        wishes: Numbers of the hidden wishes. Numbers of other facts have no effect.
+        traits: Dimensions of the hidden traits.
+        has_calls: Whether to show the names that the speakers use for each other in pages of any project.
     """
 
     facts: AbstractSet[int] = frozenset()
@@ -149,12 +149,12 @@ class Retrieving:
     async def retrieve(
         self, query: str, limits: Limits, budgets: Sequence[int], scope: Scope = EVERYTHING
     ) -> list[Recall]:
-        """Return the memories of all tiers that answer a query, once for each token budget. It searches only once.
+        """Search once, and return the memories that answer a query, fitted to each of the token budgets.
 
         The query must not be blank. The budgets are used instead of ``limits.tokens``.
 
-        Pages of the project in ``scope`` are preferred. With walls, pages of other projects are left out, and so are
-        facts that only they state, and traits that they support.
+        Pages of the project in ``scope`` are preferred. If ``scope.is_walled``, pages of other projects are left out,
+        as well as facts that only these pages state, and traits that these pages support.
 
         Raises:
             StorageError: The store could not be read.
@@ -190,16 +190,15 @@ class Retrieving:
     async def recall(
         self, query: str, limits: Limits, is_new: Callable[[Page], bool], scope: Scope = EVERYTHING
     ) -> Recall:
-        """Return only the pages and facts that are about a query, which may be none.
+        """Return only the pages and facts that are about a query; the result may be empty.
 
-        `retrieve` returns the best pages, however bad they are. A result that nobody has asked for needs a limit that
-        does not depend on the other candidates.
+        In contrast, `retrieve` returns the best pages even if none of them is about the query.
 
         Args:
             query: Any text that is not blank.
             limits: Limits of the result.
             is_new: Returns whether a page may be in the result.
-            scope: The scope of the query.
+            scope: The project in which the query is asked.
 
         Raises:
             StorageError: The store could not be read.
@@ -335,15 +334,15 @@ class Retrieving:
         words: Mapping[int, float],
         nearest: Sequence[int],
     ) -> tuple[dict[int, float], list[int]]:
-        """Return the best pages of a scope by words, with their scores, and those by meaning, nearest first.
+        """Return the best keyword scores of pages in a scope, and the pages in the scope nearest to the query.
 
         The best pages of the scope's project are included, even if many other pages are better.
 
         Args:
-            scope: The scope of the query.
-            own: The pages of the scope's project.
-            words: The keyword score of each page, the best first.
-            nearest: The pages nearest to the query: first those of the project, then others, each nearest first.
+            scope: The project of the query.
+            own: The pages of this project.
+            words: The keyword score of each page, best first.
+            nearest: The pages of the project, nearest first, followed by other pages, nearest first.
         """
         project = frozenset(own)
         walled = await self._store.pages_of_others([*words, *nearest], scope.project) if scope.is_walled else set()
@@ -384,7 +383,7 @@ class Retrieving:
         return embedded
 
     async def _nearest(self, subject: str, wider: int = 1) -> tuple[EmbeddedQuery | None, Sequence[int]]:
-        """Update the cache; return the vectors of a query, and the ``seq`` of each page near it, nearest first."""
+        """Update the cache; return the vectors of a query, and the ``seq`` of the nearest pages, nearest first."""
         embedded, _ = await asyncio.gather(self._embedded(subject), self.cache.refresh())
         if embedded is None:
             return None, ()
@@ -395,7 +394,7 @@ class Retrieving:
             return embedded, ()
 
     async def _match(self, vector: Vector, nearest: Sequence[int], also: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return the similarity of pages to a vector, by the page's ``seq``.
+        """Return the similarity of pages to a vector, keyed by ``seq``.
 
         The pages are ``nearest``, ``also``, and the neighbours of the first `NEIGHBOURS_OF` // 2 pages of ``nearest``.
         """
@@ -509,8 +508,8 @@ class Retrieving:
 def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
     """Return at most ``limit`` candidates, and in addition all candidates in ``newest``, highest score first.
 
-    ``newest`` contains the ``seq`` of each short-term page. Short-term pages have their own part of the result. Those
-    that do not fit into this part can be shown among the found pages.
+    ``newest`` contains the ``seq`` of each short-term page. Short-term pages have a separate section in the result.
+    Those that do not fit there can be shown among the found pages.
     """
     is_newest = np.isin(found.outlines.seqs, [*newest])
     apart = found.outlines.sessions if parsed.is_for_several else None
@@ -520,7 +519,7 @@ def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], li
 
 
 def _is_about(found: Candidates, parsed: ParsedQuery) -> NDArray[np.bool_]:
-    """Return whether each candidate is about the query: near it in meaning, or without vectors by its words."""
+    """Return whether each candidate is about the query, by its vectors if available, otherwise by its words."""
     if (cosines := found.signals.get("best_window")) is not None:
         return (cosines >= ABOUT_COSINE) & (found.best_parts >= 0)
     words = sum(rarity(count, parsed.pages) for count in parsed.counts.values())
@@ -535,8 +534,8 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
     """Return the ``seq`` of each given page, and of the neighbours of the first ``count`` of these pages.
 
-    The neighbours are the two pages before and the two pages after a page. An answer often has none of its question's
-    words.
+    The neighbours are the two pages before and the two pages after a page. An answer often contains none of the
+    words of its question.
     """
     beside = {seq + apart for seq in best_first[:count] for apart in (-2, -1, 1, 2)}
     return [*{*best_first, *beside}]
@@ -576,9 +575,9 @@ def _with_words(
 
 
 def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Candidates:
-    """Return the candidates with signals added that rate how similar the windows of each page are to the query.
+    """Return the candidates with signals added for the similarity between the query and each page's windows.
 
-    ``meaning`` maps the ``seq`` of each page with vectors to these similarities.
+    A window is a section of a page. ``meaning`` contains these similarities, keyed by the ``seq`` of the page.
     """
     seqs = found.outlines.seqs.tolist()
     matches = [meaning.get(seq, _NO_MATCH) for seq in seqs]
@@ -593,7 +592,7 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
 
 
 def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
-    """Return the candidates with the signals of token vectors added. Call it in a thread: it takes milliseconds."""
+    """Return the candidates with the signals of token vectors added. Call this function in a thread."""
     outlines = found.outlines
     similar = maxsim(
         match_tokens(tokens, rows, parsed.side),
@@ -618,8 +617,8 @@ def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.floa
 def _completed(values: Scores, found: Candidates) -> Scores:
     """Return the values of a signal, with estimates in place of NaN.
 
-    The value of a page that is not embedded yet is NaN. It is estimated from the page's keyword score. A page with rare
-    words of the query may come before all embedded pages, but only by `ESTIMATE_ABOVE` standard deviations.
+    The value of a page that is not embedded yet is NaN. The estimate depends on the page's keyword score, and exceeds
+    the highest known value by at most `ESTIMATE_ABOVE` standard deviations.
     """
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])

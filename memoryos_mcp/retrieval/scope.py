@@ -1,4 +1,4 @@
-"""The scope of a query: the project in which it is asked, and whether projects are separated by walls."""
+"""The scope of a query: the project in which it is asked, and whether pages of other projects are hidden."""
 
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
@@ -28,12 +28,11 @@ class Scope:
         return project is None or project == self.project
 
     def hidden(self, projects: Mapping[K, Collection[str | None]], *, needs_all: bool) -> frozenset[K]:
-        """Return the keys of the memories outside of the scope.
+        """Return the keys of the memories that are outside of the scope.
 
         Args:
-            projects: The projects of each memory's evidence, by the memory's key.
-            needs_all: Whether a memory is outside if any of its evidence is. Otherwise, it is outside only if all of
-                its evidence is.
+            projects: For the key of each memory, the projects of the pages that support the memory.
+            needs_all: Whether all of these pages must be in the scope. If False, one of them is enough.
         """
         enough = all if needs_all else any
         return frozenset(key for key, found in projects.items() if not enough(map(self.includes, found)))

@@ -16,11 +16,10 @@ EXACT_ROWS = 50_000
 
 
 class AdaptiveIndex:
-    """Finds the rows nearest to a query.
+    """Finds the rows nearest to a query. A row is a unit-length vector with a unique number.
 
-    The search is exact up to ``exact_rows`` rows, and approximate above that number. A row is a unit-length vector with
-    a unique number. One thread may search while another thread adds rows. Create the index in a worker thread, because
-    its constructor imports faiss.
+    The search is exact up to ``exact_rows`` rows, and approximate above that number. One thread may search while
+    another thread adds rows. Create the index in a worker thread, because its constructor imports faiss.
     """
 
     def __init__(self, dimension: int, exact_rows: int = EXACT_ROWS) -> None:
@@ -62,7 +61,7 @@ class AdaptiveIndex:
                 self._missed.append((rows, None))
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the row numbers of the ``k`` rows nearest to a query, and their cosines, the nearest row first.
+        """Return the numbers and the cosines of the ``k`` rows nearest to a query, nearest row first.
 
         The result is shorter if the index has fewer rows. ``query`` is a unit-length vector of shape ``(dimension,)``.
         """

@@ -14,10 +14,10 @@ BUILT_IN = {FAISS, CHROMA, PGVECTOR}
 
 
 def choose_index(settings: Settings) -> MakeIndex:
-    """Return the function that creates the configured vector index. This call blocks while libraries are imported.
+    """Return the function that creates the configured vector index. This call blocks while it imports libraries.
 
     Raises:
-        ConfigError: The index is unknown, or its library is not installed.
+        ConfigError: The index is unknown, or it cannot be used with these settings and packages.
     """
     name = settings.vector_index
     if name == FAISS:
@@ -34,7 +34,7 @@ def choose_index(settings: Settings) -> MakeIndex:
     if name not in installed:
         known = sorted({*BUILT_IN, *installed})
         near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"use {', '.join(known)}, or install the package that has it"
+        hint = f"did you mean {near[0]}?" if near else f"use {', '.join(known)}, or install the package that adds it"
         msg = f"vector_index {name!r} is unknown; {hint}"
         raise ConfigError(msg)
     try:
@@ -58,8 +58,8 @@ def _pgvector(request: IndexRequest) -> VectorIndex:
 def _chroma(settings: Settings) -> MakeIndex:
     if settings.chroma_url is None and find_spec("chromadb") is None:
         msg = (
-            "vector_index: chroma needs the extra chroma; run `pip install 'memoryos-mcp-server[chroma]'`, or set "
-            "chroma_url to a Chroma server"
+            "vector_index: chroma needs additional packages; run `pip install 'memoryos-mcp-server[chroma]'`, or set "
+            "chroma_url to the address of a Chroma server"
         )
         raise ConfigError(msg)
     from memoryos_mcp.retrieval.index.chroma_index import ChromaIndexes  # it imports more libraries

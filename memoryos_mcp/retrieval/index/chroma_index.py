@@ -4,10 +4,11 @@ In the folder or on the server, each user has a separate database with one colle
 stores each vector with the ``seq`` of its page, but stores no texts and no user ids. Chroma's own embedding models are
 not used.
 
-Only one process at a time can use a Chroma folder. This process locks the folder. Other processes keep vectors in RAM.
+Only one process at a time can use a Chroma folder, so it locks the folder. Other processes keep vectors in RAM.
 
-Chroma leaves deleted vectors in its files. In a folder, `ChromaIndex.settle` therefore copies each collection from
-which pages were removed, and deletes the files of the old collection. On a server, the administrator has to do this.
+Chroma does not erase deleted vectors from its files. In a folder, `ChromaIndex.settle` therefore copies each collection
+from which pages were removed, and deletes the files of the old collection. On a server, the administrator has to do
+this.
 """
 
 import asyncio
@@ -91,8 +92,8 @@ class ChromaIndexes:
         except Exception as error:  # Chroma's errors have no common class
             problem = (str(error).strip() or type(error).__name__).splitlines()[0]
             msg = (
-                f"{self.place} failed ({problem}); if this happens again, stop all servers and delete the folder: its "
-                "vectors are copied from the memory again"
+                f"{self.place} failed ({problem}); if this happens again, stop all servers and delete the folder; "
+                "the vectors are then copied from the memory again"
             )
             if self.folder is None:
                 msg = f"{self.place} failed ({problem}); check that it runs, and correct chroma_url if necessary"
@@ -163,8 +164,8 @@ class ChromaIndexes:
 class ChromaIndex:
     """A vector index in Chroma. Implements `VectorIndex`.
 
-    The metadata of a collection states whether windows were removed from it. Once the collection has been filled, the
-    metadata also contains the mark of the index.
+    The metadata of a collection contains ``has_removed`` if vectors were removed from the collection. Once it has been
+    filled, the metadata also contains ``mark``, the text that `set_mark` stored.
     """
 
     def __init__(self, request: IndexRequest, indexes: ChromaIndexes) -> None:
@@ -187,7 +188,7 @@ class ChromaIndex:
         )
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
-        """Replace all windows of the given pages; see `VectorIndex.replace`."""
+        """Replace all vectors of the given pages; see `VectorIndex.replace`."""
         async with self._writing:
             for collection in (await self._opened(), self._copy):
                 if collection is not None:
@@ -199,7 +200,7 @@ class ChromaIndex:
             self._collection = await self._run(self._make)
 
     async def search(self, query: Vector, k: int) -> WindowHits:
-        """Return the ``k`` windows nearest to a query, the nearest first; see `VectorIndex.search`."""
+        """Return the ``k`` windows (page sections) nearest to a query, nearest first; see `VectorIndex.search`."""
         collection = await self._opened()
         try:
             return await self._run(lambda: _search(collection, query, k))
@@ -209,10 +210,10 @@ class ChromaIndex:
         return await self.search(query, k)  # `settle` has replaced the collection
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> None:
-        """Return None. The caller then computes the cosines from the store's vectors, because this is faster."""
+        """Return None; the caller can compute the cosines faster from the vectors in the store."""
 
     async def size(self) -> int:
-        """Return the number of windows in the index."""
+        """Return the number of vectors in the index."""
         return await self._run((await self._opened()).count)
 
     async def settle(self) -> None:
@@ -249,7 +250,7 @@ class ChromaIndex:
             return self._collection
 
     async def _use_copy(self) -> None:
-        """Copy the vectors from the store to a new collection, and replace the current collection with it."""
+        """Copy the vectors from the store to a new collection, and use this collection from then on."""
         copy, after = await self._run(self._make), 0
         try:
             self._copy = copy
@@ -280,7 +281,7 @@ class ChromaIndex:
             return await anyio.to_thread.run_sync(function, abandon_on_cancel=self._indexes.folder is None)
 
     def _find(self) -> Collection | None:
-        """Return the newest collection with a mark in this vector space; None if there is none."""
+        """Return the newest filled collection of this vector space; None if there is none."""
         found = self._indexes.database(self._request.user_id).list_collections()
         marked = [each for each in found if each.name.startswith(self._prefix) and "mark" in _metadata(each)]
         return max(marked, key=_made, default=None)

@@ -108,7 +108,7 @@ class ServerCollection:
         self._post("upsert", {"ids": ids, "embeddings": texts, "metadatas": metadatas})
 
     def query(self, *, query_embeddings: NDArray[np.float32], n_results: int, include: Sequence[str]) -> Any:
-        """Return the ids and distances of the ``n_results`` vectors nearest to each query."""
+        """Return the ids of the ``n_results`` vectors nearest to each query, and the fields listed in ``include``."""
         body = {"query_embeddings": query_embeddings.tolist(), "n_results": n_results, "include": include}
         return self._post("query", body)
 

@@ -1,7 +1,7 @@
 """A test suite for vector indexes. It needs no test framework.
 
 Each function in `RULES` checks one rule of `retrieval.index.interface.VectorIndex`, and raises `AssertionError` if an
-index breaks it. With pytest and pytest-asyncio::
+index breaks the rule. With pytest and pytest-asyncio::
 
     @pytest.mark.parametrize("rule", RULES)
     async def test_my_index(rule, tmp_path):
@@ -32,7 +32,7 @@ Indexes of different users are empty at first. A second call for the same user o
 
 
 async def a_new_index_is_empty(make: Make) -> None:
-    """A new index has no windows and no mark, and searches find nothing."""
+    """A new index contains no vectors, its `mark` is None, and searches find nothing."""
     index = make("empty")
     _check(await index.size() == 0, "a new index has windows")
     _check(await index.mark() is None, "a new index has a mark")
@@ -40,7 +40,7 @@ async def a_new_index_is_empty(make: Make) -> None:
 
 
 async def the_nearest_windows_are_found(make: Make) -> None:
-    """A search finds nearly all of the nearest windows, the nearest first, with their cosines."""
+    """A search finds nearly all of the nearest vectors, nearest first, with their cosines."""
     index, vectors = make("nearest"), _vectors(1_000)
     await _fill(index, _pages(vectors))
     found_share = []
@@ -57,7 +57,7 @@ async def the_nearest_windows_are_found(make: Make) -> None:
 
 
 async def a_large_k_returns_every_window(make: Make) -> None:
-    """A search for more windows than the index contains returns all of them."""
+    """A search for more vectors than the index contains returns all of them."""
     index, vectors = make("few"), _vectors(6)
     await _fill(index, _pages(vectors))
     hits = await index.search(vectors[0], 50)
@@ -66,7 +66,7 @@ async def a_large_k_returns_every_window(make: Make) -> None:
 
 
 async def replacing_a_page_removes_its_old_windows(make: Make) -> None:
-    """A replaced page has only its new windows. A page that is replaced without new windows has none."""
+    """After a page is replaced, the index contains only the new vectors of the page, which may be none."""
     index, vectors = make("replaced"), _vectors(6)
     await _fill(index, _pages(vectors))
     new = _vectors(1, seed=5)
@@ -79,7 +79,7 @@ async def replacing_a_page_removes_its_old_windows(make: Make) -> None:
 
 
 async def the_same_replacement_can_be_repeated(make: Make) -> None:
-    """A repeated replacement with the same windows changes nothing. After a crash, replacements are repeated."""
+    """If a replacement is repeated with the same vectors, for instance after a crash, nothing changes."""
     index, vectors = make("repeated"), _vectors(20)
     for _ in range(2):
         await _fill(index, _pages(vectors))
@@ -87,7 +87,7 @@ async def the_same_replacement_can_be_repeated(make: Make) -> None:
 
 
 async def cosines_are_of_the_given_pages(make: Make) -> None:
-    """The cosines of the given pages are sorted, and exact to half precision. Unknown pages are left out.
+    """The cosines of the given pages are sorted by page, and exact to half precision. Unknown pages are omitted.
 
     An index may also return None instead of cosines.
     """
@@ -101,7 +101,7 @@ async def cosines_are_of_the_given_pages(make: Make) -> None:
 
 
 async def a_cleared_index_is_empty(make: Make) -> None:
-    """After `clear` the index has no windows and no mark, and can be filled again."""
+    """After `clear`, the index contains no vectors, its `mark` is None, and it can be filled again."""
     index, vectors = make("cleared"), _vectors(10)
     await _fill(index, _pages(vectors))
     await index.set_mark("9/10")
@@ -113,7 +113,7 @@ async def a_cleared_index_is_empty(make: Make) -> None:
 
 
 async def users_are_separate(make: Make) -> None:
-    """The index of one user contains no windows of another user."""
+    """The index of one user contains no vectors of another user."""
     vectors = _vectors(10)
     ada, bob = make("ada"), make("bob")
     await _fill(ada, _pages(vectors))
@@ -125,7 +125,7 @@ async def users_are_separate(make: Make) -> None:
 
 
 async def a_mark_outlives_only_with_its_windows(make: Make) -> None:
-    """A reopened index has no mark, or it has the last mark and all windows."""
+    """A reopened index has all vectors and the text that `set_mark` stored last, or its `mark` is None."""
     index, vectors = make("kept"), _vectors(10)
     await _fill(index, _pages(vectors))
     await index.set_mark("41/10")
@@ -141,7 +141,7 @@ async def a_mark_outlives_only_with_its_windows(make: Make) -> None:
 
 
 async def searches_continue_during_changes(make: Make) -> None:
-    """Searches find the right windows while pages are being replaced."""
+    """Searches find the right vectors while pages are being replaced."""
     index, vectors = make("busy"), _vectors(40)
     await _fill(index, {1: vectors[:1]})
 
@@ -160,7 +160,7 @@ async def searches_continue_during_changes(make: Make) -> None:
 
 
 async def settling_keeps_every_window(make: Make) -> None:
-    """After `settle`, the index still contains every window."""
+    """After `settle`, the index still contains every vector."""
     index, vectors = make("settled"), _vectors(50)
     await _fill(index, _pages(vectors))
     await index.settle()
@@ -195,7 +195,7 @@ def _vectors(count: int, seed: int = 1) -> NDArray[np.float32]:
 
 
 def _pages(vectors: NDArray[np.float32]) -> dict[int, NDArray[np.float32]]:
-    """Return the vectors grouped into pages of two windows each. The pages are numbered from 1."""
+    """Return the vectors grouped into pages of two vectors each. The pages are numbered from 1."""
     return {1 + first // 2: vectors[first : first + 2] for first in range(0, len(vectors), 2)}
 
 

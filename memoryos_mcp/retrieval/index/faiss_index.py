@@ -31,7 +31,7 @@ class FaissIndex:
         return self._index.is_settled
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
-        """Replace all windows of the given pages; see `VectorIndex.replace`."""
+        """Replace all vectors of the given pages; see `VectorIndex.replace`."""
         known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
         if known:
             self._index.remove(np.concatenate(known))
@@ -41,16 +41,16 @@ class FaissIndex:
             self._parts.update(zip(seqs.tolist(), counts.tolist(), strict=True))
 
     async def clear(self) -> None:
-        """Remove all windows and the mark; see `VectorIndex.clear`."""
+        """Remove all vectors; see `VectorIndex.clear`."""
         self._index, self._parts = AdaptiveIndex(self._dimension), {}
 
     async def search(self, query: Vector, k: int) -> WindowHits:
-        """Return the ``k`` windows nearest to a query, the nearest first; see `VectorIndex.search`."""
+        """Return the ``k`` windows (page sections) nearest to a query, nearest first; see `VectorIndex.search`."""
         rows, cosines = await anyio.to_thread.run_sync(self._index.search, query, k)
         return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines)
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits:
-        """Return the cosine of each window of the given pages; see `VectorIndex.cosines`."""
+        """Return the cosine between a query and each vector of the given pages; see `VectorIndex.cosines`."""
         found = [_rows(seq, parts) for seq in sorted(pages) if (parts := self._parts.get(seq))]
         rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
         cosines = await anyio.to_thread.run_sync(self._index.cosines, query, rows)
@@ -59,7 +59,7 @@ class FaissIndex:
         return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines[is_known])
 
     async def size(self) -> int:
-        """Return the number of windows in the index."""
+        """Return the number of vectors in the index."""
         return len(self._index)
 
     async def settle(self) -> None:
@@ -67,11 +67,11 @@ class FaissIndex:
         await anyio.to_thread.run_sync(self._index.settle)
 
     async def mark(self) -> str | None:
-        """Return None, because the index does not outlive the process."""
+        """Return None, because the index is lost when the process ends."""
         return None
 
     async def set_mark(self, mark: str) -> None:
-        """Do nothing, because the index does not outlive the process."""
+        """Do nothing, because the index is lost when the process ends."""
 
 
 def _rows(seq: int, parts: int) -> NDArray[np.int64]:

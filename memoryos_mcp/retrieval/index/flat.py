@@ -1,4 +1,4 @@
-"""Exact search in RAM: faiss compares the query with every row.
+"""Exact search in RAM: faiss compares the query with every row. A row is a vector with a number.
 
 Rows are stored in chunks that never move, because enlarging a single array would copy it and delay searches. Each write
 replaces the tuple of chunks with a new tuple. A search uses the tuple that was current when it started, so it needs no
@@ -32,7 +32,7 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A consistent state of the index.
+    """A snapshot of the index.
 
     Attributes:
         places: Maps each row number to a place: the chunk's position times ``CHUNK_ROWS``, plus the offset in the

@@ -1,7 +1,7 @@
 """The protocol of vector indexes, and the entry points through which other packages provide an index.
 
-A vector index finds the windows of pages nearest to a query. It is derived from the store, which stays the source of
-truth: an index that is lost or outdated is filled again from the store.
+A vector index finds the windows (sections of pages) that are nearest to a query. The store is the source of truth: an
+index that is lost or outdated is filled again from the store.
 
 A package adds an index with an entry point in the group `ENTRY_POINTS`. The entry point refers to a `MakeIndex`::
 
@@ -51,12 +51,12 @@ class IndexRequest:
 MakeIndex: TypeAlias = Callable[[IndexRequest], VectorIndex]
 """Returns the index for a request. It does not block; slow work is left to the methods of the index.
 
-If the object has a method ``close``, it is called in a worker thread after the last use of an index. If it has a method
-``check``, `memoryos-mcp doctor` calls it; it raises `StorageError` if indexes cannot be used.
+A method ``close`` is optional; it is called in a worker thread after the last use of an index. A method ``check`` is
+optional too; `memoryos-mcp doctor` calls it. It raises `StorageError` if indexes cannot be used.
 """
 
 
 def no_hits() -> WindowHits:
-    """Return a result without windows."""
+    """Return a search result without hits."""
     none = np.empty(0, dtype=np.int64)
     return WindowHits(none, none, np.empty(0, dtype=np.float32))
