@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL on which the SQL of `storage.sql` runs."""
+"""A connection to PostgreSQL that runs the SQL of `storage.sql`."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ class PostgresConnection:
         return int(database_us) - time.time_ns() // 1000
 
     def has_ended(self, holder: str) -> bool:
-        """Return whether the server that took a lease as ``holder`` has ended; see `storage.postgres.watch`."""
+        """Return whether the server that holds a lease has ended. ``holder`` contains the number of the server."""
         number, dot, _ = holder.partition(".")
         return bool(dot) and bool(self.native(f"SELECT CAST($1 AS bigint) NOT IN ({SERVERS_SQL})", int(number)).get)
 
@@ -81,7 +81,7 @@ class PostgresRows:
         """All rows in a list, or None if there are no rows.
 
         If the rows have only one column, the list contains the values of this column. If there is only one row, the
-        result is the one item of the list.
+        result is this row or value, without a list.
         """
         rows = self.fetchall()
         if not rows:

@@ -70,7 +70,7 @@ class Deployment:
     _look_at: float = field(default_factory=lambda: time.monotonic() + LOOK_EVERY_S)
 
     def look_again(self) -> str | None:
-        """Return why the database cannot be written; None if it can.
+        """Return why the database cannot be written; None if it can be written.
 
         A read-only replica may become writable later. This is checked at most every `LOOK_EVERY_S` seconds.
         """
@@ -86,7 +86,7 @@ class Deployment:
         If the connection is lost, repeat the call once with another connection.
 
         Args:
-            run: A function that can be repeated. It only reads, or does not store a change a second time.
+            run: A function that can be called again: it only reads, or it does not store the same change twice.
             is_in_doubt: Called if the second call fails too. Returns whether a change may have been stored. If so, the
                 error message says that the outcome is unknown.
         """
@@ -135,7 +135,7 @@ class PostgresDatabase:
         return self._deployment.where
 
     def connect(self) -> Raw:
-        """Open a connection as the configured account. No rows are visible until a user is set. This call blocks."""
+        """Return a new connection as the configured account. It sees no rows until a user is set. This call blocks."""
         with translated(self.where):
             return self._deployment.connect()
 
@@ -149,7 +149,7 @@ class PostgresDatabase:
         return not self._was_read_only or self.only_reads_because is not None
 
     async def state(self) -> object:
-        """Return a value that becomes different when the memory changes; see `Pages.state`."""
+        """Return a value that is different after each change of the memory; see `Pages.state`."""
         return await self.rows(_STATE_SQL)
 
     async def read(
@@ -157,7 +157,7 @@ class PostgresDatabase:
     ) -> T:
         """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result.
 
-        The transaction ends in the background. The caller does not wait until the database has confirmed the end.
+        The transaction ends in the background, so the caller does not wait for the end.
         """
         reading = _Reading(self._deployment, self._user_no)
 
@@ -248,13 +248,13 @@ class PostgresDatabase:
         """Do nothing, because this store has no files of its own that could be lost; see `Store.keep_lost`."""
 
     async def close(self) -> None:
-        """Wait for running calls to finish."""
+        """Reject new calls, and wait for running calls to finish."""
         self._is_closed = True
         await self._idle.wait()
 
     async def _run(self, work: Callable[[], T], *, afterwards: Callable[[], None] | None = None) -> T:
         if self._is_closed:
-            msg = "the store is closed"
+            msg = "the store is closed; open the store again"
             raise StorageError(msg)
         self._running += 1
         self._idle.clear()
@@ -274,7 +274,7 @@ class _Borrowed:
         self._raw: Raw | None = None
 
     def run(self, work: Callable[[Raw], T], *, is_in_doubt: Callable[[], bool] = lambda: False) -> T:
-        """Call ``work`` with the connection; see `Deployment.retried`. Call `end` afterwards."""
+        """Call ``work`` with the connection and return its result; see `Deployment.retried`. Call `end` afterwards."""
         with translated(self._deployment.where):
             raw = self._borrow()
             try:

@@ -75,7 +75,7 @@ def values(keys: Sequence[int | str], bindings: Sequence[Any] | Mapping[str, Any
 
 
 def plain(value: Any) -> Any:
-    """Convert a boolean to a number, and an enum member to a string, because PostgreSQL does not accept them."""
+    """Return a boolean as a number, an enum member as a string, and any other value unchanged."""
     if isinstance(value, bool):
         return int(value)
     return str(value) if isinstance(value, str) and type(value) is not str else value

@@ -53,11 +53,11 @@ def older_replica(where: str) -> StorageError:
 def bypasses_rows(where: str) -> StorageError:
     """Return the error for an account that row-level security does not restrict.
 
-    It is raised if the account cannot switch to a role that row-level security restricts.
+    The error is raised if the account also cannot switch to a restricted role.
     """
     return StorageError(
-        f"the account for the database {where} bypasses row-level security, which keeps users apart; set database_url "
-        "to an account without BYPASSRLS, as docs/scaling.md describes"
+        f"the account for the database {where} bypasses row-level security, which keeps users apart; use an account "
+        "without BYPASSRLS in database_url, as docs/scaling.md describes"
     )
 
 

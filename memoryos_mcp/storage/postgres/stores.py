@@ -225,7 +225,7 @@ class PostgresStores:
         """Return the shared connections. The first call connects to the database, and migrates it if necessary."""
         with self._lock:
             if self._is_closed:
-                msg = "the store is closed"
+                msg = "the store is closed; open the store again"
                 raise StorageError(msg)
             if self._opened is None:
                 self._opened = self._connect()
@@ -275,7 +275,7 @@ class PostgresStores:
 
 
 def _restrict(raw: Raw, where: str, *, may_grant: bool) -> None:
-    """Check that an account that bypasses row-level security can switch to `APP_ROLE`.
+    """Check that an unrestricted account can switch to `APP_ROLE`, which row-level security restricts.
 
     With ``may_grant``, the role and its rights are created if they are missing.
 

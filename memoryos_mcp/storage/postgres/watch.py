@@ -69,9 +69,9 @@ class Watch:
     def wait(self, timeout_s: float) -> bool:
         """Wait until another server has ended or was lost, but at most ``timeout_s`` seconds.
 
-        Return True if another server has ended or was lost since the last call. Also return True if the last True was
-        `LOOK_EVERY_S` seconds ago, because programs without a `Watch` may have left work too. If the database cannot
-        be reached, return False after ``timeout_s``. The first call that reaches the database again returns True,
+        Return True if another server has ended or was lost since the last call. Also return True `LOOK_EVERY_S` seconds
+        after the last True, because programs without a `Watch` may have left work too. If the database cannot be
+        reached, return False after ``timeout_s``. The first call that reaches the database again returns True,
         because servers may have ended meanwhile.
         """
         give_up_at = time.monotonic() + timeout_s
@@ -87,7 +87,8 @@ class Watch:
                 self._disconnect()
                 self._was_lost = True
                 logger.warning(
-                    "the database %s does not answer; until it does, servers that end are not noticed: %s",
+                    "the database %s does not answer, so this server does not notice when other servers end; check "
+                    "that the database runs: %s",
                     self._where,
                     type(error).__name__,
                 )

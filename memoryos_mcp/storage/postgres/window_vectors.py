@@ -1,6 +1,6 @@
 """The vector index ``pgvector``: the vectors of pages in a table of the extension ``vector``.
 
-The table is created when it is first needed. Rows are deleted in the same transaction as their page. Small memories are
+The table is created when it is first needed. A page and its vectors are deleted in one transaction. Small memories are
 searched exactly. Each large memory has its own HNSW index, which only the owner of the tables can create.
 """
 
@@ -40,10 +40,10 @@ _OWN = f"user_no integer NOT NULL DEFAULT {USER}, space bigint NOT NULL"
 
 
 class WindowVectors:
-    """The windows of one user's pages in one vector space. Implements `VectorIndex`.
+    """The vectors of one user's pages in one vector space. Implements `VectorIndex`.
 
     Args:
-        database: The user's rows.
+        database: The rows of the user.
         space: The number of the vector space.
         dimension: Length of every vector.
     """
@@ -64,7 +64,7 @@ class WindowVectors:
         return self._has_index or not self._may_index or self._size <= EXACT_WINDOWS
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
-        """Replace all windows of the given pages; see `VectorIndex.replace`."""
+        """Replace all vectors of the given pages; see `VectorIndex.replace`."""
         seqs = vectors.seqs.tolist()
         parts = parts_of(vectors.seqs).tolist()
         texts = await anyio.to_thread.run_sync(lambda: [_text(each) for each in vectors.vectors])
@@ -91,7 +91,7 @@ class WindowVectors:
         await self._database.write(change)
 
     async def clear(self) -> None:
-        """Remove all windows and the mark; see `VectorIndex.clear`."""
+        """Remove all vectors, and the text that `set_mark` stored; see `VectorIndex.clear`."""
         await self._ready()
 
         def change(connection: PostgresConnection) -> None:
@@ -101,7 +101,7 @@ class WindowVectors:
         await self._database.write(change)
 
     async def search(self, query: Vector, k: int) -> WindowHits:
-        """Return the ``k`` windows nearest to a query, the nearest first; see `VectorIndex.search`."""
+        """Return the ``k`` windows (page sections) nearest to a query, nearest first; see `VectorIndex.search`."""
         type_ = await self._ready()
         is_exact = self._size <= EXACT_WINDOWS or not self._has_index
         # The search continues until it has found enough windows. It finds more of the nearest windows in the relaxed
@@ -135,7 +135,7 @@ class WindowVectors:
         """Return None, because this index does not support the method; see `VectorIndex.cosines`."""
 
     async def size(self) -> int:
-        """Return the number of windows in the index."""
+        """Return the number of vectors in the index."""
         await self._ready()
         sql = (
             "SELECT count(*), coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($2)), false) "

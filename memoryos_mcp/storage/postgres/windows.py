@@ -1,4 +1,4 @@
-"""The search for the windows nearest to a query, inside the database.
+"""Searches for the windows (sections of pages) nearest to a query, inside the database.
 
 Each vector has a code with one bit per dimension. The bit is 1 if the coordinate is not negative. The codes are
 compared first, so that fewer bytes are read. The nearest windows by their codes are then ranked by their vectors.
@@ -25,7 +25,7 @@ _NEAREST = (
 
 
 def nearest(connection: "PostgresConnection", space: int, query: Vector, k: int) -> WindowHits:
-    """Return the ``k`` windows nearest to a query in a vector space; see `Index.nearest_windows`."""
+    """Return the ``k`` windows (page sections) nearest to a query in a vector space; see `Index.nearest_windows`."""
     code = "".join("1" if is_positive else "0" for is_positive in (query >= 0).tolist())
     rows = connection.native(_NEAREST, space, code, k * RANKED_PER_RESULT).fetchall()
     vectors = np.frombuffer(b"".join([row[2] for row in rows]), dtype=np.float16).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The word index on a table of postings. A posting is a pair of a token and a page that contains it.
+"""The word index, stored as a table of postings. A posting is a pair of a token and a page that contains the token.
 
 The tokens and scores are the same as in the word index on SQLite, so both indexes rank pages in the same order.
 """
@@ -171,10 +171,7 @@ class PostingWords:
         return sorted(set.intersection(*sets), reverse=True)[:limit] if sets else []
 
     def _newest_with_tokens(self, words: Sequence[Sequence[str]], after_seq: int, limit: int) -> list[int]:
-        """Return up to ``limit`` pages after ``after_seq`` that contain a token of each word, the newest first.
-
-        The index is read backwards from the newest page, until enough pages are found.
-        """
+        """Return up to ``limit`` pages after ``after_seq`` that contain a token of each word, newest first."""
         first, *others = words
         also = "".join(
             f" AND EXISTS (SELECT 1 FROM indexed_postings AS b WHERE b.term = ANY(${number}) AND b.seq = a.seq)"  # noqa: S608
@@ -280,12 +277,11 @@ class PostingWords:
 
 
 def postings(tokenize: Callable[[str], list[str]], user_input: str, agent_response: str) -> tuple[str, str, int]:
-    """Return the postings of a new page: a text of tokens, a text of positions, and the number of all positions.
+    """Return the postings of a new page: a text of tokens, a text of positions, and the number of tokens.
 
     The first text contains each different token once, separated by spaces. The second text contains the positions of
     each of these tokens, in the same order. Each position is a hexadecimal number of 8 digits. The numbers for one
-    token are joined without a separator, and those for different tokens are separated by a space. Texts are used
-    because they are sent faster than arrays. Tokens contain no white space.
+    token are joined without a separator, and those for different tokens are separated by a space.
     """
     places: dict[str, str] = {}
     size = 0
