@@ -145,8 +145,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        If an MCP tool refuses a value with `ArgumentError`, the error names the tool's argument. It is replaced with an
-        error that names the matching option of the command.
+        In an `ArgumentError`, the names of a tool's arguments are replaced with the names of the command's options.
         """
         try:
             return super().invoke(ctx)
@@ -158,7 +157,7 @@ class Command(click.Command):
             raise ArgumentError(argument=_spelling(named), problem=self._problem_here(error.problem)) from error
 
     def _problem_here(self, problem: str) -> str:
-        """Return the problem of an `ArgumentError` with the names of the command's parameters."""
+        """Replace the names of a tool's arguments in an error message with the names of the command's options."""
         for word, here in _WORDS_HERE.items():
             problem = problem.replace(word, here)
         spellings = {each.name: _spelling(each) for each in self.params if not isinstance(each, SettingOption)}
@@ -204,8 +203,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the name of a command, the command, and its arguments.
 
-        The error for an unknown name contains the command that people usually mean by it, or commands with similar
-        names. It suggests a destructive command for a mistyped name only if the names are nearly equal.
+        For an unknown name, raise an error that suggests a command with this meaning, or commands with similar names.
         """
         try:
             return super().resolve_command(ctx, args)

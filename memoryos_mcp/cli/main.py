@@ -95,7 +95,7 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
 @click.option(
     "--port", "own_port", default=0, type=click.IntRange(0, 65_535), help="Port on this machine. Default: a free port."
 )
-@click.option("--no-browser", "is_quiet", is_flag=True, help="Only print the link.")
+@click.option("--no-browser", "is_quiet", is_flag=True, help="Print the link without opening the browser.")
 @click.option("--read-only", "only_reads", is_flag=True, help="Do not change the memory.")
 @takes_settings(without="port")
 async def ui(settings: Settings, own_port: int, is_quiet: bool, only_reads: bool) -> None:
@@ -145,29 +145,39 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
     examples=[("memoryos-mcp hook prompt --client claude-code", "what Claude Code runs; install --hooks writes it")],
 )
 @click.argument("event", type=Choice(["session-start", "prompt", "stop"]))
-@click.option("--client", default="claude-code", show_default=True, help="Client whose JSON is on stdin.")
-@click.option("--wait", type=float, default=1.0, show_default=True, help="Maximum time to wait for recall, in seconds.")
+@click.option("--client", default="claude-code", show_default=True, help="Client that runs the hook.")
+@click.option(
+    "--wait", type=float, default=1.0, show_default=True, help="Maximum time to wait for memories, in seconds."
+)
 @config_option
 @setting_option("user_id")
 @setting_option("data_storage_path")
 @setting_option("database_url")
 def hook_command(**_: Any) -> None:
-    """Answer an event of an MCP client.
+    """Store or recall memories at an event of an MCP client.
 
-    The command reads the client's JSON from stdin. Whatever happens, it ends with exit code 0 and disturbs nothing.
+    The command reads the event as JSON from stdin. After an error, it also ends with exit code 0 and prints nothing, so
+    that the client continues.
     """
 
 
 @cli.command()
-@click.option("--idle", "idle_s", type=float, default=1800.0, show_default=True, help="Seconds after which it ends.")
+@click.option(
+    "--idle",
+    "idle_s",
+    type=float,
+    default=1800.0,
+    show_default=True,
+    help="Idle time after which the daemon ends, in seconds.",
+)
 @config_option
 @setting_option("user_id")
 @setting_option("data_storage_path")
 @setting_option("database_url")
 def daemon(config_file: Path | None, idle_s: float, **flags: str | None) -> None:
-    """Store and recall for hooks in the background.
+    """Store and recall memories for hooks, in the background.
 
-    Hooks start the daemon when they need it. It ends when no hook has called it for a while.
+    Hooks start the daemon when they need it. The daemon ends when no hook has used it for a while.
     """
     from memoryos_mcp.hooks.daemon import run_daemon
 
@@ -247,7 +257,8 @@ async def search(settings: Settings, **given: Any) -> None:
 async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
     """Store what was said as one page.
 
-    TEXT is read from stdin if it is a hyphen. A running server organises the page, and so does the command organise.
+    TEXT is read from stdin if it is a hyphen. A running server organises the page. Without a server, run the command
+    organise.
     """
     from memoryos_mcp.cli.commands.adding import add
 
@@ -267,10 +278,10 @@ async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
     "--state", type=Choice(["current", "superseded", "archived"]), help="State of facts or topics. Default: current."
 )
 @click.option("--project", metavar="NAME", help="Only pages of this project.")
-@click.option("--after", metavar="TIME", help="Only from this time (ISO 8601) or later.")
-@click.option("--before", metavar="TIME", help="Only from before this time (ISO 8601).")
+@click.option("--after", metavar="TIME", help="Only entries from this time (ISO 8601) or later.")
+@click.option("--before", metavar="TIME", help="Only entries before this time (ISO 8601).")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of entries.")
-@click.option("--cursor", metavar="TEXT", help="Continue a list; the previous part ends with this option.")
+@click.option("--cursor", metavar="TEXT", help="Continue a list with the cursor at the end of the previous output.")
 @json_option
 @takes_settings(makes_folder=False)
 async def list_command(settings: Settings, as_json: bool, **given: Any) -> None:
@@ -327,7 +338,7 @@ async def show(settings: Settings, **given: Any) -> None:
     type=Choice(["jsonl", "markdown"]),
     default="jsonl",
     show_default=True,
-    help="markdown is for reading and cannot be imported again: a file if FILE ends in .md, otherwise a new folder.",
+    help="markdown is for reading and cannot be imported again. FILE is a new folder, unless its name ends in .md.",
 )
 @click.option(
     "--json",
@@ -339,7 +350,7 @@ async def show(settings: Settings, **given: Any) -> None:
 async def export_(settings: Settings, form: str, **given: Any) -> None:
     """Export a whole memory to a file.
 
-    FILE is compressed if its name ends in .gz. Without FILE the memory is written to stdout.
+    FILE is compressed if its name ends in .gz. Without FILE, the memory is written to stdout.
     """
     from memoryos_mcp.cli.commands.exchanging import export_markdown, export_memory
 
@@ -360,9 +371,9 @@ async def export_(settings: Settings, form: str, **given: Any) -> None:
     metavar="NAME",
     help="Format of FILE, such as chatgpt or mem0. By default, the format is detected from the content.",
 )
-@click.option("--project", metavar="NAME", help="Project for the imported pages that have none.")
+@click.option("--project", metavar="NAME", help="Project of the imported pages that have no project yet.")
 @click.option(
-    "--all-speakers", "of_all", is_flag=True, help="Import a conversation between people into one memory, unasked."
+    "--all-speakers", "of_all", is_flag=True, help="Import a file in which several people speak, without asking."
 )
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option
@@ -553,7 +564,7 @@ async def correct_command(settings: Settings, as_json: bool, **given: Any) -> No
 async def organise(settings: Settings, **given: Any) -> None:
     """Embed and organise the waiting pages, and learn from them.
 
-    A running server does this in the background. This command does it now, and ends when it is done.
+    A running server does this work in the background. The command does the work at once, and then ends.
     """
     from memoryos_mcp.cli.commands import organising
 
@@ -579,7 +590,7 @@ async def warmup(settings: Settings, **given: Any) -> None:
 async def reembed(settings: Settings, is_status: bool, **given: Any) -> None:
     """Embed all pages with the configured model.
 
-    A running server does this in the background. This command does it now.
+    A running server does this work in the background. The command does the work at once.
     """
     from memoryos_mcp.cli.commands import reembedding
 
@@ -659,8 +670,5 @@ def main() -> None:
 
 
 def serve_by_default() -> None:
-    """Run the command line, with ``serve`` as the default command.
-
-    The default is needed because `uvx` and clients pass no arguments.
-    """
+    """Run the command line. If no command is passed, run ``serve``."""
     run(cli, sys.argv[1:] or ["serve"])

@@ -33,7 +33,7 @@ def _from_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise ArgumentError(argument="stdin", problem="is not text in UTF-8; convert it to UTF-8") from None
+        raise ArgumentError(argument="stdin", problem="is not text in UTF-8; convert the text to UTF-8") from None
 
 
 def _lines(result: AddMemoryResult) -> Iterator[str]:

@@ -22,7 +22,8 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
     ``target`` is a new file or a folder. In a folder, each backup is named after the user and the time. With
     ``is_of_all``, ``target`` must be a folder, and a missing folder is created.
 
-    If one memory is missing, damaged or cannot be copied, the others are still copied. Then `StorageError` is raised.
+    If a memory is missing or damaged, or cannot be copied, the other memories are backed up before `StorageError` is
+    raised.
     """
     copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:

@@ -94,13 +94,13 @@ class ClientCommand(Command):
     "--hooks",
     "has_hooks",
     is_flag=True,
-    help="Also add hooks, which store and recall without tool calls.",
+    help="Also add hooks that store and recall memories without tool calls.",
 )
 @click.option(
     "--rules",
     "has_rules",
     is_flag=True,
-    help="Also add rules, which ask the assistant to use it.",
+    help="Also add rules that ask the assistant to use the memory.",
 )
 @config_option
 @setting_option("user_id")

@@ -76,9 +76,9 @@ async def open_memory(
 ) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
     """Open the configured user's memory, and yield the service and the user's engine.
 
-    If the memory does not exist, it is created if ``is_created`` is true. Otherwise, a note is printed to stderr and
-    `click.Abort` is raised. With ``only_reads``, the
-    memory is not changed and background work does not run. ``embedder`` replaces the configured embedder.
+    With ``is_created``, a missing memory is created. Without it, a note is printed to stderr and `click.Abort` is
+    raised. With ``only_reads``, the memory is not changed and background work does not run. ``embedder`` replaces the
+    configured embedder.
     """
     from memoryos_mcp.engine.service import MemoryService  # imported late because some commands need only a store
 
@@ -109,8 +109,8 @@ async def open_store(
 ) -> AsyncIterator[Store]:
     """Open the configured user's store, and yield it. No model is loaded and no background work runs.
 
-    A missing store is created, unless ``only_reads`` is True. With the default capacity, no page leaves short-term
-    memory, so the store changes only if the caller changes it.
+    A missing store is created, unless ``only_reads`` is True. The default ``short_term_capacity`` is larger than any
+    memory, so opening an existing store does not move pages out of short-term memory.
     """
     options = StoreOptions(
         assistant_id=settings.assistant_id,
@@ -166,7 +166,7 @@ async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | 
 
 
 class Failures:
-    """Detects that a background loop keeps failing and nothing gets done."""
+    """Detects a background loop that fails repeatedly and makes no progress."""
 
     def __init__(self) -> None:
         self._least_left: int | None = None

@@ -283,7 +283,7 @@ class _Demo:
 
 
 def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetime]]:
-    """Yield each exchange with its time in the evening. Exchanges on one day are a few minutes apart."""
+    """Yield each exchange and its time, in the evening. Exchanges on the same day are a few minutes apart."""
     today = utc_now().astimezone().replace(hour=EVENING_HOUR, minute=0, second=0, microsecond=0)
     turns_of_day: Counter[int] = Counter()
     for exchange in conversation:
@@ -313,9 +313,9 @@ async def _config(client: Client) -> Any:
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield lines that show the first items in one part of a retrieval result. A line is a label and a text.
+    """Yield lines, each with a label and a text, that show the best memories in a retrieval result.
 
-    ``look`` selects the part, such as the facts. Short-term pages are shown newest first.
+    ``look`` selects the kind of memories, such as facts. Short-term pages are shown newest first.
     """
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
@@ -342,7 +342,7 @@ def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
 
 
 def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
-    """Return a text that says where a page was found, with the page's score and the largest parts of the score."""
+    """Return a text about a page: where it was found, its score, and the largest components of the score."""
     largest = sorted((page.signals or {}).items(), key=lambda signal: -abs(signal[1]))[:SIGNALS_SHOWN]
     parts = ", ".join(f"{name} {share:+.1f}" for name, share in largest)
     score = f"score {page.score:.2f} ({parts})"

@@ -82,7 +82,9 @@ async def export_markdown(
     ``target`` is ``-`` for stdout, the path of a file that ends in ``.md``, or the path of a new folder.
     """
     if as_json and target == STDOUT:
-        raise ArgumentError(argument="--json", problem="cannot be used when the memory is written to stdout")
+        raise ArgumentError(
+            argument="--json", problem="cannot be used when the memory is written to stdout; choose a file"
+        )
     if not await has_memory_or_note(settings):
         raise click.Abort
     is_file = target == STDOUT or target.lower().endswith(".md")
@@ -119,7 +121,7 @@ async def export_markdown(
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder, which becomes ``path`` at the end of the block, and is removed after an error."""
+    """Yield a temporary folder. It is renamed to ``path`` at the end of the block, or removed after an error."""
     if path.exists():
         raise ArgumentError(argument=str(path), problem="exists already; choose the name of a new folder")
     if not path.absolute().parent.is_dir():
@@ -195,16 +197,16 @@ def _confirm_people(people: Sequence[str], user_id: str, *, is_dry_run: bool) ->
     )
     found = f"{len(people):,} people speak in this file: {names}"
     effect = (
-        "All of it would go into one memory, and of each conversation the first speaker would be taken for the user"
+        "Everything would be imported into one memory, and the first speaker of each conversation would be the user"
     )
     if is_dry_run:
-        note(f"{found}. {effect}; this needs --all-speakers")
+        note(f"{found}. {effect}; to import the file, use --all-speakers")
     elif not sys.stdin.isatty():
-        msg = f"{found}. {effect}. To import it nevertheless, use --all-speakers."
+        msg = f"{found}. {effect}. To import the file nevertheless, use --all-speakers."
         raise click.UsageError(msg)
     else:
         note(f"{found}. {effect}.")
-        if not confirmed(f"Import it into the memory of {one_line(user_id)}?"):
+        if not confirmed(f"Import the file into the memory of {one_line(user_id)}?"):
             raise click.Abort
 
 

@@ -21,10 +21,9 @@ _TIERS = {"pages": "pages", "topics": "segments", "facts": "knowledge", "traits"
 
 
 async def show_list(settings: Settings, given: Mapping[str, object], *, as_json: bool) -> None:
-    """Print one part of a list of memories.
+    """Print one part of a list of memories. The JSON output is the result of the tool ``list_memories``.
 
-    ``given`` contains the arguments of the tool ``list_memories``; its tier is a kind of memory. The JSON output is the
-    result of this tool.
+    ``given`` contains the arguments of this tool, but ``tier`` is one of pages, topics, facts and traits.
     """
     arguments = check(ListMemoriesArguments, {**given, "tier": _TIERS[str(given["tier"])]})
     async with open_memory(settings, only_reads=True) as (service, _):

@@ -81,8 +81,8 @@ async def move(
 
     Raises:
         ArgumentError: The target is not valid.
-        StorageError: Some memories could not be copied; the report was printed and names them. The error is also
-            raised, without a report, if the source or the target failed.
+        StorageError: Some memories could not be copied; the printed report lists them. The error is also raised,
+            without a report, if the source or the target failed.
     """
     there = _target_settings(settings, target)
     if not is_dry_run and there.database_url is None:
@@ -206,7 +206,7 @@ def _memory(user_id: str, state: str, found: Fingerprint) -> MovedMemory:
 
 
 def _target_settings(settings: Settings, target: str) -> Settings:
-    """Return the settings with which the target is opened.
+    """Return settings for which ``target`` is the configured database or folder.
 
     Raises:
         ArgumentError: The target is not a valid address or folder, or it is where the memories are now.

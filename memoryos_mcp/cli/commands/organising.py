@@ -23,11 +23,11 @@ _HINT = "finished work is kept, and the next server continues"
 
 
 class Organised(BaseModel, frozen=True):
-    """The result of the command.
+    """The result of the command ``organise``.
 
-    ``pages`` is the number of pages in the memory. ``organised`` and ``embedded`` are the numbers of pages that waited
-    for this when the command began. ``left`` is the number of pages that still wait. ``degraded`` is the number of
-    pages that the LLM has to redo.
+    ``pages`` is the number of pages in the memory. ``organised`` and ``embedded`` are the numbers of pages that were
+    waiting to be organised and embedded at the start. ``left`` is the number of pages that are still waiting.
+    ``degraded`` is the number of pages that were processed without the LLM.
     """
 
     pages: int = 0

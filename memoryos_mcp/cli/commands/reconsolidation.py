@@ -39,7 +39,7 @@ _NOTHING = "There is nothing to redo: an LLM has processed all organised pages."
 
 
 class Ending(StrEnum):
-    """The reason why the command ended."""
+    """The reason why the command ``reconsolidate`` ended."""
 
     DONE = "done"
     FAILED = "failed"
@@ -47,7 +47,7 @@ class Ending(StrEnum):
 
 
 class Outcome(BaseModel, frozen=True):
-    """The result of the command.
+    """The result of the command ``reconsolidate``.
 
     ``pages`` is the number of pages that the LLM had to process again. ``left`` is the number of pages that it did not
     process. ``calls`` includes failed calls.
@@ -64,7 +64,7 @@ class Outcome(BaseModel, frozen=True):
 
 
 class Forecast(BaseModel, frozen=True):
-    """An estimate of the LLM calls and tokens that are needed to redo the work that was done without the LLM.
+    """An estimate of the LLM calls and tokens needed to redo the work that was done without the LLM.
 
     ``calls`` is the number of LLM calls: one for each batch of pages to organise, and further calls for learning
     from pages.

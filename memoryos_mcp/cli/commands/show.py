@@ -50,7 +50,7 @@ async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool
 
 
 async def _contents(engine: "MemoryEngine", memory: ShownMemory) -> "list[ListPart]":
-    """Return the beginning of the list of a topic's pages and of its facts, or of a chain's pages."""
+    """Return the first pages and the first facts of a topic, or the first pages of a chain."""
     match memory:
         case ShownSegment():
             return [

@@ -114,7 +114,7 @@ def add(settings: Settings, user: str, scopes: Sequence[str], expires: str | Non
 def list_tokens(settings: Settings, as_json: bool) -> None:
     """List all tokens, including expired and revoked ones.
 
-    Their secrets are not stored, so they cannot be shown.
+    The tokens themselves are not stored and cannot be shown.
     """
     with closing(_stores(settings)) as stores:
         entries = stores.tokens.entries()

@@ -1,4 +1,4 @@
-"""The supported MCP clients: where their files are, what their entries look like, and what they do not support."""
+"""The supported MCP clients: the paths of their configuration files, the form of the entries, and missing features."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A possible place of a client's configuration file.
+    """A path where a client's configuration file can be.
 
     Attributes:
-        folder: A folder that exists if the client is installed. It begins with the name of a base folder in braces; for
-            these names, see `Machine.base`. ``*`` is a wildcard.
+        folder: A folder that exists if the client is installed, such as ``{home}/.cursor``. `Machine.base` returns the
+            folder for the name in braces. ``*`` is a wildcard.
         file: Path of the file, relative to the folder.
     """
 
@@ -57,7 +57,7 @@ class Client:
         name: Name on the command line.
         title: Name that is shown to users.
         path: Keys that lead to the object with the entries, beginning with the outermost key.
-        user: Possible places of the user's file. The first place is used if the client is not installed.
+        user: Possible paths of the user's file. The first path is used if the client is not installed.
         project: Path of a project's file, relative to the project's folder. None if the client has no such file.
         then: What the user has to do so that the client loads a change.
         form: Format of the file.

@@ -19,14 +19,14 @@ _BACKUPS_TRIED = 10
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
-    """Where a client's hooks are, and the form of an entry.
+    """The paths of the files that contain a client's hooks, and the form of the entries.
 
     Attributes:
-        user: File for all projects, in the form of `Place.folder`.
-        project: File of one project, relative to the project's folder.
+        user: Path of the file for all projects. As in `Place.folder`, it begins with a name in braces.
+        project: Path of a project's file, relative to the project's folder.
         is_grouped: Whether each entry is a group that contains a list of hooks.
-        timeout: The timeout in the client's unit.
-        version: Value of the member ``version``; None if there is none.
+        timeout: Time after which the client stops a hook, in the client's unit.
+        version: Value of the file's member ``version``. None if the file has no such member.
         then: What the user has to do so that the hooks run.
     """
 
@@ -61,7 +61,7 @@ HOOK_FILES: Mapping[str, HookFile] = {
 
 @dataclass(frozen=True, slots=True)
 class TextPlan:
-    """A planned change of the text of a client's file."""
+    """A planned change to the text of a client's file. ``after`` is the new text."""
 
     path: Path
     file: files.ClientFile
@@ -69,7 +69,7 @@ class TextPlan:
 
     @property
     def changes(self) -> bool:
-        """Whether the text changes."""
+        """Whether the plan changes the text."""
         return self.after != self.file.text
 
 
@@ -157,7 +157,7 @@ def _without_ours(client: str, text: str, *, is_kept: bool = False) -> str:
 
 
 def _text_before(client: str, file: files.ClientFile, otherwise: str) -> str:
-    """Return the text of a backup if adding the present hooks to it gives the present file."""
+    """Return the file's text before the hooks were added, or ``otherwise`` if no backup contains this text."""
     server = _server_in(client, file.text)
     for backup in files.backups(file.path)[:_BACKUPS_TRIED] if server else ():
         try:
@@ -170,7 +170,7 @@ def _text_before(client: str, file: files.ClientFile, otherwise: str) -> str:
 
 
 def _server_in(client: str, text: str) -> Local | None:
-    """Return the server whose hooks are in a text, as `_installed` takes it; None if its line was changed by hand."""
+    """Return the server for which this program added the hooks in a text, or None if it cannot be recognised."""
     import shlex
 
     for item in _items(text, EVENTS[client]["prompt"]):

@@ -84,9 +84,9 @@ class Location:
 def locations_of(client: Client, scope: Scope, machine: Machine) -> list[Location]:
     """Return the locations of a client's configuration files for a scope.
 
-    For the scope ``user``, return a location for each place where the client is installed. If the client is not
-    installed, return only the first possible location. For the scope ``project``, return one location, or raise
-    `ArgumentError` if the client has no file for a project.
+    For the scope ``user``, return a location for each installation of the client. If the client is not installed,
+    return only the first possible location. For the scope ``project``, return one location, or raise `ArgumentError`
+    if the client has no file for a project.
     """
     if scope == "project":
         if client.project is None:

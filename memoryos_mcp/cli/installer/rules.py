@@ -1,6 +1,6 @@
-"""Plans to add one marked block to a client's rule file, or to remove it.
+"""Plans to add rules to a client's rule file, or to remove these rules.
 
-Rules ask the assistant to use the memory. They help with clients that cannot run hooks.
+The rules are a marked block of text that asks the assistant to use the memory, for clients that cannot run hooks.
 """
 
 import re
@@ -37,7 +37,7 @@ RULE_FILES: Mapping[str, tuple[str | None, str]] = {
 
 
 def file_of(client: str, scope: Scope, machine: Machine) -> Path:
-    """Return the path of a client's rule file. Raise `ArgumentError` if there is none for the scope."""
+    """Return the path of a client's rule file. Raise `ArgumentError` if the client has no rule file for the scope."""
     user, project = RULE_FILES.get(client, (None, ""))
     if scope == "project" and project:
         return machine.project / project
@@ -53,7 +53,7 @@ def file_of(client: str, scope: Scope, machine: Machine) -> Path:
 
 
 def plan_install(path: Path) -> TextPlan:
-    """Return a plan to add the block to a rule file, or to update it."""
+    """Return a plan to add the rules to a file, or to update these rules."""
     file = files.read(path)
     newline = "\r\n" if "\r\n" in file.text else "\n"
     block = "\n".join([BEGIN, TEXT, END]).replace("\n", newline)
@@ -64,6 +64,6 @@ def plan_install(path: Path) -> TextPlan:
 
 
 def plan_uninstall(path: Path) -> TextPlan:
-    """Return a plan to remove the block from a rule file."""
+    """Return a plan to remove the rules from a file."""
     file = files.read(path)
     return TextPlan(path, file, _BLOCK.sub("", file.text))

@@ -110,7 +110,7 @@ USER_SETTINGS = (
 def manifest(about: Mapping[str, str]) -> dict[str, Any]:
     """Return the manifest.
 
-    ``about`` contains the ``name``, ``summary``, ``author``, ``license`` and ``keywords`` of the distribution. Its item
+    ``about`` contains the ``name``, ``summary``, ``author``, ``license`` and ``keywords`` of the distribution. The item
     ``python`` contains the supported versions of Python.
     """
     return {

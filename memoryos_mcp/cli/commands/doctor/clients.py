@@ -104,7 +104,7 @@ async def _check(location: Location) -> Check:
 
 
 def _hooks_of(location: Location) -> str:
-    """Return a phrase that says that a client has hooks of this program; an empty text if it has none."""
+    """Return ", with hooks" if a client has hooks of this program, else an empty string."""
     if location.client.name not in hooks.HOOK_FILES:
         return ""
     path = hooks.file_of(location.client.name, "user", Machine.this())

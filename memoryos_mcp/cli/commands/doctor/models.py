@@ -126,14 +126,14 @@ def check_replay(path: Path) -> Check:
     if path.exists():
         return passed("llm", found)
     fix = (
-        "each request to the LLM is written to a file in that folder, whose name ends in .missing.jsonl; send this "
-        "file to a batch API, and save the replies under the path above"
+        "each request to the LLM is written to a file in the same folder, with a name that ends in .missing.jsonl; "
+        "send the requests to a batch API, and save the replies under the path above"
     )
     return warned("llm", f"{found}, but this file does not exist yet", fix)
 
 
 async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
-    """Send one request to the LLM. Return a check of the connection and, if it works, a check of the reply."""
+    """Send one request to the LLM. Return a check of the connection and, if a reply arrives, a check of the reply."""
     if sys.stderr.isatty():
         click.echo(f"sending a request to the LLM at {endpoint.api.address} ...", err=True)
     with suppress(ImportError):  # imported here so that the import is not measured; the chat reports an ImportError

@@ -243,7 +243,7 @@ def _outcomes(request: Request, server: Local | Remote | None, machine: Machine)
 
 
 def _with_texts(client: Client, request: Request, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
-    """Add a client's hooks and rules if they are requested, and yield the outcomes. Without a server, remove them."""
+    """Add the requested hooks and rules of a client, or remove them if ``server`` is None. Yield the outcomes."""
     scope = request.scope or "user"
     wanted = [("hooks", client.name in hooks.HOOK_FILES, request.has_hooks)]
     wanted += [("rules", client.name in rules.RULE_FILES, request.has_rules)]
@@ -277,7 +277,9 @@ def _hook_plan(
     if server is None:
         return path, hooks.plan_uninstall(client.name, path), None
     if isinstance(server, Remote):
-        problem = "cannot be combined with --http, because hooks open the memory on this machine; omit one of them"
+        problem = (
+            "cannot be combined with --http, because hooks open the memory on this machine; omit one of the options"
+        )
         raise ArgumentError(argument="--hooks", problem=problem)
     return path, hooks.plan_install(client.name, path, server), hooks.HOOK_FILES[client.name].then
 

@@ -51,8 +51,8 @@ class Request:
 class Outcome:
     """The result of changing one client's configuration file. ``action`` is None after an error.
 
-    ``change`` is a diff of the file. For a client that changes the file itself, it contains the client's commands
-    instead. All tokens in ``change`` are masked.
+    ``change`` is a diff of the file, or the commands with which the client itself changes the file. All tokens in
+    ``change`` are masked.
     """
 
     client: Client
