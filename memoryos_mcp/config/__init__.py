@@ -101,15 +101,15 @@ class Settings(HttpSettings):
     )
     mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
         default=0.6,
-        description="Minimum similarity at which a page joins a segment. The similarity is the sum of two numbers: the "
-        "cosine of the two vectors, and the overlap of the two sets of keywords (0 to 1).",
+        description="Minimum similarity at which a page joins a segment. The similarity is the cosine of their vectors "
+        "plus the overlap of their keywords (0 to 1).",
     )
     heat_alpha: StrictFloat = Field(
         default=1.0,
         ge=0,
         description="Weight of visits in a segment's heat. The heat is `heat_alpha * visits + heat_beta * pages + "
-        "heat_gamma * recency`. A visit is a retrieval that returns the segment. When the segment has been used to "
-        "update the profile, both counts restart at 0.",
+        "heat_gamma * recency`. A visit is a retrieval that returns the segment. After each update of the "
+        "profile from the segment, visits and pages are counted from 0 again.",
     )
     heat_beta: StrictFloat = Field(
         default=1.0, ge=0, description="Weight of new pages in a segment's heat; see `heat_alpha`."

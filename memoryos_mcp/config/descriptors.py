@@ -19,7 +19,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
 
     Args:
         wanted: Desired number of open memories. The result is smaller if the limit is too low.
-        besides: Number of further memories that can be open because they are being closed.
+        besides: Maximum number of other memories that are still open because they are being closed.
     """
     needed = DESCRIPTORS_BESIDE + (wanted + besides) * DESCRIPTORS_PER_USER
     allowed = _raised_limit(needed)

@@ -26,7 +26,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
         # Windows raises PermissionError for a folder.
         is_folder = isinstance(error, IsADirectoryError | PermissionError) and path.is_dir()
         reason = "it is a folder" if is_folder else getattr(error, "strerror", None) or "the path is not valid"
-        raise config_error([f"{path}: the config file cannot be read ({reason})"]) from error
+        raise config_error([f"{path}: the config file cannot be read ({reason}); choose another file"]) from error
     if len(data) > _CONFIG_FILE_MAX_BYTES:
         problem = (
             f"{path}: the file is larger than {_CONFIG_FILE_MAX_BYTES:,} bytes and cannot be a config file; "

@@ -109,7 +109,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
         reason = error.strerror or type(error).__name__
         if may_only_read and ((folder / _MEMORIES).is_dir() or error.errno in _FULL):
             logger.warning(
-                "the data folder %s is not writable (%s); memories can only be read until this is fixed", folder, reason
+                "data folder %s is not writable (%s); memories can only be read until it is writable", folder, reason
             )
             return
         fix = "free some disk space" if error.errno in _FULL else "make it writable for this account"
