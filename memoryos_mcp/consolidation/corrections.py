@@ -37,7 +37,7 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
     """Return ``lessons`` (facts and traits learned from pages) without the facts that contradict a correction.
 
     In a correction, the user declares a fact wrong, and can state the correct fact. A new fact contradicts a correction
-    if none of its pages is newer than the correction, and if it does one of the following:
+    if all pages that state it are older than the correction, and if it does one of the following:
 
     - it supersedes the correct fact;
     - it states the same attribute as the wrong fact;

@@ -138,7 +138,7 @@ class Forgetting:
         self._summarised_epoch = 0
 
     async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
-        """Plan a deletion and store the plan. Nothing is deleted yet. See `MemoryEngine.plan_forgetting`."""
+        """Store a plan for a deletion and return its dry run, without deleting. See `MemoryEngine.plan_forgetting`."""
         _check(selection)
         if selection.everything:
             plan = await self._user_data.plan(None)
@@ -153,7 +153,7 @@ class Forgetting:
         return DryRun(handle, expires_at, counts, samples, kept_copies=copies, is_all=plan.is_all, derived=derived)
 
     async def confirm(self, handle: str) -> ForgetReceipt:
-        """Delete the memories that a dry run selected.
+        """Delete the memories that a dry run selected, and return a receipt.
 
         Deleted content is overwritten in the files at once, or later if another process is reading them.
 

@@ -332,7 +332,7 @@ class Worker:
         return None if self._spaces.is_settled else False
 
     async def _read(self) -> bool | None:
-        """Extract facts from new pages. Return None if there are none."""
+        """Extract facts from new pages. Return None if there were no new pages, otherwise False."""
         await self._until_quiet(KNOWN_WITHIN_S)
         if self._unread_pages > BURST_PAGES:  # reading would slow an import down
             await self._until_quiet(QUIET_WITHIN_S)
