@@ -66,7 +66,7 @@ class TooMuchError(ModelError):
 
 
 class _Options(BaseModel):
-    """The arguments that the ``kwargs`` of a model may contain."""
+    """The arguments in `EmbeddingModel.kwargs` that are valid for an embeddings API."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -86,7 +86,7 @@ class _Reply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """The vector space of the model, determined from its vector for the fixed text `PROBE`.
+    """The vector space of a model, determined from the model's vector for the fixed text `PROBE`.
 
     Attributes:
         dimension: Length of every vector.
@@ -208,7 +208,7 @@ class ApiEmbedder:
         return rows
 
     async def _embedded(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Return one unit-length row for each of ``texts``.
+        """Embed ``texts`` with the prompt ``before``, and return one unit-length row for each.
 
         If the API rejects a request as too long, each half of ``texts`` is sent in a separate request. If a single
         string is too long, its two halves are embedded. Its row is then the mean of their vectors.

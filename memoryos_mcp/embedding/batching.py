@@ -11,7 +11,7 @@ A = TypeVar("A")
 
 
 def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[list[int]]:
-    """Yield the row indices of each batch. Rows of similar size are in the same batch, which saves padding.
+    """Group rows (inputs of a model) of similar size into batches, and yield the row indices of each batch.
 
     Args:
         sizes: Size of each row, in tokens or characters.

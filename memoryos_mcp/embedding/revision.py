@@ -39,10 +39,10 @@ def revision_of(vector: NDArray[np.float32]) -> str:
 
 
 def known_identity(identity: str, known: Iterable[str]) -> str:
-    """Return the identity in ``known`` that belongs to the same model as ``identity``.
+    """Return the identity in ``known`` that belongs to the same model as ``identity``, or else ``identity``.
 
     Two identities belong to the same model if they differ only by numeric noise: at most `PLANES_OF_NOISE` bits of the
-    32 hexadecimal digits at the end. If there is no such identity, return ``identity``.
+    32 hexadecimal digits at the end.
 
     Args:
         identity: ``name:dimension:revision``. If the revision consists of two parts separated by a full stop, only the

@@ -93,7 +93,7 @@ class LoadedModel:
         return np.array(begins, dtype=np.int64) + offset
 
     def batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the indices of the passages in each batch. ``sizes`` contains the passages' numbers of tokens."""
+        """Yield the indices of the passages in each batch. ``sizes`` contains the number of tokens of each passage."""
         rows, tokens = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
         return batches([size + self.overhead_tokens for size in sizes], max_rows=rows, max_size=tokens)
 
@@ -234,8 +234,8 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
     """Return the instructions that a model needs before queries and passages.
 
-    ``given`` contains the configured instructions, which take precedence. Next are the instructions that are saved with
-    the model. If none are saved, `instructions_of` returns them.
+    The configured instructions in ``given`` take precedence over the instructions that are saved with the model. If no
+    instructions are saved, those from `instructions_of` are used instead.
     """
     own = dict(library.prompts)
     if library.default_prompt_name is not None:
