@@ -18,7 +18,7 @@ def cancellable(report: Callable[P, None]) -> Callable[P, None]:
 
     def checking(*args: P.args, **kwargs: P.kwargs) -> None:
         if task is not None and task.cancelling():
-            msg = "the command was stopped"
+            msg = "the command was stopped; run it again"
             raise StorageError(msg)
         report(*args, **kwargs)
 
