@@ -58,8 +58,8 @@ def make_app(
 ) -> Starlette:
     """Return the ASGI application. When its lifespan ends, all sessions end, but ``service`` stays open.
 
-    Without sessions, the requests of one client of Streamable HTTP may go to different servers. ``rates`` counts each
-    caller's requests over all servers. ``sign_ins`` contains the sign-ins to the web pages of all servers.
+    If ``has_sessions`` is false, the requests of one Streamable HTTP client may go to different servers. ``rates``
+    counts each caller's requests over all servers. ``sign_ins`` contains the sign-ins to the web pages of all servers.
     """
     metrics = Metrics(service)
     server = make_server(service, _who)

@@ -262,7 +262,7 @@ async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     response.raise_for_status()
     found = response.json()
     if not isinstance(found, dict):
-        msg = "not a JSON object"
+        msg = "the answer is not a JSON object"
         raise ValueError(msg)  # noqa: TRY004 - the data is wrong, not the type of an argument
     return found
 

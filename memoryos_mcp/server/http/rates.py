@@ -92,7 +92,7 @@ class SharedRates:
     async def wait_s(self, caller: str) -> float | None:
         """Return how many seconds a caller must wait. If the result is 0, the request is admitted and counted.
 
-        Return None if the database does not answer, or did not answer within the last `RETRY_S` seconds.
+        Return None if the database has failed in this call or within the last `RETRY_S` seconds.
         """
         share = self._shares.pop(caller, None) or _Share()
         self._shares[caller] = share

@@ -79,7 +79,7 @@ class SessionGuard:
         if scope["method"] == "POST":
             receive, size, message = await _read(receive)
             if message is None:
-                await refusal(400, "the body is not a message of JSON-RPC 2.0")(scope, receive, send)
+                await refusal(400, "the body is not a JSON-RPC 2.0 message; correct it")(scope, receive, send)
                 return
         if name is not None:
             await self._go_on(key, name, message, scope, receive, send)

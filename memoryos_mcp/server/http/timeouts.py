@@ -33,7 +33,7 @@ class PatientProtocol(H11Protocol):
         """Process the data that has arrived, then start or stop the timer of the time limit.
 
         If the client still has to send data (see `_is_incomplete`), the timer is started. A timer that is already
-        running continues. If no such data is missing, the timer is stopped.
+        running continues. Otherwise, the timer is stopped.
         """
         super().data_received(data)
         if self._is_incomplete():
