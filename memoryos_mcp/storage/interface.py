@@ -112,7 +112,7 @@ class Pages(Protocol):
         ...
 
     async def state(self) -> object:
-        """Return a value that becomes different whenever any process changes the memory.
+        """Return a value that changes whenever any process changes the memory.
 
         If two calls return equal values, the memory did not change in between. Different values do not always mean that
         the memory has changed. Comparing these values is the fastest way to find out that nothing has changed.
@@ -192,7 +192,7 @@ class Index(Protocol):
         ...
 
     def vector_index(self, dimension: int) -> VectorIndex | None:
-        """Return an index of page vectors that is kept in the store's database; None if the store has no such index.
+        """Return the index of page vectors in the store's database; None if the store has no such index.
 
         ``dimension`` is the length of every vector.
         """
@@ -386,7 +386,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
     async def keep_lost(self) -> None:
         """Save the content of this store as a copy if its files were replaced or removed; otherwise do nothing.
 
-        It must be called before `close`.
+        Call this method before `close`.
 
         Raises:
             StorageError: The copy cannot be written, for instance because the disk is full.

@@ -41,7 +41,7 @@ class StoreThreads:
         """Run ``work`` in a thread and return its result; a cancellation takes effect once the work has ended.
 
         Args:
-            work: The blocking work.
+            work: The blocking function to call.
             on_cancelled: Called in the event loop's thread if the caller is cancelled, to make the work end early.
             afterwards: Called in the same thread after ``work``, even if ``work`` fails. `run` does not wait for this
                 function. The function must not raise an error.

@@ -52,7 +52,7 @@ class UserData(Protocol):
         ...
 
     async def segment_pages(self, segment: int, chains: int) -> SegmentPages:
-        """Return the times of a segment's pages, and the chains with the newest pages, at most ``chains``."""
+        """Return the times of a segment's pages, and at most ``chains`` of its chains, those with the newest pages."""
         ...
 
     async def past_traits(self) -> list[str]:
@@ -117,7 +117,7 @@ class UserData(Protocol):
         """Add facts from a file of another program, without evidence. Facts that already exist are not added again.
 
         Args:
-            facts: The facts.
+            facts: The facts to add.
             learner: The origin of the facts, such as ``import:mem0``. It is stored as `Fact.learned_by`.
 
         Returns:

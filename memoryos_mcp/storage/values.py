@@ -198,8 +198,8 @@ class FactQuery:
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
         without: The name of an analyst and the ``seq`` of a page; None means no such filter. Facts that the analyst
-            learned only from this page or later pages are treated as if they did not exist. Facts that they superseded
-            are then valid again.
+            learned only from this page or later pages are treated as if they did not exist. Facts superseded by them
+            count as valid again.
         limit: Maximum number of facts about the user, and also of facts about the assistant. If more facts match, the
             newest of them are returned, still oldest first. None means no limit.
     """

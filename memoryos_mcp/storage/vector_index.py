@@ -70,9 +70,9 @@ class VectorIndex(Protocol):
         ...
 
     async def set_mark(self, mark: str) -> None:
-        """Store a short text that identifies the newest change of the store in the index.
+        """Save a short text that identifies the newest change that the index contains.
 
-        Implementations must first store all changes of the index that were made before this call, and then the text.
+        Implementations must first save all earlier changes of the index, and then the text.
         """
         ...
 

@@ -18,7 +18,7 @@ _SALT_BYTES = 16
 def refuse_fact(connection: Connection, about: str, owner: str, text: str, until_seq: int) -> None:
     """Prevent a fact from being learned again from pages with a ``seq`` up to ``until_seq``.
 
-    ``about`` is ``user`` or ``assistant``. ``owner`` is the id of this assistant, or empty for a fact about the user.
+    ``about`` is ``user`` or ``assistant``. ``owner`` is the assistant's id, or empty for a fact about the user.
     """
     _refuse(connection, _fact_digest(connection, about, owner, text), until_seq)
 

@@ -59,13 +59,13 @@ class WordIndex(Protocol):
         ...
 
     def optimise(self) -> None:
-        """Remove the data of deleted pages that is still left in the index."""
+        """Remove leftover data of deleted pages from the index."""
         ...
 
     def expect(self, words: Sequence[str], postings: int) -> None:
         """Start to read the data for these words, so that later calls of `limits` and `best` are faster.
 
-        This call is optional. ``postings`` is the largest number of postings that `best` will read.
+        This call is optional. ``postings`` is the largest number of postings (index entries) that `best` will read.
         """
         ...
 
@@ -156,7 +156,7 @@ class Database(Protocol):
         ...
 
     async def state(self) -> object:
-        """Return a value that becomes different when the memory changes; see `Pages.state`."""
+        """Return a value that changes when the memory changes; see `Pages.state`."""
         ...
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

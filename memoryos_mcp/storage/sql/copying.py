@@ -140,7 +140,7 @@ def is_empty(memory: Source) -> bool:
 
 
 def state(memory: Source) -> tuple[int, ...]:
-    """Return numbers that describe the state of a memory. Every change that a user would notice changes one of them."""
+    """Return numbers that describe the state of a memory. Every change visible to a user changes one of these."""
     sql = (
         "SELECT (SELECT coalesce(max(change), 0) FROM changes), (SELECT count(*) FROM forget_receipts), "
         "(SELECT coalesce(max(seq), 0) FROM pages), (SELECT count(*) FROM page_vectors), "

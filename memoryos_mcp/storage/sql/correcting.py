@@ -110,7 +110,7 @@ class Correcting:
     def _restore_fact(self, fact: int) -> Corrected:
         """Undo the user's correction of a fact, and return the result.
 
-        The fact becomes valid again, unless its end date has passed. The fact that replaced it may be ended or deleted;
+        The fact becomes valid again, unless its end date has passed. Its replacement may become invalid or be deleted;
         see `_withdraw`. A fact that was not corrected can be restored if the user marked its replacement as wrong.
 
         Raises:
@@ -144,8 +144,7 @@ class Correcting:
     def _revive(self, fact: int) -> Corrected:
         """Make a fact valid again after its replacement was marked as wrong, and return the result.
 
-        The fact keeps its beginning, its evidence and the end that was stated for it. It is marked as stated by the
-        user now.
+        The fact keeps its start, its evidence and its stated end. It is marked as stated by the user now.
 
         Raises:
             ArgumentError: The fact was not replaced by a fact that the user marked as wrong, or it cannot be restored.

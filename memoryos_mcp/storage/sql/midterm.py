@@ -54,8 +54,8 @@ class _Previous:
     """The chains and segments from which pages were removed.
 
     Attributes:
-        unread: The ``seq`` of each removed page that must be read for the profile again. These are the pages that one
-            analyst had both organised and read for the profile.
+        unread: The ``seq`` of each removed page that must be read for the profile again. The same analyst had organised
+            these pages and read them for the profile.
     """
 
     chains: Sequence[int] = ()

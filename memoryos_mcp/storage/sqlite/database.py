@@ -68,7 +68,7 @@ class SqliteDatabase:
         return self._file.is_in_place()
 
     async def state(self) -> object:
-        """Return a value that becomes different when the memory changes; see `Pages.state`."""
+        """Return a value that changes when the memory changes; see `Pages.state`."""
         # The number changes when any other connection changes the file. Numbers of different connections cannot be
         # compared, so the connection is part of the value.
         return await self._with_reader(lambda reader: (reader, reader.pragma("data_version")))

@@ -100,4 +100,7 @@ def _system_advice(error: OSError, path: Path) -> str:
         return f"{path.parent} cannot be written; make the folder and its files writable for this user"
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return f"no space to write in {path.parent}; free some space and try again"
-    return f"{path} could not be opened: {os.strerror(error.errno) if error.errno else type(error).__name__}"
+    return (
+        f"{path} could not be opened ({os.strerror(error.errno) if error.errno else type(error).__name__}); check the "
+        "path and the disk"
+    )

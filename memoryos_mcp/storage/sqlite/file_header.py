@@ -64,7 +64,7 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
     if not is_ours and not (is_empty and found == 0):
         raise damaged(path, "another program created the file")
     if is_ours and (is_empty or found == 0):
-        raise damaged(path, "its tables are missing")
+        raise damaged(path, "the file has no tables, or no schema version")
     if is_ours and (foreign := _foreign(_schema(connection), our_schema(found))):
         raise damaged(path, foreign)
     return found

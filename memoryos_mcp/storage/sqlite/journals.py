@@ -122,7 +122,11 @@ def set_aside_foreign(path: Path) -> None:
     index.unlink(missing_ok=True)
     journal.rename(saved)
     _owner_file(path).unlink(missing_ok=True)
-    logger.warning("%s was replaced; the previous file's journal was not applied, but saved as %s", path, saved)
+    logger.warning(
+        "%s was replaced; the previous file's journal was saved as %s. If pages are missing, restore a backup",
+        path,
+        saved,
+    )
 
 
 def is_foreign(path: Path) -> bool:

@@ -62,7 +62,7 @@ class OpenFile:
     other method runs during `open`, `keep_lost` and `close`.
 
     Attributes:
-        path: The file.
+        path: The path of the file.
         writer: The writing connection; None before `open` and after `close`.
         checkpoints: The checkpoints of the writing connection.
         only_readable: Reads the file if it cannot be written at present. None if the file can be written, and before

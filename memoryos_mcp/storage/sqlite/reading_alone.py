@@ -40,8 +40,8 @@ def pages_by_words(
     Each item contains the page's id, its time, the texts of the user and of the assistant, and the caller's data as
     JSON text.
 
-    Rare words have a higher weight. A page is found if its words have at least ``least_share`` of the weight of all
-    ``words``. Of two pages with the same weight, the newer one comes first. Damaged pages are left out.
+    Rare words have a higher weight. A page is found if the words in it have at least ``least_share`` of the total
+    weight of ``words``. Of two pages with the same weight, the newer one comes first. Damaged pages are left out.
 
     Raises:
         StorageError: The file could not be read.
