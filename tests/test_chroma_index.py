@@ -264,7 +264,7 @@ async def test_a_damaged_folder_is_one_line(tmp_path: Path) -> None:
     with closing(ChromaIndexes(settings)) as indexes, pytest.raises(StorageError) as raised:
         await indexes(request(settings)).mark()
     assert "\n" not in str(raised.value)
-    assert str(raised.value).endswith("delete the folder; the vectors are then copied from the memory again")
+    assert str(raised.value).endswith("delete the folder. The vectors are then copied from the memory again")
 
 
 def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

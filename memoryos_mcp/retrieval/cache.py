@@ -38,8 +38,8 @@ class MemoryCache:
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
         """Fill the vector index from the store, unless it is filled already.
 
-        Until then, queries use only keywords. ``give_way`` is awaited before each block of vectors, so that queries can
-        run first.
+        Until this call has finished, queries use only keywords. ``give_way`` is awaited before each block of vectors,
+        so that queries can run first.
         """
         if self.index.is_loaded:
             return
@@ -71,7 +71,7 @@ class MemoryCache:
                 self._position, is_complete = changes.position, changes.is_complete
 
     async def evidence_projects(self) -> EvidenceProjects:
-        """Return the projects of the pages that support each fact and trait, cached until a fact or trait changes."""
+        """Return, for each fact and trait, the projects of the pages that support it."""
         async with self._lock:
             if self._projects is None:
                 self._projects = await self._store.evidence_projects()

@@ -68,8 +68,8 @@ class Found:
         wishes: The user's preferences that apply to every answer, newest first.
         traits: Traits relevant to the query; traits with the most evidence come first.
         facts: Facts about the user and about the assistant, best first.
-        short_term: The newest pages, oldest first. They use the budget before the found pages.
-        pages: Found pages of any tier, in full, best first. Some of them may also be in ``short_term``.
+        short_term: The newest pages, oldest first. They get their share of the budget before the found pages.
+        pages: The pages that the search found, in full, best first. Some of them may also be in ``short_term``.
     """
 
     wishes: Sequence[RecalledFact]
@@ -297,7 +297,7 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return how many of ``room`` bytes one page may use: all if all memories fit, otherwise about a ``share``."""
+        """Return how many of ``room`` bytes one page may use: all if all memories fit, otherwise a ``share``."""
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:

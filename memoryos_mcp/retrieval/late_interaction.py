@@ -31,8 +31,8 @@ Matches = NDArray[np.float32]
 class TokenMatches:
     """For each window (section of a page), the best match of each query token, from 0 to 1.
 
-    A match is the cosine of two token vectors, to the power of `SHARPNESS`. There are ``w`` windows and ``q`` query
-    tokens.
+    A match is the cosine of two token vectors, raised to the power of `SHARPNESS`. There are ``w`` windows and ``q``
+    query tokens.
 
     Attributes:
         seqs: The ``seq`` of each window's page, shape ``(w,)``. Windows are sorted by page and position in the page.
@@ -138,9 +138,9 @@ def _by_page(similarities: NDArray[np.float64], places: NDArray[np.int64], count
 def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Matches:
     """Return, for each candidate page, the best match of each query token on neighbouring candidates.
 
-    Neighbours are pages of the same session. Each match is multiplied by the weight of the neighbour's distance in
-    `NEIGHBOURS`. A candidate without neighbours has the value 0 for every token. Each argument has one row for each
-    candidate, in ascending order of ``seq``.
+    Neighbours are pages of the same session. Each match is multiplied by the weight that `NEIGHBOURS` contains for
+    the neighbour's distance. A candidate without neighbours has the value 0 for every token. Each argument has one
+    row for each candidate, in ascending order of ``seq``.
     """
     lent = np.zeros_like(of_page)
     for apart, share in NEIGHBOURS.items():

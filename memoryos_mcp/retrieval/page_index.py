@@ -63,7 +63,7 @@ class PageIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the index has not failed and needs no maintenance."""
+        """Whether the index works and needs no maintenance."""
         return not self._has_failed and (self._index is None or self._index.is_settled)
 
     async def is_filled(self) -> bool:
@@ -102,7 +102,7 @@ class PageIndex:
 
         Args:
             pages: The number (``seq``) of each changed page.
-            position: The position of the last change of these pages in the store's sequence of changes.
+            position: The position of the last of these changes in the store's sequence of changes.
         """
         index = self._index
         if index is None or not pages:

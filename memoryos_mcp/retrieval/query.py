@@ -89,7 +89,7 @@ def subject_of(query: str, stats: TermStats) -> str:
 
 
 def side_of(query: str, stats: TermStats) -> Side | None:
-    """Return the side of the dialogue that a query names first, such as Ada's side in "What did Ada tell Ben?".
+    """Return the side of the dialogue that a query names first, such as Ada in "What did Ada tell Ben?".
 
     Return None if the query names neither side, or both together, as in "Where did Ada and Ben meet?".
     """

@@ -22,7 +22,7 @@ class RecalledPage:
         score: Score of the page for the query; None for a short-term page, which is included regardless of its score.
         shares: The contribution of each signal to the score.
         notes: The caller's metadata as JSON; None if there is none or it does not fit.
-        segment: Topic of the page; None if the page is not consolidated yet, or if the topic is archived.
+        segment: Topic of the page; None if the page has no topic yet, or if the topic is archived.
         span: Character range of the page's text that is nearest to the query; None if unknown.
     """
 
@@ -64,11 +64,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The memories that one query found in all three tiers.
+    """The memories that one query found.
 
     Attributes:
         short_term: The newest pages that fit the budget, oldest first.
-        pages: Pages of any tier, best first. Pages in ``short_term`` are not repeated.
+        pages: The other found pages, best first.
         segments: Topics of ``pages``, each with its heat, in the order of their best page.
         user_facts: Facts about the user, best first. Their scores are comparable with those of ``assistant_facts``.
         traits: Traits relevant to the query; traits with the most evidence come first.

@@ -28,7 +28,7 @@ UNFILED = "# Without a topic yet"
 
 
 def recall_text(recall: "Recall", manner: Iterable[str] = ()) -> str:
-    """Return the result of a retrieval as the text of a tool result.
+    """Return the result of a retrieval as text for a tool result.
 
     The text begins with the lines of ``manner``, which say how to respond; see `manner_lines`.
     """

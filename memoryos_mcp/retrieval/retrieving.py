@@ -149,7 +149,7 @@ class Retrieving:
     async def retrieve(
         self, query: str, limits: Limits, budgets: Sequence[int], scope: Scope = EVERYTHING
     ) -> list[Recall]:
-        """Search once, and return the memories that answer a query, fitted to each of the token budgets.
+        """Search once, and return a result for each token budget, with the memories that answer the query.
 
         The query must not be blank. The budgets are used instead of ``limits.tokens``.
 
@@ -237,7 +237,7 @@ class Retrieving:
         )
 
     async def _pages(self, ranked: Sequence[Ranked], candidates: Candidates) -> list[RecalledPage]:
-        """Return the ranked pages in full. Pages that were forgotten meanwhile are left out."""
+        """Return the ranked pages in full. Pages that were deleted meanwhile are left out."""
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
         pages = await self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked})
         return [self._recalled(entry, *pages[entry.seq]) for entry in ranked if entry.seq in pages]
@@ -270,7 +270,7 @@ class Retrieving:
         return (ranking.TOKENS if self.embedder.has_tokens else ranking.WINDOWS).name
 
     async def candidates(self, query: str, scope: Scope = EVERYTHING) -> tuple[ParsedQuery, Candidates]:
-        """Return the parsed query and the pages that may answer it in a scope.
+        """Return the parsed query, and the pages in a scope that may answer the query.
 
         Raises:
             StorageError: The store could not be read.
@@ -426,7 +426,7 @@ class Retrieving:
     async def _outlined(
         self, parsed: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
     ) -> Candidates:
-        """Return the candidates with the signals from outlines, keyword scores and window vectors."""
+        """Return the candidates with the signals of keyword scores, time, topics and page vectors."""
         outlines = await self._store.outlines(seqs)
         found = Candidates(
             recipe=ranking.WORDS,
@@ -544,7 +544,7 @@ def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
 def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
     """Return ``seqs`` in the order in which token vectors should be read: most promising page first.
 
-    The sort key is the sum of two z-scores: that of the keyword score and that of the first window's cosine.
+    The sort key is the z-score of the keyword score plus the z-score of the cosine of the page's first window.
     """
     by_words = z_scores(np.array([words.get(seq, 0.0) for seq in seqs]))
     first = np.array([meaning.get(seq, _NO_MATCH).first for seq in seqs])
@@ -557,7 +557,7 @@ def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Ma
 def _with_words(
     found: Candidates, parsed: ParsedQuery, matches: WordMatches, selected: NDArray[np.bool_]
 ) -> Candidates:
-    """Return the candidates with two signals added that rate how many words of the query each page contains.
+    """Return the candidates with two more signals, which rate how many words of the query each page contains.
 
     ``selected`` has one value for each row of ``matches``: whether the page of the row is a candidate.
     """

@@ -14,7 +14,7 @@ def z_scores(values: Scores) -> Scores:
 
 
 def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
-    """Return a mask of the pairs of candidates that are neighbours, shape ``(n, n)``.
+    """Return, for each pair of candidates, whether they are neighbours, shape ``(n, n)``.
 
     Neighbours are in the same session and at most ``reach`` pages apart.
     """

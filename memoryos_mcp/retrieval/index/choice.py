@@ -17,7 +17,7 @@ def choose_index(settings: Settings) -> MakeIndex:
     """Return the function that creates the configured vector index. This call blocks while it imports libraries.
 
     Raises:
-        ConfigError: The index is unknown, or it cannot be used with these settings and packages.
+        ConfigError: The index is unknown, or it cannot be used with the settings and the installed packages.
     """
     name = settings.vector_index
     if name == FAISS:

@@ -4,7 +4,7 @@ In the folder or on the server, each user has a separate database with one colle
 stores each vector with the ``seq`` of its page, but stores no texts and no user ids. Chroma's own embedding models are
 not used.
 
-Only one process at a time can use a Chroma folder, so it locks the folder. Other processes keep vectors in RAM.
+The first process that uses a Chroma folder locks it. Other processes keep vectors in RAM.
 
 Chroma does not erase deleted vectors from its files. In a folder, `ChromaIndex.settle` therefore copies each collection
 from which pages were removed, and deletes the files of the old collection. On a server, the administrator has to do
@@ -92,8 +92,8 @@ class ChromaIndexes:
         except Exception as error:  # Chroma's errors have no common class
             problem = (str(error).strip() or type(error).__name__).splitlines()[0]
             msg = (
-                f"{self.place} failed ({problem}); if this happens again, stop all servers and delete the folder; "
-                "the vectors are then copied from the memory again"
+                f"{self.place} failed ({problem}); if this happens again, stop all servers and delete the folder. "
+                "The vectors are then copied from the memory again"
             )
             if self.folder is None:
                 msg = f"{self.place} failed ({problem}); check that it runs, and correct chroma_url if necessary"
@@ -164,8 +164,8 @@ class ChromaIndexes:
 class ChromaIndex:
     """A vector index in Chroma. Implements `VectorIndex`.
 
-    The metadata of a collection contains ``has_removed`` if vectors were removed from the collection. Once it has been
-    filled, the metadata also contains ``mark``, the text that `set_mark` stored.
+    The metadata of a collection contains ``has_removed`` if vectors were removed from the collection. After the
+    collection has been filled, the metadata also contains ``mark``, the text that `set_mark` stored.
     """
 
     def __init__(self, request: IndexRequest, indexes: ChromaIndexes) -> None:

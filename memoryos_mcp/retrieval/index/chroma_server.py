@@ -19,7 +19,7 @@ _TENANT = "/api/v2/tenants/default_tenant"
 
 
 class ChromaServer:
-    """A connection to a Chroma server. Safe to share between threads."""
+    """A client of one Chroma server. Safe to share between threads."""
 
     def __init__(self, url: str) -> None:
         timeout = httpx2.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S)

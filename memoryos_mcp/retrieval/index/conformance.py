@@ -32,7 +32,7 @@ Indexes of different users are empty at first. A second call for the same user o
 
 
 async def a_new_index_is_empty(make: Make) -> None:
-    """A new index contains no vectors, its `mark` is None, and searches find nothing."""
+    """A new index contains no vectors, `mark` returns None, and searches find nothing."""
     index = make("empty")
     _check(await index.size() == 0, "a new index has windows")
     _check(await index.mark() is None, "a new index has a mark")
@@ -66,7 +66,7 @@ async def a_large_k_returns_every_window(make: Make) -> None:
 
 
 async def replacing_a_page_removes_its_old_windows(make: Make) -> None:
-    """After a page is replaced, the index contains only the new vectors of the page, which may be none."""
+    """After a page is replaced, the index contains only the new vectors of the page, if there are any."""
     index, vectors = make("replaced"), _vectors(6)
     await _fill(index, _pages(vectors))
     new = _vectors(1, seed=5)
@@ -101,7 +101,7 @@ async def cosines_are_of_the_given_pages(make: Make) -> None:
 
 
 async def a_cleared_index_is_empty(make: Make) -> None:
-    """After `clear`, the index contains no vectors, its `mark` is None, and it can be filled again."""
+    """After `clear`, the index contains no vectors, `mark` returns None, and the index can be filled again."""
     index, vectors = make("cleared"), _vectors(10)
     await _fill(index, _pages(vectors))
     await index.set_mark("9/10")
@@ -125,7 +125,7 @@ async def users_are_separate(make: Make) -> None:
 
 
 async def a_mark_outlives_only_with_its_windows(make: Make) -> None:
-    """A reopened index has all vectors and the text that `set_mark` stored last, or its `mark` is None."""
+    """A reopened index has all vectors and the last text of `set_mark`, or its `mark` returns None."""
     index, vectors = make("kept"), _vectors(10)
     await _fill(index, _pages(vectors))
     await index.set_mark("41/10")

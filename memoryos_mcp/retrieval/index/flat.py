@@ -35,7 +35,7 @@ class _State:
     """A snapshot of the index.
 
     Attributes:
-        places: Maps each row number to a place: the chunk's position times ``CHUNK_ROWS``, plus the offset in the
+        places: Maps each row number to a position: the number of the chunk times ``CHUNK_ROWS``, plus the offset in the
             chunk. The mapping may contain rows that were added after ``chunks`` was made.
         count: Number of rows.
     """

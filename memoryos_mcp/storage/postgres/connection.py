@@ -39,12 +39,12 @@ class PostgresConnection:
         return bool(dot) and bool(self.native(f"SELECT CAST($1 AS bigint) NOT IN ({SERVERS_SQL})", int(number)).get)
 
     def execute(self, statements: str, bindings: Any = None, /) -> "PostgresRows":
-        """Send a statement with its parameters."""
+        """Send a statement with its parameters, and return its result."""
         sql, keys = translate(statements)
         return PostgresRows(self.raw.execute(sql, values(keys, bindings), binary=True))
 
     def executemany(self, statements: str, sequenceofbindings: Iterable[Any], /) -> "PostgresRows":
-        """Send a statement once for each set of parameters."""
+        """Send a statement once for each set of parameters, and return the last result."""
         # psycopg's own method would wait for the results.
         rows = PostgresRows(self.raw.cursor())
         for bindings in sequenceofbindings:
@@ -66,7 +66,7 @@ class PostgresConnection:
         self.native(f"UPDATE counters SET {changes}, {past}", *(numbers[kind] for kind in COPIED_NUMBERS))  # noqa: S608
 
     def native(self, sql: str, *parameters: Any) -> "PostgresRows":
-        """Send a statement in PostgreSQL's own SQL, with the placeholders ``$1``, ``$2``, ..."""
+        """Send a statement in PostgreSQL's SQL, with placeholders such as ``$1``, and return its result."""
         return PostgresRows(self.raw.execute(sql, parameters, binary=True))
 
 

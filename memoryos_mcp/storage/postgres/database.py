@@ -135,7 +135,10 @@ class PostgresDatabase:
         return self._deployment.where
 
     def connect(self) -> Raw:
-        """Return a new connection as the configured account. It sees no rows until a user is set. This call blocks."""
+        """Return a new connection of the configured account. This call blocks.
+
+        No rows are visible on the connection until a user is set.
+        """
         with translated(self.where):
             return self._deployment.connect()
 
@@ -241,7 +244,7 @@ class PostgresDatabase:
         return await self._run(run)
 
     async def verify(self) -> tuple[str, ...]:
-        """Return the ids of damaged pages; see `Store.verify`. The database itself detects damage of its files."""
+        """Return the ids of damaged pages; see `Store.verify`. The database itself detects damage to its files."""
         return await self.read(checksums.damaged_pages)
 
     async def keep_lost(self) -> None:

@@ -32,7 +32,7 @@ DELETE FROM rates WHERE caller IN (
 
 
 class PostgresRates:
-    """The token buckets of all callers in one database. Implements `Rates`.
+    """The token buckets (rate limits) of all callers, stored in one database. Implements `Rates`.
 
     Args:
         deployment: A function that returns the connections to the database.

@@ -1,4 +1,4 @@
-"""The vector index ``pgvector``: the vectors of pages in a table of the extension ``vector``.
+"""The vector index ``pgvector``: the vectors of pages in a table that uses the extension ``vector``.
 
 The table is created when it is first needed. A page and its vectors are deleted in one transaction. Small memories are
 searched exactly. Each large memory has its own HNSW index, which only the owner of the tables can create.
@@ -232,7 +232,7 @@ def create_index(raw: Raw, where: str, type_: str, memory: LargeMemory) -> bool:
             )
         except psycopg.errors.InsufficientPrivilege:
             logger.info(
-                "this account may not create an index, so large memories are searched exactly; run `memoryos-mcp "
+                "this account may not create an index, so searches of large memories are slower; run `memoryos-mcp "
                 "doctor` with the account that owns the tables"
             )
             return False
