@@ -130,7 +130,7 @@ def _set_imported(connection: Connection, file: str, kind: str, number: int, row
 
 
 def _other_columns(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
-    """Return the values of the columns that are not filled from ``page.turn``, by column name.
+    """Return the values of the page columns that ``page.turn`` does not contain, by column name.
 
     ``chain`` and ``segment`` are the numbers under which the page's chain and segment are stored. ``sessions_before``
     is added to the page's session number.

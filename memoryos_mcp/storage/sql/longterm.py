@@ -502,7 +502,8 @@ def _restore_superseded(connection: Connection, fact: int, deleted: str) -> None
 def add_to_history(connection: Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
     """Add a trait's current value to the history.
 
-    If ``ended_by`` is not None, the trait's evidence is added as well, so that the user can restore the trait.
+    ``ended_by`` is set if the user ended the value. The evidence is then added too, so that the user can restore the
+    trait.
     """
     connection.execute(
         "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "

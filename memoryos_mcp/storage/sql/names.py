@@ -1,4 +1,4 @@
-"""Counts, for each name, the pages on which the user or the assistant addresses the other by this name."""
+"""Counts, for each name, the pages that use the name to address the user or the assistant."""
 
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.text.addressees import addressed
