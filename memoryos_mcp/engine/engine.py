@@ -273,12 +273,10 @@ class MemoryEngine:
 
         Args:
             query: A question or keywords.
-            max_results: Maximum number of pages to return in addition to short-term pages, 1 to 100. Pages that do not
-                fit into ``max_tokens`` are left out. None means ``retrieval_queue_capacity`` pages, without pages that
-                score far below the best page.
-            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. If
-                ``max_tokens`` is None and ``max_results`` is set, pages that do not fit are not left out, but shortened
-                to excerpts.
+            max_results: Maximum number of pages to return in addition to short-term pages, 1 to 100. None means
+                ``retrieval_queue_capacity`` pages, without pages that score far below the best page.
+            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. Pages that do
+                not fit are left out. If only ``max_results`` is set, they are shortened to excerpts instead.
             reserved_tokens: Number of tokens of the budget that the caller needs for its own text.
             has_all_recent: Whether to include all short-term pages, up to half of the budget. Use True if these pages
                 are the current conversation. False includes the last two short-term pages, and those that are relevant
@@ -312,9 +310,10 @@ class MemoryEngine:
         project: str | None = None,
         is_new: Callable[[Page], bool] = lambda _: True,
     ) -> Recall:
-        """Return the pages and facts that are about a prompt; the result may be empty. The call is not a visit.
+        """Return the pages and facts that are about a prompt; the result may be empty.
 
-        Use it for prompts that do not ask for memories. `retrieve` returns the best pages even if none fits well.
+        Use this for prompts that do not ask for memories, because `retrieve` returns pages even if none is relevant.
+        The call does not count as a visit of topics.
 
         Args:
             prompt: What the user said.
@@ -332,7 +331,7 @@ class MemoryEngine:
             return await self._spaces.retrieving.recall(text, limits, is_new, self._scope(project))
 
     async def compare_budgets(self, query: str, budgets: Sequence[int]) -> list[Recall]:
-        """Return what `retrieve` returns for each of several token budgets. The call is not a visit of topics.
+        """Return what `retrieve` returns for each of several token budgets. The call does not count as a visit.
 
         Args:
             query: A question or keywords.
@@ -428,7 +427,7 @@ class MemoryEngine:
         If ``remember`` is true, the exchange is stored before the `Response` is yielded; see `respond_streaming`.
 
         Raises:
-            MemoryOSError: Any error of `respond`. It may be raised after some pieces were yielded.
+            MemoryOSError: Any error that `respond` raises. The error may be raised after some pieces were yielded.
         """
         return self._responding.respond_in_parts(
             self, query, Manner(), meta_data=None, max_tokens=None, remember=remember
@@ -520,7 +519,8 @@ class MemoryEngine:
             words: Words that each page must contain; empty means no such filter.
             is_by_time: Whether to sort pages by the time of their dialogue. Otherwise, the page that was added last
                 comes first, even if it is from an import of an old dialogue.
-            project: Project of the pages, or of at least one page from which the memory was made; None means any.
+            project: Name of a project, to list only its pages and the memories that are based on at least one of them.
+                None means any.
 
         Raises:
             ArgumentError: An argument is not valid.

@@ -135,8 +135,8 @@ def list_request(
     )
     if kinds != [Kind.PAGE] and (request.source or request.words or is_by_time):
         problem = (
-            "must list pages, because 'source', 'words' and 'is_by_time' apply only to pages; choose another tier, or "
-            "leave these out"
+            "must be a tier of pages, because 'source', 'words' and 'is_by_time' apply only to pages; choose such a "
+            "tier, or leave these arguments out"
         )
         raise ArgumentError(argument="tier", problem=problem)
     if request.after is not None and request.before is not None and request.after >= request.before:

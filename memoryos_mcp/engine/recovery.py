@@ -134,7 +134,7 @@ class Recovery:
         return has_worked
 
     async def _next_user(self) -> str | None:
-        """Return the first user whose work is due, and delete its recorded time. Return None if no work is due."""
+        """Return the first user whose work is due, and delete the due time. Return None if no work is due."""
         if self._look_at is not None and self._look_at <= self._clock():
             await self._look()
         now = self._clock()

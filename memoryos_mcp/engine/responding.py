@@ -196,10 +196,7 @@ class Responding:
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return the number of prompt tokens that are available for memories, at most ``wanted``.
-
-    The result is negative if the other parts of the prompt are already too long.
-    """
+    """Return the tokens left for memories, at most ``wanted``; negative if the rest of the prompt is too long."""
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 
@@ -247,9 +244,7 @@ async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | Non
 async def _remembered(
     memory: Memory, query: str, text: str, meta_data: Mapping[str, Any] | None, forgettings: int
 ) -> str:
-    """Store a query with its answer, and return the id of the page.
-
-    ``forgettings`` is the forget epoch (the counter of forget operations) at which the memory was read.
+    """Store a query with its answer, and return the id of the page; see `MemoryEngine.add_answer`.
 
     Raises:
         ModelError: A memory that the answer may quote was forgotten meanwhile; nothing was stored.
@@ -261,11 +256,7 @@ async def _remembered(
 
 
 async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:
-    """Return the result of a task that has ended: the answer and its token counts.
-
-    Raises:
-        StorageError: `Responding.close` cancelled the task.
-    """
+    """Return the result of an ended task; raise StorageError if `Responding.close` cancelled the task."""
     if listening.cancelled():
         msg = "the memory was closed before the answer was complete; nothing was stored. Ask again"
         raise StorageError(msg)

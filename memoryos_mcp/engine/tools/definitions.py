@@ -46,8 +46,5 @@ def text_time(moment: datetime) -> str:
 
 
 def shown_heat(heat: float) -> float:
-    """Return the heat, rounded down to three decimals.
-
-    Rounding up could show a heat below the threshold as equal to the threshold.
-    """
+    """Return the heat with three decimals, rounded down, so that rounding does not lift it to a threshold."""
     return math.floor(heat * 1000) / 1000

@@ -107,8 +107,8 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="correct_memory",
         title="Correct",
-        description="Call when the user says that a remembered fact or trait is wrong. Compare the texts in the "
-        "result; restore undoes a mistake.",
+        description="Call when the user says that a remembered fact or trait is wrong. Check the change in the "
+        "result; call with restore to undo it.",
         arguments=CorrectMemoryArguments,
         result=CorrectMemoryResult,
         reads_only=False,
