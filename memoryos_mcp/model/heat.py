@@ -85,7 +85,7 @@ def heat_history(
     The times of past analyses and visits are not stored, so the function makes two assumptions. First, the segment was
     analysed each time its heat reached ``threshold``; the last analysis was just before the last ``l_interaction``
     pages. Second, all visits took place at ``last_visit``. The last point, at ``now``, is exact. Where the heat changes
-    suddenly, two points have the same time. A visit before the first page is the start of the history.
+    suddenly, two points have the same time. If ``last_visit`` is before the first page, the history starts then.
 
     Args:
         times: The times of the segment's pages, in ascending order.

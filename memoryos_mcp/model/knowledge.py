@@ -86,7 +86,7 @@ class AddFact:
     Attributes:
         evidence: ``seq`` of each page that states the fact.
         supersedes: Numbers of the stored facts that the new fact replaces.
-        ends: Texts of replaced facts that are added earlier in the same `Lessons` and therefore have no number yet.
+        ends: Texts of further replaced facts. The same `Lessons` adds them earlier, so they have no numbers yet.
     """
 
     about: About
@@ -153,10 +153,7 @@ FAMILY = "family:"
 
 
 def is_head(slot: str | None) -> bool:
-    """Return whether a slot (the property that a fact states) is one of a person's main properties.
-
-    The main properties are name, age, birthday, home, origin, work and family.
-    """
+    """Return whether a slot is a main property: name, age, birthday, home, origin, work or family."""
     return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
 
 

@@ -187,10 +187,7 @@ class Page(Turn):
 
     @property
     def teaches(self) -> bool:
-        """Whether facts and traits may be learned from the page.
-
-        The page must come from a conversation, must not be damaged, and must not contain instructions to an assistant.
-        """
+        """Whether facts and traits may be learned: from an undamaged conversation without instructions."""
         return self.source is Source.CONVERSATION and not self.gives_orders and not self.is_damaged
 
     @property

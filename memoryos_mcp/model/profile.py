@@ -75,10 +75,7 @@ def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
 
 
 def relevant_traits(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
-    """Return the traits that share a meaningful word with a query, in the order of `most_telling_first`.
-
-    ``query_stems`` are the stems of the query's words.
-    """
+    """Return the traits that share a meaningful word stem with a query, in the order of `most_telling_first`."""
     meaningful = query_stems - _OF_ANY_TRAIT
     return most_telling_first(trait for trait in traits if meaningful & {*stems(f"{trait.dimension} {trait.reason}")})
 

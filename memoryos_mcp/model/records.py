@@ -216,7 +216,7 @@ class NoteRecord(_Line):
 
 
 class RefusedRecord(_Line):
-    """A fact or trait that must not be learned again from pages that existed when the user corrected it.
+    """A fact or trait that must not be learned again from pages older than the user's correction.
 
     Attributes:
         digest: Salted digest of the fact or trait, in hexadecimal.

@@ -56,7 +56,7 @@ class Segment:
     project: str | None = None
 
     def heat(self, now: datetime, weights: HeatWeights) -> float:
-        """Return the segment's heat at the time ``now``: how soon the segment must be analysed (see `model.heat`)."""
+        """Return the segment's heat at the time ``now``. It decides when the segment is analysed; see `model.heat`."""
         return heat(
             n_visit=self.n_visit,
             l_interaction=self.l_interaction,
