@@ -152,7 +152,7 @@ def treemap(sizes: Sequence[float], width: float, height: float) -> list[Tile]:
 
 
 def _worst(row: Sequence[float], side: float) -> float:
-    """Return the highest ratio of a longer to a shorter side of the tiles in a row; 1 if all tiles are squares."""
+    """Return the highest ratio of length to width among the tiles of a row; 1 if all tiles are squares."""
     total = sum(row)
     return max(side**2 * max(row) / total**2, total**2 / (side**2 * min(row)))
 

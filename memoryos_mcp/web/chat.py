@@ -25,7 +25,7 @@ class Item:
     """A memory in a prompt, as it is shown.
 
     Attributes:
-        path: The address of the memory's own page.
+        path: The address of the web page that shows the memory.
         link: The first part of the memory's text, which is a link to ``path``.
         text: The other part of the memory's text.
         marks: Warnings about the memory, such as "gives orders".
@@ -76,7 +76,7 @@ async def answer(visit: Visit) -> Response:
 
 
 async def stream(visit: Visit) -> Response:
-    """Send an answer to the script of the page while the LLM writes the answer. Each line is a JSON object."""
+    """Send an answer to the script in the browser while the LLM writes the answer. Each line is a JSON object."""
     return StreamingResponse(_lines(visit), media_type="application/x-ndjson")
 
 
@@ -123,10 +123,7 @@ def _page(visit: Visit, status: int = 200, **values: Any) -> Response:
 
 
 def _end(whole: responding.Response | None) -> dict[str, str]:
-    """Return a text that says whether an exchange was remembered, and the address (path) of the new page.
-
-    If the exchange was not remembered, the path is empty.
-    """
+    """Return whether an exchange was remembered, in words, and the path of its page; empty if there is none."""
     if whole is None or whole.page_id is None:
         return {"text": "Not remembered.", "path": ""}
     return {"text": "Remembered.", "path": memory_path(whole.page_id)}

@@ -26,7 +26,7 @@ _NAME_CHARS = 100
 
 
 async def exchange(visit: Visit) -> Response:
-    """Show what can be exported, the form for a file, and the person's imports."""
+    """Show what can be exported, the form to upload a file, and the person's imports."""
     stats = await visit.engine.stats()
     limit = None if visit.machine is not None else visit.memories.settings.max_body_bytes
     return visit.page("exchange.html", stats=stats, formats=FORMATS, max_bytes=limit, **_imports(visit))

@@ -18,7 +18,7 @@ _NOUNS = {"p": "page", "k": "fact", "t": "trait", "s": "topic"}
 
 
 async def forget(visit: Visit) -> Response:
-    """Show the forms that select what to forget, and the newest receipts."""
+    """Show the forms to select what to forget, and the newest receipts."""
     return await _forms(visit)
 
 
@@ -134,10 +134,7 @@ def _selection(visit: Visit) -> Selection:
 
 
 def _days(visit: Visit) -> tuple[date | None, date | None]:
-    """Return the first and the last day of the selection.
-
-    If only the first day is given, it is also the last day, so that no later days are forgotten by mistake.
-    """
+    """Return the first and the last day of the selection. If there is only a first day, it is also the last."""
     begin, end = _day(visit, "from"), _day(visit, "until")
     return begin, begin if end is None else end
 
@@ -153,10 +150,7 @@ def _period(visit: Visit) -> str:
 
 
 def _ids(line: str) -> list[str]:
-    """Return the ids in a line, which are separated by spaces or commas.
-
-    A line that begins with ``trait:`` is a single id, because the name of a trait may contain spaces and commas.
-    """
+    """Return the ids between spaces and commas; a line with ``trait:`` is one id, as traits may contain both."""
     return [line.strip()] if line.strip().startswith("trait:") else line.replace(",", " ").split()
 
 

@@ -59,20 +59,20 @@ class PageHeaders:
 
 
 def protect(headers: MutableHeaders) -> None:
-    """Add the headers that protect a page."""
+    """Add the headers that protect a web page."""
     for name, value in _HEADERS.items():
         headers[name] = value
     headers.setdefault("cache-control", "no-store")
 
 
 class PageGuard:
-    """Finds the session of each request for a page.
+    """Finds the session of each request for a web page.
 
-    A person without a session is sent to the page for signing in. Requests for other paths are passed on unchanged.
+    A person without a session is sent to the sign-in form. Requests for other paths are passed on unchanged.
 
     Args:
         app: The guarded application.
-        sessions: The sessions.
+        sessions: The sessions of signed-in people.
         anonymous: A function that returns the caller for people without a session, or None if everybody must sign in.
     """
 
@@ -82,7 +82,7 @@ class PageGuard:
         self._anonymous = anonymous
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or send the person to the page for signing in."""
+        """Pass the request on, or send the person to the sign-in form."""
         if scope["type"] != "http" or not is_page(scope["path"]):
             await self._app(scope, receive, send)
             return
@@ -133,7 +133,7 @@ def set_cookie(headers: MutableHeaders, request: Request, session: Session) -> N
 
 
 def add_cookie(headers: MutableHeaders, request: Request, name: str, value: str, max_age_s: int | None = None) -> None:
-    """Add a cookie for the pages of this server to the headers of a response. Scripts and other sites cannot read it.
+    """Add a cookie for the web pages to the headers of a response. Scripts and other sites cannot read the cookie.
 
     Args:
         headers: The headers of the response.

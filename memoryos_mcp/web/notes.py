@@ -1,7 +1,7 @@
-"""Messages for the next page, such as "The fact is corrected.".
+"""Messages for the next web page, such as "The fact is corrected.".
 
-A message is stored in a cookie, because another server of the same database may send the next page. The session signs
-the message, so that nobody else can put a message on a page.
+A message is stored in a cookie, because another server of the same database may send that page. The message is signed
+with a secret of the session, so that nobody else can put a message on the page.
 """
 
 import base64
@@ -18,13 +18,13 @@ KEPT_S = 60
 
 
 def put(response: Response, request: Request, session: Session, note: str) -> None:
-    """Add a cookie to ``response`` that lets the next page show ``note``."""
+    """Add a cookie to ``response`` that lets the next web page show ``note``."""
     text = base64.urlsafe_b64encode(note.encode()).decode().rstrip("=")
     add_cookie(response.headers, request, COOKIE, f"{text}.{session.seal(f'note {text}')}", KEPT_S)
 
 
 def shown(request: Request, session: Session) -> list[str]:
-    """Return a list with the message to show on this page; empty if there is none."""
+    """Return a list with the message to show on this web page; [] if there is none."""
     text, _, seal = request.cookies.get(cookie_name(request, COOKIE), "").partition(".")
     if not text or not compare_digest(seal.encode(), session.seal(f"note {text}").encode()):
         return []
@@ -32,6 +32,6 @@ def shown(request: Request, session: Session) -> list[str]:
 
 
 def drop(response: Response, request: Request) -> None:
-    """Remove the message that was shown, if there is one."""
+    """Remove the cookie of the message that was shown, if there is one."""
     if cookie_name(request, COOKIE) in request.cookies:
         add_cookie(response.headers, request, COOKIE, "", 0)

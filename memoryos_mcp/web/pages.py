@@ -38,13 +38,13 @@ Check = Callable[[str], Awaitable[SignIn | None]]
 def make_routes(
     service: MemoryService, sessions: Sessions, check: Check | None = None, machine: OwnMachine | None = None
 ) -> list[BaseRoute]:
-    """Return the routes of all pages. They need `guard.PageGuard` in front of them.
+    """Return the routes of all web pages. The caller must put a `guard.PageGuard` in front of them.
 
     Args:
         service: Opens the memories.
         sessions: The sessions of signed-in people.
         check: A function that returns the caller of an access token. None means that nobody can sign in with a token.
-        machine: The user's own machine if the command ``ui`` serves the pages there; otherwise None.
+        machine: The user's machine if the command ``ui`` serves the web pages there; otherwise None.
     """
     door = _Door(sessions, check)
     leave = post("/sign-out", door.sign_out, writes=False)
@@ -132,7 +132,7 @@ async def _missing(request: Request) -> Response:
 
 
 def _inside(target: str) -> str:
-    """Return ``target`` if it is the address of one of the pages; otherwise, return the address of the first page."""
+    """Return ``target`` if it is the address of a web page; otherwise, return the address of the first web page."""
     path = target.split("?")[0]
     is_ours = path.startswith(f"{PREFIX}/") and not any(each in path for each in ("//", "\\", "/."))
     return target if is_ours else f"{PREFIX}/"

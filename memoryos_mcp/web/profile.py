@@ -271,7 +271,7 @@ async def _change(visit: Visit, memory_id: str, changes: Mapping[str, Change], t
     """
     kind = visit.given("change")
     if kind not in changes:
-        raise ArgumentError(argument="change", problem="this change is not possible here; use a button of the page")
+        raise ArgumentError(argument="change", problem="this change is not possible here; use a button on the web page")
     is_confirmed = bool(visit.given("confirmed"))
     change = await visit.engine.correct(memory_id, **changes[kind], is_dry_run=not is_confirmed)
     if is_confirmed:
@@ -282,20 +282,15 @@ async def _change(visit: Visit, memory_id: str, changes: Mapping[str, Change], t
 
 
 def _version(view: FactView | TraitView) -> str:
-    """Return a text that describes the current state of a fact or trait.
-
-    Each form contains this text. If a submitted form contains a different text, the memory was changed meanwhile.
-    """
+    """Return the state of a fact or trait as text. A form with a different text is out of date."""
     if isinstance(view, FactView):
         return f"{view.state} {view.fact.text}"
     return "" if view.trait is None else f"{view.trait.level} {view.trait.reason}"
 
 
 def _is_shown(visit: Visit, view: FactView | TraitView) -> bool:
-    """Return whether a submitted form contains the current state of a fact or trait; see `_version`.
-
-    Only words are compared, because browsers change the line ends in forms.
-    """
+    """Return whether a submitted form contains the current state of a fact or trait; see `_version`."""
+    # Only words are compared, because browsers change the line ends in forms.
     return visit.given("shown").split() == _version(view).split()
 
 

@@ -43,7 +43,7 @@ _FIELDS = {"query": "The question", "tokens": "The first budget", "tokens2": "Th
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A found page.
+    """A page that the search found.
 
     Attributes:
         why: The signals that contribute to the page's score, the largest contribution first. Each has a name, a

@@ -120,7 +120,7 @@ class Sessions:
             await self._in_thread(lambda: shared.end(session.key))
 
     def one_time_key(self, caller: Caller) -> str:
-        """Return a key with which one session can be opened."""
+        """Return a key with which ``caller`` can sign in once."""
         key = secrets.token_urlsafe(KEY_BYTES)
         self._one_time_keys[key] = caller
         return key

@@ -1,4 +1,4 @@
-"""One request for a page: the signed-in person, the person's memory, and the response."""
+"""One request for a web page: the signed-in person, the person's memory, and the response."""
 
 import hashlib
 import logging
@@ -57,7 +57,7 @@ MENU = (
 
 @dataclass(frozen=True, slots=True)
 class OwnMachine:
-    """The machine of the user who runs the command ``ui``, which serves the pages to this user alone.
+    """The machine of the user who runs the command ``ui``, which serves the web pages to this user alone.
 
     Attributes:
         clients: Returns the name of each MCP client on the machine, and whether it uses this program.
@@ -68,14 +68,14 @@ class OwnMachine:
 
 @dataclass(slots=True)
 class Visit:
-    """A signed-in person's request for a page.
+    """A signed-in person's request for a web page.
 
     Attributes:
         memories: Access to memories with the person's rights.
         engine: The person's memory.
         form: The fields of a submitted form; empty if none was submitted.
         imports: The imports of uploaded files.
-        machine: The person's own machine if the command ``ui`` serves the pages there; otherwise None.
+        machine: The person's machine if the command ``ui`` serves the web pages there; otherwise None.
         is_shared: Whether the next request may reach another server.
     """
 
@@ -95,11 +95,11 @@ class Visit:
 
     @property
     def is_part(self) -> bool:
-        """Whether a script requests only a part of a page, to add it to the page in the browser."""
+        """Whether a script requests only a part of a web page, to add it to the one in the browser."""
         return "hx-request" in self.request.headers
 
     def asked(self, name: str, default: str = "") -> str:
-        """Return a parameter of the address."""
+        """Return a parameter of the address; ``default`` if it is missing."""
         return self.request.query_params.get(name, default)
 
     def given(self, name: str) -> str:
@@ -108,7 +108,7 @@ class Visit:
         return value if isinstance(value, str) else ""
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
-        """Return a page made from a template in ``templates/``."""
+        """Return a web page made from a template in ``templates/``."""
         found = [] if self.is_part else notes.shown(self.request, self.session)
         response = shown(template, self.request, status, visit=self, session=self.session, notes=found, **values)
         if not self.is_part:
@@ -116,7 +116,7 @@ class Visit:
         return response
 
     def go(self, path: str, note: str = "") -> Response:
-        """Send the browser to another page, where ``note`` is shown once. ``path`` is relative to `PREFIX`."""
+        """Send the browser to another web page, where ``note`` is shown once. ``path`` is relative to `PREFIX`."""
         response = RedirectResponse(f"{PREFIX}{path}", status_code=303)
         if note:
             notes.put(response, self.request, self.session, note)
@@ -172,8 +172,8 @@ class _Endpoint:
             return visit.page("problem.html", 403, title="Please try again", problem=problem)
         if self._address.writes and not visit.may_write:
             problem = (
-                "You may read this memory, but not change it. Nothing was changed. To change the memory, open the "
-                "pages with write access."
+                "You may read this memory, but not change it. Nothing was changed. To change the memory, sign in "
+                "with write access."
             )
             return visit.page("problem.html", 403, title="Only for reading", problem=problem)
         return None
@@ -185,10 +185,7 @@ def get(path: str, handler: Handler) -> "Address":
 
 
 def post(path: str, handler: Handler, *, writes: bool = True) -> "Address":
-    """Return an address to which a form is submitted.
-
-    If ``writes`` is true, a person without write access is refused.
-    """
+    """Return an address to which a form is submitted. If ``writes`` is true, the person needs write access."""
     return Address(path, handler, method="POST", writes=writes)
 
 
@@ -207,22 +204,14 @@ class Address:
 
 
 def number(text: str, argument: str) -> int:
-    """Convert a text from an address or a form to a whole number.
-
-    Args:
-        text: At most nine digits.
-        argument: Name of the parameter or field, for the error message.
-
-    Raises:
-        ArgumentError: The text is empty, has more than nine digits, or contains other characters.
-    """
+    """Convert ``text`` to a number. Raise ArgumentError about ``argument`` unless it has one to nine digits."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise ArgumentError(argument=argument, problem="is not a valid number; use at most nine digits")
     return int(text)
 
 
 def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:
-    """Return a page for a request. If only a part is requested, the template leaves out the frame of the page."""
+    """Return a web page for a request. If a script requests only a part, the template leaves out the frame."""
     context = {"visit": None, "session": None, "notes": []} | values
     text = _templates().get_template(template).render(request=request, **context)
     return HTMLResponse(text, status)
@@ -272,7 +261,7 @@ def _static(name: str) -> str:
 
 
 def memory_path(memory_id: str) -> str:
-    """Return the address of the page on which a memory is shown."""
+    """Return the address of the web page that shows a memory."""
     if memory_id.startswith(trait_id("")):  # the name may be any text, even one that is not a valid id
         name = " ".join(memory_id.removeprefix(trait_id("")).split())
         return f"{PREFIX}/{_FOLDERS[Kind.TRAIT]}/{quote(name, safe='')}"
@@ -280,7 +269,7 @@ def memory_path(memory_id: str) -> str:
 
 
 def fact_path(fact: Fact) -> str:
-    """Return the address of the page on which a fact is shown."""
+    """Return the address of the web page that shows a fact."""
     return memory_path(numbered_id(Kind.FACT, fact.fact))
 
 
