@@ -113,7 +113,7 @@ class PageIndex:
             size = await index.size()
             await index.set_mark(_mark(position, size))
         except StorageError as error:
-            logger.warning("the vector index failed; until it works again, only keywords are searched: %s", error)
+            logger.warning("the vector index failed; until it works again, searches use only keywords: %s", error)
             self._index, self._has_failed = None, True
             return
         if self._most_in_ram is not None and size > self._most_in_ram:

@@ -377,7 +377,7 @@ class Retrieving:
         try:
             embedded = await self.embedder.embed_query(subject)
         except ModelError as error:
-            logger.warning("the query could not be embedded, so only keywords are searched: %s", error)
+            logger.warning("the query could not be embedded, so the search uses only keywords: %s", error)
             return None
         self._query_cache.put(subject, embedded)
         return embedded
@@ -390,7 +390,7 @@ class Retrieving:
         try:
             return embedded, await self.cache.index.nearest(embedded.vector, CANDIDATES_BY_MEANING * wider)
         except StorageError as error:
-            logger.warning("the vector index failed, so only keywords are searched: %s", error)
+            logger.warning("the vector index failed, so the search uses only keywords: %s", error)
             return embedded, ()
 
     async def _match(self, vector: Vector, nearest: Sequence[int], also: Sequence[int]) -> dict[int, WindowMatch]:
@@ -401,7 +401,7 @@ class Retrieving:
         try:
             return await self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
         except StorageError as error:
-            logger.warning("the vector index failed, so only keywords are searched: %s", error)
+            logger.warning("the vector index failed, so the search uses only keywords: %s", error)
             return {}
 
     async def _candidates(

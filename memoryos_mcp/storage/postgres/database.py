@@ -57,7 +57,7 @@ class Deployment:
         where: The host and the name of the database, for messages.
         threads: The threads in which blocking work runs.
         tokenize: Splits a text into the tokens of the word index.
-        only_reads_because: Why the database cannot be written; None if it can. See `look_again`.
+        only_reads_because: Why the database cannot be written; None if it can be written. See `look_again`.
         connect: Opens a connection as the configured account, even if the stores use another role.
     """
 
@@ -392,7 +392,7 @@ class _Write(Generic[T]):
 
 
 def _latest(locked: "psycopg.Cursor[tuple[Any, ...]]") -> str:
-    """Return the ids of the user's latest changes, the newest one first."""
+    """Return the ids of the user's latest changes as one string, newest first."""
     row = locked.fetchone()
     if row is None:
         msg = (

@@ -81,7 +81,7 @@ _NO_RIGHTS = (
     "does not allow this account to create or use the tables; let the owner of the database run `memoryos-mcp doctor` "
     "once, or grant the rights that docs/scaling.md lists"
 )
-_BAD_OPTION = "has an invalid option in its address; correct the port in database_url, and the part after the ?"
+_BAD_OPTION = "has an invalid option in its address; correct the port in database_url, or the part after '?'"
 _NO_TLS = (
     "does not accept the TLS connection that sslmode in database_url requires; check the server's certificate, and "
     "sslrootcert"

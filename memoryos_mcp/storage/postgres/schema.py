@@ -239,7 +239,7 @@ END $$
 
 
 def secured(table: str) -> list[str]:
-    """Return the statements that restrict each transaction to its user's rows of a table."""
+    """Return the statements that let each transaction access only its user's rows of a table."""
     return [
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
         f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",

@@ -1,4 +1,4 @@
-"""The sign-ins to the web pages of all servers that share a database."""
+"""Sign-ins to the web pages, for all servers that share a database."""
 
 import hashlib
 from collections.abc import Callable

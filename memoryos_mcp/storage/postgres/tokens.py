@@ -1,4 +1,4 @@
-"""Static access tokens for HTTP in the database."""
+"""Static access tokens for HTTP, stored in the database."""
 
 from collections.abc import Callable
 from datetime import datetime
