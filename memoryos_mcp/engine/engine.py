@@ -422,7 +422,7 @@ class MemoryEngine:
         )
 
     def respond_in_parts(self, query: str, *, remember: bool = True) -> AsyncGenerator[Recall | str | Response, None]:
-        """Yield the memories in the LLM's prompt, then the pieces of the answer, and last the whole `Response`.
+        """Yield the memories in the LLM's prompt, then the pieces of the answer, and finally the `Response`.
 
         If ``remember`` is true, the exchange is stored before the `Response` is yielded; see `respond_streaming`.
 
