@@ -74,7 +74,7 @@ class Sample:
     """The beginning of a page, fact or trait that would be forgotten.
 
     Attributes:
-        at: For a page, the time of the dialogue; for a fact, when it became valid; for a trait, when it last changed.
+        at: Time of a page's dialogue, of the start of a fact's validity, or of a trait's last change.
         text: The beginning of the text, at most `SAMPLE_CHARS` characters.
     """
 

@@ -1,8 +1,7 @@
 """Heat and prominence of a segment, computed from its stored counters and the current time.
 
-Heat is the weighted sum of three terms: the number of visits since the last analysis, the number of pages added since
-then, and the recency of the last visit. When the heat reaches a threshold, the segment is analysed, and both counters
-are reset to 0.
+Heat is the weighted sum of three terms: visits since the last analysis, pages added since then, and recency of the last
+visit. When the heat reaches a threshold, the segment is analysed, and both counters are reset to 0.
 
 Prominence is computed from the same number of visits, the total number of pages and the recency. It is only used to
 order segments for display.

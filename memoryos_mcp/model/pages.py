@@ -121,7 +121,7 @@ class Said(Protocol):
 
     @property
     def corrected(self) -> Sequence[str]:
-        """Texts of facts that the page states and that the user has corrected since."""
+        """Texts of the page's facts that the user has corrected since."""
         ...
 
     @property
@@ -133,8 +133,8 @@ class Said(Protocol):
 def page_marks(said: Said, *, is_excerpt: bool) -> list[str]:
     """Return the marks to show before a page's text, such as "excerpt".
 
-    There is a mark for an excerpt, for the page's project, for text that does not come from a conversation, for text
-    with instructions to an assistant, and for each statement that the user has corrected since.
+    There are marks for an excerpt, the page's project, text that is not from a conversation, instructions to an
+    assistant, and statements that were corrected later.
     """
     marks = {
         "excerpt": is_excerpt,
@@ -161,14 +161,14 @@ class Page(Turn):
         chain: Number of the page's chain; None if the page has not been consolidated yet.
         chain_summary: Summary of the page's chain; None if the page has no chain.
         segment: Number of the page's segment; None if the page has not been consolidated yet.
-        vector: Unit-length mean of the vectors of the page's windows, shape ``(dimension,)``; None if the page has not
-            been embedded yet, or the vector was not loaded.
+        vector: Mean of the vectors of the page's windows, unit length, shape ``(dimension,)``. None if it does not
+            exist yet or was not loaded.
         is_damaged: Whether the stored page does not match its checksum. Its text is then `DAMAGED_TEXT`.
-        organised_by: Name of the analyst that assigned the chain and the segment, such as the LLM's name; None if the
-            page has not been consolidated yet.
+        organised_by: Name of the analyst that assigned the chain and the segment, such as the LLM's name; None if no
+            analyst has done so yet.
         read_by: Name of the analyst that searched the page for facts; None if no analyst has done so yet.
         learned_by: Name of the analyst that searched the page for traits; None if no analyst has done so yet.
-        corrected: Texts of facts that the page states and that the user has corrected since.
+        corrected: Texts of the page's facts that the user has corrected since.
     """
 
     seq: int

@@ -78,8 +78,8 @@ class FactView:
     Attributes:
         superseded: The facts that this fact replaced, newest first.
         superseded_by: The fact that replaced this one; None if no fact did.
-        lineage: This fact, the facts that it replaced directly or through others, and those that replaced it; in the
-            order in which they became valid.
+        lineage: This fact with its direct and indirect predecessors and successors, in the order in which they became
+            valid.
     """
 
     fact: Fact
@@ -172,8 +172,8 @@ class ListRequest:
         about: Whether to list only facts about the user or only facts about the assistant; None means both.
         source: Origin of the pages to list; None means any.
         words: The words that each page must contain, in the form that `text.terms.words` returns.
-        project: Name of a project, to list only its pages, and the segments, facts and traits that are based on at
-            least one of its pages. None means no filter.
+        project: Name of a project, to list only its pages, and the segments, facts and traits based on at least one of
+            them. None means no filter.
         is_by_time: Whether pages are listed by the time of their dialogue. Otherwise, they are listed in the order in
             which they were added.
     """
@@ -199,8 +199,8 @@ class ListEntry:
 
     Attributes:
         beginning: Beginning of the memory's text.
-        at: For a page, the time of the dialogue; for a fact, when it became valid; for a trait, when it last changed;
-            for a segment, the time of its newest page.
+        at: Time of a page's dialogue or a segment's newest page, of the start of a fact's validity, or of a trait's
+            last change.
         state: For a page, its tier; for other kinds, whether the memory is current, superseded or archived.
         segment: For a page, the number of its segment, or None if it has none yet; None for other kinds.
         after: The position of this memory in the list. To continue the list after this memory, use this value as
@@ -208,7 +208,7 @@ class ListEntry:
         gives_orders: Whether the memory is a page that contains instructions to an assistant.
         source: Origin of a page's text; None for other kinds.
         project: Name of a page's project; None if the page has no project, and for other kinds.
-        corrected: For a page, the texts of facts that it states and that the user has corrected since.
+        corrected: For a page, the texts of its facts that the user has corrected since.
     """
 
     id: str
