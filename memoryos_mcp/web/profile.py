@@ -61,7 +61,7 @@ async def profile(visit: Visit) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A correction that a person has written, but that is not stored yet.
+    """A person's correction that is not stored yet.
 
     Attributes:
         problem: Why the correction was refused, as text for the person; empty if it was not refused.

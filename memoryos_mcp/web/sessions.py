@@ -1,6 +1,6 @@
 """The sessions of signed-in people, and the one-time keys with which the command ``ui`` signs a person in.
 
-If several servers share a database, sessions that began with an access token are stored there, so that any server can
+If several servers share a database, sessions that began with an access token are stored in it. Any server can then
 answer the browser. All other sessions are in RAM, and are lost when the process ends.
 """
 
