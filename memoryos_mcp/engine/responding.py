@@ -319,6 +319,6 @@ def _noted(notes: str | None) -> list[str]:
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return one block with the pages in ``read`` and all memories except short-term pages; [] if it is empty."""
+    """Return a list of one block: the pages in ``read``, and all memories except short-term pages; [] if empty."""
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []
