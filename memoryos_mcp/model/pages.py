@@ -187,7 +187,7 @@ class Page(Turn):
 
     @property
     def teaches(self) -> bool:
-        """Whether facts and traits may be learned: from an undamaged conversation without instructions."""
+        """Whether facts and traits may be learned from the page: an undamaged conversation without instructions."""
         return self.source is Source.CONVERSATION and not self.gives_orders and not self.is_damaged
 
     @property
