@@ -150,7 +150,7 @@ def _period(visit: Visit) -> str:
 
 
 def _ids(line: str) -> list[str]:
-    """Return the ids between spaces and commas; a line with ``trait:`` is one id, as traits may contain both."""
+    """Return the ids in a line, separated by spaces or commas. A line that begins with ``trait:`` is one id."""
     return [line.strip()] if line.strip().startswith("trait:") else line.replace(",", " ").split()
 
 

@@ -204,7 +204,7 @@ class Address:
 
 
 def number(text: str, argument: str) -> int:
-    """Convert ``text`` to a number. Raise ArgumentError about ``argument`` unless it has one to nine digits."""
+    """Convert a text of one to nine digits to a number; raise ArgumentError about ``argument`` for other text."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise ArgumentError(argument=argument, problem="is not a valid number; use at most nine digits")
     return int(text)
