@@ -203,7 +203,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the name of a command, the command, and its arguments.
 
-        For an unknown name, raise an error that suggests a command with this meaning, or commands with similar names.
+        For an unknown name, raise an error that suggests commands with the same meaning or with a similar name.
         """
         try:
             return super().resolve_command(ctx, args)
@@ -311,8 +311,8 @@ def chosen_settings(
     """Return the settings for a command, and start logging to stderr.
 
     ``flags`` maps the name of each setting to the value of its option, or to None if the option was not used. With
-    ``makes_folder``, the data folder is created if it is missing. Without ``is_server``, only warnings and errors are
-    logged, unless a log level is set.
+    ``makes_folder``, a missing data folder is created. Only warnings and errors are logged, unless ``is_server`` is
+    True or a log level is set.
     """
     settings = load_settings(config_file, flags)
     if makes_folder:

@@ -295,7 +295,7 @@ async def list_command(settings: Settings, as_json: bool, **given: Any) -> None:
         msg = "'--state superseded' applies only to facts. Use: memoryos-mcp list facts --state superseded"
         raise click.UsageError(msg)
     if given["state"] == "archived" and given["tier"] not in {"facts", "topics"}:
-        msg = "'--state archived' applies only to facts and topics. Leave it out, or list facts or topics."
+        msg = "'--state archived' applies only to facts and topics. Omit --state, or list facts or topics."
         raise click.UsageError(msg)
     await show_list(settings, given, as_json=as_json)
 

@@ -88,7 +88,7 @@ def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bo
 
 
 def heading(title: str, remark: str = "") -> Text:
-    """Return the title of a section, followed by a dim remark."""
+    """Return the title of a section, followed by a remark in a dim style."""
     return Text.assemble((f"\n{title}", "bold"), (f"  {remark}" if remark else "", "dim"))
 
 

@@ -182,7 +182,7 @@ def _found_by_words(call: Call, given: dict[str, object], prompt: str) -> str:
 
 
 def _asked(call: Call, request: dict[str, object], *, is_awaited: bool = True) -> dict[str, object]:
-    """Send a request to the daemon, and return the reply, or an empty dictionary without ``is_awaited``.
+    """Send a request to the daemon. Return the reply if ``is_awaited`` is True, else an empty dictionary.
 
     If the daemon does not reply in time, return an empty dictionary and start a daemon for later requests.
     """

@@ -55,10 +55,9 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
 
 
 def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
-    """Return True if backups are written into the folder ``target``, and False if ``target`` is the backup's file.
+    """Return True if ``target`` is the folder for the backups, and False if ``target`` is the file of a single backup.
 
-    With ``is_of_all``, ``target`` is always a folder, which is created if it is missing. Otherwise, it is a folder only
-    if the folder already exists.
+    With ``is_of_all``, a missing folder is created.
 
     Raises:
         ArgumentError: ``target`` is an existing file, or the backup's file would be in a folder that does not exist.

@@ -283,7 +283,7 @@ class _Demo:
 
 
 def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetime]]:
-    """Yield each exchange and its time, in the evening. Exchanges on the same day are a few minutes apart."""
+    """Yield each exchange and its time. All times are in the evening; exchanges on the same day are minutes apart."""
     today = utc_now().astimezone().replace(hour=EVENING_HOUR, minute=0, second=0, microsecond=0)
     turns_of_day: Counter[int] = Counter()
     for exchange in conversation:

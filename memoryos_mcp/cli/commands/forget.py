@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp forget``: show a dry run, ask for confirmation, and forget."""
+"""The command ``memoryos-mcp forget``: show the selected memories, ask for confirmation, and forget them."""
 
 import sys
 from collections.abc import Iterator

@@ -269,12 +269,12 @@ def _naming_target() -> Iterator[None]:
 
 
 def _stopping() -> _Check:
-    """Return a function that raises `StorageError` if the command was stopped. It can be called from any thread."""
+    """Return a function that raises `StorageError` if the command was stopped. Any thread can call the function."""
     task = asyncio.current_task()
 
     def check() -> None:
         if task is not None and task.cancelling():
-            msg = "the command was stopped"
+            msg = "the command was stopped; run the same command again to continue"
             raise StorageError(msg)
 
     return check

@@ -214,7 +214,7 @@ class _RedoPage:
 
 
 async def _pages_to_redo(settings: Settings) -> list[_RedoPage]:
-    """Return the pages that the fallback organised or learned from, in the order in which they were added."""
+    """Return the pages that were organised or learned from without the LLM, in the order in which they were added."""
     found: list[_RedoPage] = []
     worker = ExtractiveAnalyst().name
     query = PageQuery(done_by=worker, after_seq=0, limit=_PAGES_AT_ONCE)
@@ -237,7 +237,7 @@ def _estimate(pages: Sequence[_RedoPage], settings: Settings) -> Forecast:
     """Return an estimate of the LLM calls and tokens that are needed to process ``pages`` again.
 
     The LLM organises pages in batches of the configured size. Each batch needs one call, which also extracts facts. For
-    learning, the pages are grouped by segment. If the fallback learned from any page of a group, all pages of this
+    learning, the pages are grouped by segment. If the LLM must learn from any page of a group, all pages of this
     group are counted, because the LLM learns from the whole group. The segments that the LLM will choose are not known
     yet, so the current segments are used.
 

@@ -114,7 +114,7 @@ def add(settings: Settings, user: str, scopes: Sequence[str], expires: str | Non
 def list_tokens(settings: Settings, as_json: bool) -> None:
     """List all tokens, including expired and revoked ones.
 
-    The tokens themselves are not stored and cannot be shown.
+    The command shows the id and the properties of each token. The token itself is not stored.
     """
     with closing(_stores(settings)) as stores:
         entries = stores.tokens.entries()

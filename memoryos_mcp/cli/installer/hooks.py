@@ -22,7 +22,7 @@ class HookFile:
     """The paths of the files that contain a client's hooks, and the form of the entries.
 
     Attributes:
-        user: Path of the file for all projects. As in `Place.folder`, it begins with a name in braces.
+        user: Path of the file for all projects. It begins with the name of a base folder, as in `Place.folder`.
         project: Path of a project's file, relative to the project's folder.
         is_grouped: Whether each entry is a group that contains a list of hooks.
         timeout: Time after which the client stops a hook, in the client's unit.

@@ -1,6 +1,6 @@
 """Plans to add rules to a client's rule file, or to remove these rules.
 
-The rules are a marked block of text that asks the assistant to use the memory, for clients that cannot run hooks.
+The rules are a marked block of text that asks the assistant to use the memory. They are an alternative to hooks.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The commands ``memoryos-mcp install`` and ``uninstall``: add the server to clients' files, or remove it from them."""
+"""The commands ``memoryos-mcp install`` and ``uninstall``: add the server to clients' files, or remove the server."""
 
 import os
 import re
