@@ -71,8 +71,8 @@ class ForgetMemoryResult(BaseModel):
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
     """Do a dry run, or forget the memories that an earlier dry run selected. Return the result.
 
-    A call without ``confirm`` is a dry run. A call with ``confirm`` (a handle) forgets what that
-    dry run selected.
+    A call without ``confirm`` is a dry run. With ``confirm``, the handle of a dry run, a call forgets what
+    the dry run selected.
 
     Raises:
         ArgumentError: An argument is not valid; nothing was forgotten.
