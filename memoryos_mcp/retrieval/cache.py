@@ -1,7 +1,6 @@
 """A cache in RAM for each user, with the data that every query needs.
 
-Other processes can change the store. Each refresh asks the store for all changes since the last refresh, and applies
-them.
+Other processes can change the store, so each refresh applies all changes since the previous refresh.
 """
 
 import asyncio

@@ -94,7 +94,10 @@ class FactTable:
         return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
 
     def wishes(self, now: datetime) -> list[RecalledFact]:
-        """Return the wishes that are valid at ``now``, newest first. A wish is a preference for all answers."""
+        """Return the wishes that are valid at ``now``, newest first.
+
+        A wish is a preference of the user that applies to every answer.
+        """
         return [RecalledFact(fact, 0.0) for fact in reversed(_in_force(self._wishes, now))]
 
     def named(self, now: datetime) -> list[Fact]:

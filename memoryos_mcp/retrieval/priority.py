@@ -32,8 +32,9 @@ class QueryPriority:
     def pauses(self) -> Callable[[], Awaitable[None]]:
         """Return a function that waits until no query is running.
 
-        Call this method once for each load of the vectors. Await the function before each block of vectors. The pauses
-        of one load take at most `PAUSE_LIMIT_S` in total, so that many queries cannot prevent the load.
+        Call this method once for each load of the vectors. Await the returned function before each block of
+        vectors. The pauses of one load take at most `PAUSE_LIMIT_S` in total, so that many queries cannot prevent the
+        load.
         """
         left_s = PAUSE_LIMIT_S
 

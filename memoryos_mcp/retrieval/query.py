@@ -89,9 +89,9 @@ def subject_of(query: str, stats: TermStats) -> str:
 
 
 def side_of(query: str, stats: TermStats) -> Side | None:
-    """Return the side of the dialogue that a query names first, such as Ada in "What did Ada tell Ben?".
+    """Return the speaker (user or assistant) that a query names first, such as Ada in "What did Ada tell Ben?".
 
-    Return None if the query names neither side, or both together, as in "Where did Ada and Ben meet?".
+    Return None if the query names neither speaker, or both together, as in "Where did Ada and Ben meet?".
     """
     sides = dict.fromkeys(stats.agent_names, Side.AGENT) | dict.fromkeys(stats.user_names, Side.USER)
     named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]

@@ -69,7 +69,7 @@ class Recall:
     Attributes:
         short_term: The newest pages that fit the budget, oldest first.
         pages: The other found pages, best first.
-        segments: Topics of ``pages``, each with its heat, in the order of their best page.
+        segments: Topics of ``pages``, each with its heat. The topic of the best page comes first.
         user_facts: Facts about the user, best first. Their scores are comparable with those of ``assistant_facts``.
         traits: Traits relevant to the query; traits with the most evidence come first.
         asked: The parsed query.

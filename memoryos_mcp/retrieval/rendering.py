@@ -99,7 +99,7 @@ def period(fact: Fact) -> str:
 def grouped(
     pages: Sequence["RecalledPage"], *, has_topics: bool
 ) -> list[tuple[Sequence[str], Sequence["RecalledPage"]]]:
-    """Return the pages grouped by topic, each group with its heading lines. Topics are in the order of their best page.
+    """Return the pages grouped by topic, each group with its heading lines. The topic of the best page comes first.
 
     If ``has_topics`` is False, all pages are in one group without a heading.
     """

@@ -104,7 +104,7 @@ class _Hidden:
 
     Attributes:
         facts: Numbers of the hidden facts, including wishes.
-        wishes: Numbers of the hidden wishes. Numbers of other facts have no effect.
+        wishes: Numbers of the hidden wishes. May also contain numbers of other facts, which are ignored.
         traits: Dimensions of the hidden traits.
         has_calls: Whether to show the names that the speakers use for each other in pages of any project.
     """
@@ -149,7 +149,7 @@ class Retrieving:
     async def retrieve(
         self, query: str, limits: Limits, budgets: Sequence[int], scope: Scope = EVERYTHING
     ) -> list[Recall]:
-        """Search once, and return a result for each token budget, with the memories that answer the query.
+        """Search once, and return one result for each token budget in ``budgets``.
 
         The query must not be blank. The budgets are used instead of ``limits.tokens``.
 
@@ -324,7 +324,7 @@ class Retrieving:
         return parsed, replace(candidates, signals={**candidates.signals, "project": project})
 
     async def _own(self, scope: Scope) -> list[int]:
-        """Return the ``seq`` of the newest pages of the scope's project, newest first; empty without a project."""
+        """Return the ``seq`` of the newest pages of the scope's project, newest first; empty if it has no project."""
         return [] if scope.project is None else await self._store.project_pages(scope.project, PROJECT_PAGES_AT_MOST)
 
     async def _in_scope(

@@ -125,7 +125,7 @@ async def users_are_separate(make: Make) -> None:
 
 
 async def a_mark_outlives_only_with_its_windows(make: Make) -> None:
-    """A reopened index has all vectors and the last text of `set_mark`, or its `mark` returns None."""
+    """After an index is reopened, `mark` returns None unless all vectors and the last mark are still there."""
     index, vectors = make("kept"), _vectors(10)
     await _fill(index, _pages(vectors))
     await index.set_mark("41/10")
