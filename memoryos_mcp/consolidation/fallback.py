@@ -14,7 +14,7 @@ Count = Callable[[], Awaitable[int]]
 
 
 async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: int = 0) -> bool:
-    """Return whether the fallback must do the work now.
+    """Return whether the fallback (the analyst without an LLM) must do the work of a failing analyst now.
 
     The result is True if the LLM budget is spent, or if the analyst has failed five times at the same piece of work.
 
@@ -31,12 +31,12 @@ async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: i
 
 
 async def becomes_final(failure: BaseException, count: Count) -> bool:
-    """Return whether the fallback's result becomes final, so that the analyst is not asked again.
+    """Return whether the result of the fallback (the analyst without an LLM) becomes final.
 
-    The result is True at the fifth unusable answer of the analyst.
+    It becomes final after the fifth unusable answer of the LLM, which is then not asked again.
 
     Args:
-        failure: The error that the analyst raised. Only a `ReplyFormatError` is an unusable answer.
+        failure: The error that the analyst with the LLM raised. Only a `ReplyFormatError` is an unusable answer.
         count: Function that counts one more unusable answer, and returns the number of unusable answers. It is not
             called for other errors.
     """

@@ -63,7 +63,7 @@ class FilingPlanner:
         Args:
             batch: The pages, in order of arrival.
             organised: The analyst's answer, which contains every page exactly once.
-            is_degraded: Whether the fallback answered because the analyst failed.
+            is_degraded: Whether ``organised`` is from the fallback (without an LLM), because the analyst failed.
             is_redo: Whether the pages were already assigned to chains and segments.
         """
         views = {view.seq: view for view in batch}

@@ -108,7 +108,7 @@ class Organising:
         """File the due batches: assign their pages to chains and segments.
 
         The analyst analyses the batches in parallel, but they are filed in page order. If the analyst has failed too
-        often or the budget is spent, the fallback files a batch and marks it as degraded.
+        often or the budget is spent, the fallback (without an LLM) files a batch and marks it as degraded.
 
         Args:
             lease: The lease, which allows this process to write.
@@ -195,9 +195,9 @@ class Organising:
         return await self._store.pages(query)
 
     def _batches(self, pages: Sequence[Page]) -> list[list[Page]]:
-        """Return the pages in batches of one project each, in the order of their first pages.
+        """Group the pages into batches, and return the batches sorted by first page.
 
-        All batches are full, except the last batch of each project.
+        All pages of a batch are of one project. All batches are full, except the last batch of each project.
         """
         size = self._rule.pages
         of_projects: dict[str | None, list[list[Page]]] = {}
@@ -217,9 +217,9 @@ class Organising:
     ) -> list[Organised | BaseException]:
         """Return the analyst's answer to each batch, or the exception that the analyst raised for it.
 
-        With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If not,
-        the other batches are not sent. The result for an unsent batch is the answer of an earlier attempt, or else the
-        exception of the first batch.
+        With ``probes_first``, the first batch is sent alone, to find out whether the analyst can be reached. If it
+        cannot be reached, the other batches are not sent. The result for an unsent batch is the answer of an earlier
+        attempt, or else the exception of the first batch.
         """
         ask = partial(self._ask, lease)
         if not probes_first or not batches:

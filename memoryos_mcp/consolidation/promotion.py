@@ -114,16 +114,16 @@ class Promotion:
             return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
-        """Let the analyst (the LLM) extract facts and traits again from pages that only the fallback has read.
+        """Let the LLM extract facts and traits again from pages that only the fallback (without an LLM) has read.
 
         This step skips pages that the fallback has assigned to segments, because `Organising.redo` processes them. If
-        the analyst repeatedly gives unusable answers, the facts and traits that the fallback extracted become final.
+        the LLM repeatedly gives unusable answers, the facts and traits that the fallback extracted become final.
 
         Returns:
             True if pages were read; there may be more of them. False if there were no such pages.
 
         Raises:
-            ModelError: The analyst failed. Profile and knowledge were not changed.
+            ModelError: The LLM failed. Profile and knowledge were not changed.
         """
         pages = await self._degraded(self._redone_up_to)
         if not pages and self._redone_up_to:

@@ -106,7 +106,7 @@ class Reading:
         return bool(pages)
 
     async def _extract_first(self, lease: Lease, pages: Sequence[Page]) -> _ReadPages:
-        """Return the pages, with the lessons (facts and traits) that the fallback extracts from them.
+        """Return the pages, with the lessons (facts and traits) that the fallback (without an LLM) extracts from them.
 
         If the fallback fails, it gets only the first half of the pages, then the first half of these, and so on. The
         result contains only the pages of the last attempt. If the fallback fails on the first page alone, log the
@@ -129,8 +129,7 @@ class Reading:
     def portion(self, pages: Sequence[Page]) -> list[Page]:
         """Return the first pages that together fit into one call to the analyst.
 
-        The returned pages are of one project. The analyst has extracted the facts of all these pages already, or of
-        none.
+        The returned pages are of one project. The analyst has already extracted facts from all of them, or from none.
         """
         first = self._has_facts(pages[0]), pages[0].project
         alike = list(takewhile(lambda page: (self._has_facts(page), page.project) == first, pages))
@@ -166,7 +165,7 @@ class Reading:
             lease: The lease, which allows this process to write.
             segments: The segments of the pages, if traits are extracted. If it is empty, only facts are extracted.
             pages: The pages, at least one. If ``segments`` is not empty, pass a list that `portion` returned.
-            reader: The analyst or the fallback.
+            reader: The analyst, or the fallback that needs no LLM.
 
         Raises:
             ModelError: The reader gave no answer, or profile and knowledge changed during every attempt to commit.
@@ -262,8 +261,8 @@ class Reading:
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
         """Return the stored facts that are shown to ``reader`` before it reads ``pages``.
 
-        The fallback is shown all facts. Any other analyst is not shown the facts that the fallback extracted from
-        ``pages`` or later pages.
+        The fallback (without an LLM) is shown all facts. Any other analyst is not shown the facts
+        that the fallback extracted from ``pages`` or later pages.
         """
         if reader is self._fallback:
             return await self._store.facts(FactQuery())

@@ -219,7 +219,7 @@ class Worker:
             self._loops[name].wake()
 
     def redo(self) -> None:
-        """Wake the loop that lets the LLM redo the fallback's work."""
+        """Wake the loop that lets the LLM redo the work that was done without it."""
         self._loops["redo"].wake()
 
     async def analyse(self) -> None:
@@ -350,7 +350,7 @@ class Worker:
     async def _consolidate(self) -> bool | None:
         """Assign the due batches of the backlog to chains and segments.
 
-        Return False, so that the loop pauses before it looks for more due batches, or None if the backlog is empty.
+        Return None if the backlog is empty. Otherwise return False: the loop pauses before it files more batches.
         """
         if not await self._organising.due():
             return None if await self._organising.due_at() is None else False
@@ -373,7 +373,7 @@ class Worker:
             return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool | None:
-        """Let the LLM redo some of the work that the fallback did while the LLM failed.
+        """Let the LLM redo some of the work that the fallback (without an LLM) did while the LLM failed.
 
         Return whether more of this work can be redone now, or None if there is no such work.
         """
