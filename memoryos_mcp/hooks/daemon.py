@@ -43,7 +43,7 @@ PROMPT_KEPT_S = 7 * 86_400
 
 
 class Daemon:
-    """Serves the hooks that use ``folder``. The daemon ends after ``idle_s`` seconds without a request."""
+    """Serves the hooks with the private folder ``folder``. It ends after ``idle_s`` seconds without a request."""
 
     def __init__(self, settings: Settings, service: MemoryService, folder: str, mark: str, idle_s: float) -> None:
         self._settings = settings

@@ -24,7 +24,7 @@ REPLY_BYTES = 1_000_000
 
 
 class Call:
-    """The parsed command line of a hook, and the folder for its settings."""
+    """The parsed command line of a hook, and the private folder for its settings (see `folder_of`)."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         rest = list(arguments)
@@ -206,7 +206,7 @@ def _asked(call: Call, request: dict[str, object], *, is_awaited: bool = True) -
 
 
 def connected(folder: str, wait_s: float) -> socket.socket:
-    """Return a connection to the daemon that uses ``folder``. Raise `OSError` if no daemon is running."""
+    """Return a connection to the daemon with the private folder ``folder``. Raise `OSError` if no daemon is running."""
     if os.name == "nt":
         address = spool.read(os.path.join(folder, ADDRESS))
         line = socket.create_connection(("127.0.0.1", int(str(address["port"]))), wait_s)
