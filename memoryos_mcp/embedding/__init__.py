@@ -109,7 +109,7 @@ class Embedder(Protocol):
         ...
 
     async def load(self) -> None:
-        """Load the model. Does nothing if the model is already loaded.
+        """Load the model. If it is already loaded, do nothing.
 
         Raises:
             ModelError: The model could not be loaded. The message says what to do.
