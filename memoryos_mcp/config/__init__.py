@@ -170,7 +170,8 @@ class Settings(HttpSettings):
     )
     profile_dimensions: _Dimensions = Field(
         default=[],
-        description="Names of your own dimensions of the profile, like Chess, in addition to the 90 built-in ones.",
+        description="Names of additional dimensions that a profile can contain, like Chess. "
+        "90 dimensions are built in.",
     )
     embedding_model_name: _Name = Field(
         default="all-MiniLM-L6-v2",
@@ -211,7 +212,8 @@ class Settings(HttpSettings):
     )
     chroma_url: Annotated[str | None, AfterValidator(checks.chroma_url)] = Field(
         default=None,
-        description="URL of a Chroma server for `vector_index`, such as `http://localhost:8000`. Null means a folder.",
+        description="URL of a Chroma server for `vector_index`, such as `http://localhost:8000`. "
+        "Null means the folder `chroma` of `data_storage_path`.",
     )
     max_vectors_in_ram: Annotated[StrictInt, Field(ge=0, le=1_000_000_000)] = Field(
         default=20_000,
