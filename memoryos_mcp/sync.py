@@ -61,7 +61,7 @@ class Memoryos:
         mid_term_capacity: Maximum number of topic segments. If there are more, those with the lowest heat are archived.
         long_term_knowledge_capacity: Maximum number of current facts about the user. The same limit applies to facts
             about the assistant. Older facts are archived, but searches still find them.
-        retrieval_queue_capacity: Maximum number of pages retrieved for a response.
+        retrieval_queue_capacity: Maximum number of pages that a retrieval returns in addition to short-term pages.
         mid_term_heat_threshold: Minimum heat at which traits are extracted from a segment.
         mid_term_similarity_threshold: Minimum similarity between a page and the segment that it joins, 0 to 2.
         llm_model: Name of the LLM.
