@@ -1,7 +1,7 @@
 """The protocol of analysts, which find chains, topics, facts and traits in pages.
 
-The protocol has two implementations: one uses an LLM, and the other is the fallback without an LLM. An analyst has no
-side effects: it holds no lock and stores nothing. The caller validates the results before storing them.
+One implementation of the protocol uses an LLM, and the other needs none. An analyst has no side effects: it holds no
+lock and stores nothing. The caller validates the results before storing them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -87,8 +87,8 @@ class Organised:
 
     Attributes:
         is_continuing: Whether the first run continues the subject of the page before the batch.
-        runs: The runs. Every page of the batch is in exactly one run.
-        topics: The topics. Every page of the batch is in exactly one topic.
+        runs: Sequences of consecutive pages about the same subject. Every page of the batch is in exactly one run.
+        topics: Pages about the same subject, not always consecutive. Every page of the batch is in exactly one topic.
         knowledge: Changes to the known facts; None if no facts were extracted.
     """
 
@@ -134,13 +134,12 @@ class Analyst(Protocol):
         ...
 
     async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[Page]]]) -> str:
-        """Return the new summary of a chain to which a run was added. This method makes no network call.
+        """Return the new summary of a chain to which pages were added. This method makes no network call.
 
         Args:
             earlier: The chain's previous summary.
-            run: The added run.
-            pages: Async function that returns the chain's newest pages, including the pages of the run, in order of
-                arrival.
+            run: The added pages and their summary.
+            pages: Async function that returns the chain's newest pages, including the added ones, in order of arrival.
         """
         ...
 

@@ -66,7 +66,7 @@ class LlmAnalyst:
         return self._chat.name
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Return the chains, topics and facts of a batch, all from one call. See ``Analyst.organise``."""
+        """Return the chains, topics and facts of a batch, all from one LLM call. See ``Analyst.organise``."""
         shown = replace(around, facts=_nearest_facts(around.facts, batch), corrected=around.corrected[:CORRECTED_SHOWN])
         request = organise_request(batch, shown, max_topics=self._max_topics, max_prompt_tokens=self._max_prompt_tokens)
         reading = OrganiseReading(batch, shown, self._max_topics)
@@ -104,7 +104,7 @@ class LlmAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return a summary of the whole chain.
+        """Return the new summary of a chain to which a run (consecutive pages) was added.
 
         If the run's summary covers the whole chain, it is returned unchanged. If it covers only the run, the chain's
         ``earlier`` summary is put in front of it, and both are shortened. If the run has no summary, the fallback

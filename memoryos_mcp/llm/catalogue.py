@@ -1,4 +1,4 @@
-"""The catalogue of the 90 dimensions of a profile.
+"""The catalogue: a list of 90 personality dimensions that a profile can contain.
 
 A fixed list prevents an LLM from using two names for the same dimension. 51 of the dimensions are from the reference
 implementation of MemoryOS, and the others are from published models. The sources are in ``data/dimensions.json``. Users
@@ -22,7 +22,7 @@ _IGNORED_CATEGORIES = ("Z", "P", "C", "Sk")
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One dimension of the catalogue.
+    """A personality dimension that a profile can contain, such as "Extraversion".
 
     Attributes:
         name: Name in ASCII, of at most three words and without commas.
@@ -39,7 +39,7 @@ class Dimension:
 
 @cache
 def dimensions() -> tuple[Dimension, ...]:
-    """Return the dimensions of the catalogue, ordered by group."""
+    """Return the personality dimensions that a profile can contain, ordered by group."""
     source = resources.files("memoryos_mcp.llm") / "data" / "dimensions.json"
     return tuple(
         Dimension(entry["dimension"], entry["group"], entry["meaning"], entry["source"])
@@ -48,7 +48,7 @@ def dimensions() -> tuple[Dimension, ...]:
 
 
 def find(name: str, extra: Sequence[str] = ()) -> str | None:
-    """Return the name of a dimension in its canonical spelling; None if there is no such dimension.
+    """Return the name of a profile dimension as it is spelled in the catalogue; None if there is no such dimension.
 
     Args:
         name: The name in any spelling. Case, spaces and punctuation do not matter.
@@ -60,7 +60,7 @@ def find(name: str, extra: Sequence[str] = ()) -> str | None:
 
 
 def as_text(extra: Sequence[str] = ()) -> str:
-    """Return the names of all dimensions as text for a prompt. Each line is one group: ``group: name, name``.
+    """Return the names of all profile dimensions for a prompt. Each line is one group: ``group: name, name``.
 
     Args:
         extra: Dimensions that the user has added. They come last. Those that are also in the catalogue are omitted.

@@ -137,7 +137,7 @@ async def quotes_forgotten(request: ChatRequest, memory: ForgetEpochs | None) ->
 
     Args:
         request: The request.
-        memory: The memory that the request quotes; None to skip the check.
+        memory: The memory that the request quotes. If it is None, the result is False.
 
     Raises:
         StorageError: The memory could not be read.

@@ -30,7 +30,7 @@ class DialectError(ModelError):
 
 
 def error_of(response: ErrorResponse, endpoint: Endpoint, dialect: Dialect) -> ModelError:
-    """Return the error to raise for a response.
+    """Return the error to raise for an error response.
 
     Returns:
         A `PassingError` if the same request may succeed later, a `DialectError` if a simpler request may succeed now,

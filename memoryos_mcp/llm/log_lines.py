@@ -87,7 +87,7 @@ class BatchLine(_Line):
 
     @property
     def completion(self) -> LoggedCompletion | None:
-        """The completion; None if the call failed."""
+        """The body of the response; None if the call failed."""
         if self.response is None or self.response.status_code != HTTPStatus.OK:
             return None
         return self.response.body if isinstance(self.response.body, LoggedCompletion) else None

@@ -150,7 +150,7 @@ class OrganiseReading:
     def _runs(
         self, pages: dict[int, _PageReply], summaries: dict[int, str], of_topics: dict[int, str]
     ) -> tuple[Run, ...]:
-        """Return the runs of the batch.
+        """Return the runs of the batch: sequences of consecutive pages about the same subject.
 
         A run without a summary in the reply gets the summary of its first page's topic. If this page has no topic, the
         summary consists of quotes from the run's pages.

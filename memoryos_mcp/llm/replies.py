@@ -140,16 +140,17 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Return the whole numbers in a number, a string, or a list of both: at most one number per string."""
+    """Return the first whole number in a number or string, or in each number and string of a list."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]
 
 
 def text_of(value: object) -> str:
-    """Return a string without repeated sentences and phrases. The strings of a list are joined by spaces.
+    """Return the text of a string or of a list of strings, without repeated sentences and phrases.
 
-    White space is reduced to single spaces. The result is empty for other values, and for text that means "nothing".
+    The strings of a list are joined by spaces, and white space is reduced to single spaces. The result is empty for
+    other values, and for text that means "nothing".
     """
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))

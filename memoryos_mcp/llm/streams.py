@@ -25,7 +25,7 @@ class _Choice(BaseModel):
 
 
 class _Chunk(BaseModel):
-    """The fields that this client uses of a chunk. A chunk is one event of a streamed reply."""
+    """The fields of a chunk that this client uses. A chunk is one event of a streamed reply."""
 
     choices: list[_Choice] = []
     usage: Any = None

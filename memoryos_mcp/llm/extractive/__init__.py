@@ -1,4 +1,4 @@
-"""The fallback analyst, which groups, counts and quotes pages without an LLM.
+"""The fallback analyst, which finds chains, topics, facts and traits in pages without an LLM.
 
 The fallback analyst is used if no LLM is configured or if the LLM cannot be reached. Its results are simpler than those
 of an LLM, but are ready within milliseconds and need no vectors. Summaries and facts are quotes from pages, with two
@@ -93,10 +93,10 @@ class ExtractiveAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return a summary of the whole chain. This never fails.
+        """Return the new summary of a chain to which a run (consecutive pages) was added. This never fails.
 
-        If the run has a summary and there is no earlier one, return the run's summary. Otherwise, return one to three
-        sentences quoted from the pages.
+        If the chain had no ``earlier`` summary and the run has one, return the run's summary. Otherwise, return one to
+        three sentences quoted from the pages.
         """
         if run.summary and not earlier:
             return run.summary
@@ -144,7 +144,7 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
     Args:
         batch: Pages in order of arrival, at least one.
         before: The page before the batch; None if there is no such page.
-        topic_threshold: The threshold, from 0 to 2.
+        topic_threshold: The threshold for ``segment_match``, from 0 to 2.
     """
     said = [page_terms(view) for view in batch]
     continues = [

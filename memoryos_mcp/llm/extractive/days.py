@@ -1,7 +1,7 @@
 """Adds dates after relative dates in a text, as in "yesterday [7 May 2026]" or "last month [April 2026]".
 
-If a relative date has two possible meanings ("next Friday", said on a Wednesday), both are added. If it has more than
-two, nothing is added.
+If a relative date has two possible meanings ("next Friday", said on a Wednesday), both dates are added. If it has more
+than two, no date is added.
 
 ``dateparser``, which parses the times in queries, is not suitable here. The library returns only one of two possible
 days, and returns a single day for "June 2026". It also mistakes "we" and "may" for days.

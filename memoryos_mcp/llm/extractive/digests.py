@@ -108,7 +108,7 @@ _QUESTION = re.compile(r"[?？؟][\"'”’)\s]*$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence with its terms (see `PageTerms`) and its weight."""
+    """A sentence with its terms (see `PageTerms`) and its weight, which depends on the speaker."""
 
     text: str
     terms: frozenset[str]

@@ -92,7 +92,7 @@ class _FactIndex:
     def same_as(self, about: About, form: _Form) -> Fact | None:
         """Return the known fact with the same meaning as a new text, or None.
 
-        ``form`` contains the features of the new text. ``about`` is whom the new text is about.
+        ``form`` contains the features of the new text. ``about`` says whether it is about the user or the assistant.
         """
         # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
@@ -289,7 +289,7 @@ def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -
 
 
 def _is_over(fact: Fact, known: _FactIndex) -> bool:
-    """Return whether a fact may become invalid: whether it is a positive statement in the first person."""
+    """Return whether a fact is a positive statement in the first person."""
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None
 
@@ -319,8 +319,8 @@ def _is_same_answer(left: Statement, right: Statement) -> bool:
 def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
     """Return whether two answers for a slot (a property such as "lives") are the same.
 
-    One answer may be more detailed than the other, but their numbers must not contradict each other. Places must be
-    equal: York is not New York.
+    One answer may be more detailed than the other, but the numbers in them must not contradict each other. Places
+    must be equal: York is not New York.
 
     ``left`` and ``right`` are the stems of the two answers. ``one`` and ``other`` are the features of their texts.
     """

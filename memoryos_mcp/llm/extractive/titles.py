@@ -1,9 +1,9 @@
-"""Titles of topics, for display.
+"""Titles of segments, for display.
 
-A segment's keywords themselves must not be changed, because they are also used to match pages with segments. A title
-consists of the keywords that are meaningful on their own, unlike "going" or "act". A keyword that also belongs to a
-larger segment comes last. Keywords that are adjacent in the summary are joined. If only one ordinary word is left, the
-title is a quote from the summary instead. Titles are not stored, because they can be computed from the segments.
+A title consists of the segment's keywords that are meaningful without context, unlike "going" or "act". A keyword that
+also belongs to a larger segment comes last. Keywords that are adjacent in the summary are joined. If only one ordinary
+word is left, the title is a quote from the summary instead. Titles are not stored, because they can be computed from
+the segments.
 """
 
 import re

@@ -221,7 +221,7 @@ class _Style:
         measure: Returns the value measured in a message.
         medium: Minimum mean for the level Medium.
         high: Minimum mean for the level High.
-        is_share: Whether each value is 0 or 1, so that the mean is a share.
+        is_share: Whether each value is 0 or 1. The mean is then the share of messages with the value 1.
         shown_min: Minimum number of messages with a value above 0. With fewer messages, no new trait is learned.
         words: Template of the reason, with the fields ``{value}`` and ``{count}``.
     """

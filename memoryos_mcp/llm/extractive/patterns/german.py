@@ -34,7 +34,7 @@ _ADV = (
 
 
 def _i(verbs: str) -> str:
-    """Return a pattern for one of the verbs with its subject, as in "ich wohne" or "seit 2010 wohne ich"."""
+    """Return a pattern that matches any of the verbs with "ich" or "wir", as in "seit 2010 wohne ich"."""
     return rf"(?:(?:ich|wir) (?:{verbs})|(?<=\w )(?:{verbs}) (?:ich|wir)) {_ADV}"
 
 
