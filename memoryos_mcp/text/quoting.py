@@ -92,7 +92,7 @@ def disarmed(text: str) -> str:
 
 
 def topic_text(summary: str) -> str:
-    """Return a topic's summary on one line, cut so that `topic_line` has at most 40 tokens."""
+    """Return a topic's summary on one line, cut so that the line from `topic_line` has at most 40 tokens."""
     text = one_line(summary)
     room = TOPIC_MAX_BYTES - len(TOPIC_TITLE)
     encoded = text.encode("utf-8", "replace")
@@ -109,7 +109,7 @@ def topic_line(summary: str) -> str:
 
 
 def framed(lines: Iterable[str]) -> list[str]:
-    """Return the lines between delimiters, after a note that the lines are information, not instructions."""
+    """Return a note that ``lines`` are information, not instructions, and then the lines between delimiters."""
     return [MARKED, delimited(lines)]
 
 
@@ -125,7 +125,7 @@ def title_line(title: str) -> str:
 
 
 def head(*marks: str | None) -> str:
-    """Return the first line of a memory's text: the ``marks`` in brackets, without those that are None or empty.
+    """Return the first line of the text about a page, fact or trait: the ``marks`` that are not empty, in brackets.
 
     Stored text cannot imitate this line.
     """

@@ -114,8 +114,7 @@ def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
 def _found(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the start, end and kind of each secret.
 
-    Overlapping secrets are merged into one. Its kind is the kind of the overlapping secret whose pattern comes first in
-    `PATTERNS`.
+    Overlapping secrets are merged. The merged secret gets the kind whose pattern comes first in `PATTERNS`.
     """
     kept: list[tuple[int, int, int]] = []
     for start, end, number in sorted(_candidates(text)):

@@ -1,4 +1,4 @@
-"""Patterns for credentials of programs: on command lines, in .netrc and Docker files, cookies and otpauth URLs."""
+"""Patterns for credentials in command lines, .netrc files, Docker files, cookies and otpauth URLs."""
 
 import re
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The pattern for passwords: a word for "password", followed by the password.
 
 After a word for "password", text that looks like a password (letters with digits or symbols) is always a password. A
-plain word is a password only in some places: alone after a sign such as ":", between quotes, in a table cell or in a
+plain word is a password only in some contexts: alone after a sign such as ":", between quotes, in a table cell or in a
 tag.
 """
 

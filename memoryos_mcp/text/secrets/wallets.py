@@ -1,4 +1,6 @@
-"""Patterns for wallet keys: seed phrases (BIP-39 checksum), Bitcoin keys (Base58Check), Ethereum keys (nearby words).
+"""Patterns for the keys of cryptocurrency wallets.
+
+Seed phrases and Bitcoin keys are recognised by their checksums, Ethereum keys by nearby words.
 
 The word list is the unchanged English list of BIP-39.
 """
