@@ -18,7 +18,7 @@ def chosen(path: Path, name: str | None, *, argument: str, if_unknown: str) -> R
         path: A file or folder that exists.
         name: The format that the user chose. If it is None, the format is recognised from the file.
         argument: The name of the argument with which the user chooses a format, for error messages.
-        if_unknown: What to do if the format is not recognised.
+        if_unknown: Advice that ends the error message if the format is not recognised.
 
     Raises:
         ArgumentError: ``name`` is not a format.

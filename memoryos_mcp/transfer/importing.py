@@ -46,7 +46,7 @@ class Import:
         opening: Opens the memory. It is called after the file was checked, so that an unusable file creates no memory.
             In a dry run, it yields None if the memory does not exist. In this case, all items count as new.
         path: The file or folder.
-        prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn must not be stored.
+        prepare: Removes the secrets from a turn. Raises `ArgumentError` if the turn must not be stored.
         show: Shows the progress. It receives the name of the current step and the number of bytes processed in it.
         is_dry_run: Whether items are only counted and not stored.
 
@@ -107,7 +107,7 @@ class Import:
 
         Args:
             reader: The importer for the format of the file.
-            max_page_chars: Maximum length of a page in characters, both sides together. Longer pages are split.
+            max_page_chars: Maximum number of characters in a page (both messages together). Longer pages are split.
             zone: The user's time zone. None means the time zone of this machine.
             now: The current time, with a zone.
 

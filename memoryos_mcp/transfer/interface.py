@@ -35,8 +35,8 @@ class Skipped:
     """A note about data that is not imported.
 
     Attributes:
-        reason: What the data is, such as "an image". It contains no dialogue text. Notes with the same reason are
-            counted together.
+        reason: Why the data is not imported, or what it is, such as "an image". It contains no
+            dialogue text. Notes with the same reason are counted together.
         where: The location of the data in the file, such as "conversation 12, message 3".
     """
 

@@ -77,7 +77,7 @@ class _Book:
         return day
 
     def page(self, page: PageRecord, level: str) -> str:
-        """Return a page as a section whose heading has this level, such as ``##``."""
+        """Return a page as a section. ``level`` is the beginning of its heading, such as ``##``."""
         parts = [f"{level} {page.occurred_at.astimezone(self._zone):%H:%M} {page.page_id}"]
         for side, text in (("User", page.user_input), ("Assistant", page.agent_response)):
             if text.strip():

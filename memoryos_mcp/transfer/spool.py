@@ -25,8 +25,8 @@ class Spool:
     """Checks the items of an importer, and stores the turns in an unnamed temporary file and the facts in RAM.
 
     Args:
-        prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn must not be stored.
-        max_page_chars: Maximum length of a page in characters, both sides together. Longer pages are split.
+        prepare: Removes the secrets from a turn. Raises `ArgumentError` if the turn must not be stored.
+        max_page_chars: Maximum number of characters in a page (both messages together). Longer pages are split.
         zone: The user's time zone. None means the time zone of this machine.
         now: The current time, with a zone.
         tally: Counts the items.
@@ -110,7 +110,7 @@ class Spool:
     def _fact(self, fact: ImportedFact) -> AddFact:
         text = " ".join(storable(fact.text).split())
         if not text or len(text) > FACT_MAX_CHARS:
-            raise ArgumentError(argument="fact", problem=f"must have 1 to {FACT_MAX_CHARS:,} characters")
+            raise ArgumentError(argument="fact", problem=f"the text must have 1 to {FACT_MAX_CHARS:,} characters")
         at = parse_timestamp(fact.at, zone=self._zone, now=self._now)
         # Facts are redacted like turns.
         prepared = self._prepared(Turn(user_input=text, agent_response="", occurred_at=at))

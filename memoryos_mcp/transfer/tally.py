@@ -13,10 +13,10 @@ class Tally:
 
     Attributes:
         found: For each kind, the number of items in the file that can be imported.
-        new: For each kind, the number of these items that were not in the memory yet. Under
-            the kind `ARCHIVED`, the number of archived facts.
+        new: For each kind, the number of these items that were not in the memory yet. Under the kind `ARCHIVED`,
+            the number of archived facts.
         skipped: For each reason, the number of skipped items.
-        places: For each reason, where the first `PLACES_SHOWN` skipped items are.
+        places: For each reason, the locations of the first `PLACES_SHOWN` skipped items.
         redacted: For each kind of secret, the number of secrets that were removed from the items.
     """
 

@@ -23,7 +23,7 @@ _SPEAKERS: Mapping[str, Callable[[Path], tuple[str, ...]]] = {locomo.NAME: locom
 
 
 def speakers(reader: Reader | None, path: Path) -> tuple[str, ...]:
-    """Return the names of the people in a file whose conversations are between people.
+    """Return the names of the speakers in a file of conversations between people.
 
     The result is empty for all other formats, because they contain conversations with an assistant.
     """

@@ -1,4 +1,4 @@
-"""Reads the JSON files of other systems, and the keys by which importers recognise the format of a file."""
+"""Reads the JSON files of other systems. Importers recognise the format by the keys at the beginning of a file."""
 
 import re
 from collections.abc import Iterator

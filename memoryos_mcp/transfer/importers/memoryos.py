@@ -1,7 +1,7 @@
 """Importer for a MemoryOS data folder, or for one user's folder in it.
 
-A user's folder contains one JSON file per tier. Vectors, heat and topic summaries are not read, because they are
-computed again from the pages.
+A user's folder contains one JSON file each for the short-term, mid-term and long-term memory. Vectors, heat and topic
+summaries are not read, because they are computed again from the pages.
 """
 
 from collections.abc import Iterator, Mapping

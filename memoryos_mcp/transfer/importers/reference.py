@@ -1,8 +1,8 @@
 """Code shared by the importers for MemoryOS. It collects pages, facts and profiles, and orders the pages.
 
 MemoryOS stores a copy of a page in every topic that the page belongs to. Only one copy links to the next page. A
-short-term page has no id. A page's key is therefore made from its text and time, which are the same in all copies and
-tiers. Two pages with different ids are different pages, even if text and time are the same.
+short-term page has no id. A page's key is therefore made from its text and time, which are the same in all copies. Two
+pages with different ids are different pages, even if text and time are the same.
 """
 
 from collections import Counter

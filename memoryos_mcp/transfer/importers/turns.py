@@ -82,7 +82,7 @@ def from_unix(seconds: object) -> datetime | None:
 
 
 def from_iso(text: object) -> datetime | None:
-    """Parse an ISO 8601 time, with or without a zone. Return None if it is not valid."""
+    """Return the time in an ISO 8601 text, with or without a zone; None if the text is not valid."""
     try:
         return datetime.fromisoformat(text.strip()) if isinstance(text, str) else None
     except ValueError:
