@@ -249,7 +249,7 @@ async def test_a_forgotten_fact_is_not_restored(tmp_path: Path) -> None:
         await correct_fact(store, 1, LONDON)
         await correct_trait(store, is_wrong=True)
         await forget(store, ForgetPlan(facts=(1,), refuses=True))
-        assert "k1 does not exist; forgotten facts cannot be restored" in await refusal(store, "k1")
+        assert "k1 does not exist; check the id. Forgotten facts cannot be restored" in await refusal(store, "k1")
         assert "no memory has the id trait:Diet" in await refusal(store, "trait:Diet")
 
 

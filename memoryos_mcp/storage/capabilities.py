@@ -222,7 +222,7 @@ class Backups(Protocol):
     """Backups of users' memories as files.
 
     A method with the argument ``tell`` reports its progress by calling ``tell(done, total)``. ``done`` is the number of
-    parts copied so far, and ``total`` is the number of all parts.
+    blocks of the file copied so far, and ``total`` is the number of all blocks.
     """
 
     def names(self) -> list[str]:
@@ -237,7 +237,7 @@ class Backups(Protocol):
         Args:
             name: A name that `names` returned.
             target: The path of the copy. The file is created, or replaced, only when the copy is complete.
-            tell: Called during the copy with the number of parts copied so far and the number of all parts.
+            tell: Called during the copy to report its progress; see `Backups`.
 
         Returns:
             The summary of the copy, or None if the memory does not exist.

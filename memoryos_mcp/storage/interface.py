@@ -10,12 +10,12 @@ Every store guarantees:
 - The pages of one user are numbered from 1 by ``seq``, in the order in which they were committed. Only forgotten pages
   leave gaps.
 - The change sequence is a numbered list of the changes to a memory. A change becomes visible before any change with a
-  higher number. A reader that continues after the last number read therefore misses no change.
+  higher number. A reader that reads on after the last number that it has seen therefore misses no change.
 - The forget epoch is a number that increases by one in each transaction that forgets something. If the number is the
   same before and after several reads, none of the returned data was forgotten in between.
 
 Every method raises `StorageError` if the disk fails. A method with the argument ``lease`` raises `LeaseLostError` if
-another process has taken over the lease, or if something was forgotten since the lease was taken.
+another process has taken over the lease, or if something was forgotten meanwhile.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -59,7 +59,8 @@ from memoryos_mcp.storage.vector_index import VectorIndex
 class Pages(Protocol):
     """The pages of one user.
 
-    The text of a page never changes. Background work later changes its tier, chain, segment and state of processing.
+    The text of a page never changes. Background work later changes the page's tier, chain, segment and processing
+    state.
     """
 
     async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
@@ -155,7 +156,7 @@ class Index(Protocol):
         ...
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
-        """Return the properties by which pages are ranked, in ascending order of ``seq``.
+        """Return the properties that are used to rank the given pages, in ascending order of ``seq``.
 
         Pages that do not exist are left out.
         """
@@ -304,7 +305,7 @@ class Work(Protocol):
         Marked pages are called degraded.
 
         Args:
-            worker: The `Analyst.name` of the analyst, usually of the fallback.
+            worker: The `Analyst.name` of the analyst, usually of the fallback that works while the LLM fails.
 
         Returns:
             The number of all degraded pages, including those that were already marked.
@@ -554,11 +555,11 @@ class Stores(Protocol):
         ...
 
     async def wait_for_work(self, timeout_s: float) -> bool:
-        """Wait until another server of a shared store may have ended, but at most ``timeout_s`` seconds.
+        """Wait until another server may have left unfinished work behind, but at most ``timeout_s`` seconds.
 
         Returns:
-            True if another server may have ended since the last call. That server may have left unfinished work.
-            `users_with_work` then returns the users with such work, at the latest after that server's leases expire.
+            True if another server of a shared store may have ended since the last call. `users_with_work` then returns
+            the users with unfinished work, at the latest after that server's leases have expired.
         """
         ...
 

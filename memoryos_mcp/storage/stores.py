@@ -60,7 +60,7 @@ def file_of(settings: "Settings") -> "Path | None":
 def pages_by_words(
     file: str, words: Sequence[str], least_share: float, limit: int
 ) -> list[tuple[str, datetime, str, str, str | None]]:
-    """Find pages in a user's file within milliseconds; see `storage.sqlite.reading_alone`."""
+    """Return the pages in ``file`` that contain many of the ``words``; see `storage.sqlite.reading_alone`."""
     from memoryos_mcp.storage.sqlite.reading_alone import pages_by_words
 
     return pages_by_words(file, words, least_share, limit)

@@ -43,8 +43,8 @@ class StoreThreads:
         Args:
             work: The blocking function to call.
             on_cancelled: Called in the event loop's thread if the caller is cancelled, to make the work end early.
-            afterwards: Called in the same thread after ``work``, even if ``work`` fails. `run` does not wait for this
-                function. The function must not raise an error.
+            afterwards: Called after ``work`` in the thread of ``work``, even if ``work`` fails. `run` does not wait for
+                this function. The function must not raise an error.
 
         Raises:
             StorageError: The pool is closed.

@@ -152,9 +152,9 @@ class UserData(Protocol):
         """Store a plan under a handle until ``expires_at``.
 
         Returns:
-            The number of memories of each kind that the plan would forget, samples of them, and samples of the texts
-            that would be deleted because they were derived from pages in the plan. These are the texts of facts, the
-            reasons of traits and the summaries of segments.
+            The number of memories of each kind that the plan would forget, samples of these memories, and samples of
+            derived texts. These facts, reasons of traits and summaries of segments would be deleted because they were
+            derived from pages in the plan.
         """
         ...
 

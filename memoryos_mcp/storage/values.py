@@ -458,7 +458,7 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Degraded pages that are not to be processed again, because the result of the fallback is accepted."""
+    """Degraded pages whose results are accepted, so that no LLM processes the pages again."""
 
     pages: Sequence[int]
 
@@ -605,7 +605,7 @@ class Fingerprint:
     copied_from: str | None = field(default=None, compare=False)
 
     def is_copy_of(self, other: "Fingerprint") -> bool:
-        """Return whether this memory equals the memory ``other``, or was copied from it and may have changed since."""
+        """Return whether this memory has the same content as ``other``, or was copied from it."""
         return self == other or self.copied_from == other.sha256
 
 

@@ -94,7 +94,7 @@ class PostgresStores:
 
     @property
     def engine(self) -> str:
-        """The name and version of the database."""
+        """The name and version of the database engine."""
         if not self._version:
             self._deployment()
         return f"PostgreSQL {self._version // 10_000}.{self._version % 10_000}"

@@ -208,7 +208,7 @@ def create_index(raw: Raw, where: str, type_: str, memory: LargeMemory) -> bool:
     Args:
         raw: A connection that is not used for anything else.
         where: The host and the name of the database.
-        type_: The schema of the extension ``vector``.
+        type_: Name of the database schema that contains the extension ``vector``.
         memory: The memory to index.
 
     Returns:

@@ -1,7 +1,7 @@
 """Searches for the windows (sections of pages) nearest to a query, inside the database.
 
 Each vector has a code with one bit per dimension. The bit is 1 if the coordinate is not negative. The codes are
-compared first, so that fewer bytes are read. The nearest windows by their codes are then ranked by their vectors.
+compared first, so that fewer bytes are read. The windows with the nearest codes are then ranked by their vectors.
 """
 
 from typing import TYPE_CHECKING

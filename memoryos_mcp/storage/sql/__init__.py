@@ -1,1 +1,1 @@
-"""Code that the SQLite and PostgreSQL stores share, such as all changes to the tables of a memory."""
+"""Code that the SQLite and PostgreSQL stores share: reading and changing the tables of a memory."""

@@ -25,7 +25,7 @@ class Rows(Protocol):
         """All rows in a list, or None if there are no rows.
 
         If the rows have only one column, the list contains the values of this column. If there is only one row, the
-        result is the one item of the list.
+        result is this row or value, without a list.
         """
         ...
 

@@ -118,7 +118,7 @@ class Correcting:
         """
         connection, name = self.connection, _fact_id(fact)
         if not has_fact(connection, fact):
-            problem = f"{name} does not exist; forgotten facts cannot be restored"
+            problem = f"{name} does not exist; check the id. Forgotten facts cannot be restored"
             raise _cannot_restore(problem)
         about, owner, slot, text, successor, _, is_corrected = self._fact(fact)
         if not is_corrected:
@@ -144,7 +144,8 @@ class Correcting:
     def _revive(self, fact: int) -> Corrected:
         """Make a fact valid again after its replacement was marked as wrong, and return the result.
 
-        The fact keeps its start, its evidence and its stated end. It is marked as stated by the user now.
+        The fact keeps its start date and its evidence. Its end is the stated end date, if there is one. The fact is
+        marked as stated by the user.
 
         Raises:
             ArgumentError: The fact was not replaced by a fact that the user marked as wrong, or it cannot be restored.
@@ -289,7 +290,7 @@ class Correcting:
         new_reason = unsaid if reason is None else reason
         if (new_level, new_reason, LEARNED_BY_USER) == (old_level, old_reason, learner):
             raise ArgumentError(
-                argument="level", problem="would not change the trait; pass a different level or reason"
+                argument="level", problem="the trait already has these values; pass a different level or reason"
             )
         add_to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
         connection.execute(

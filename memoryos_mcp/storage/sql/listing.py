@@ -18,7 +18,7 @@ from memoryos_mcp.storage.sql.moments import from_us, to_us
 def list_memories(
     connection: Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
 ) -> list[ListEntry]:
-    """Return at most ``limit`` memories of a list, starting after ``place``; see `UserData.listed`.
+    """Return at most ``limit`` memories that match ``request``, starting at ``place``; see `UserData.listed`.
 
     Traits are sorted by dimension, because the time of a trait changes whenever the trait is updated. Facts about
     the user and facts about the assistant ``owner`` are listed. Facts about other assistants are not listed.
@@ -61,7 +61,7 @@ def count_pages(connection: Connection, request: ListRequest, starts_us: Sequenc
 
 
 def _filters(connection: Connection, request: ListRequest) -> dict[str, Any]:
-    """Return the values of the filters of `_QUERIES`. A filter that is not set is None."""
+    """Return the value of each filter, by the filter's name; None for a filter that is not set."""
     return {
         "last": None,
         "last_us": None,

@@ -202,7 +202,7 @@ def set_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     its level, and only its evidence is extended:
 
     - The user chose the level.
-    - A different analyst learned the trait, and ``learning`` is from the fallback (``is_degraded``).
+    - A different analyst learned the trait, and ``learning`` is from the fallback for a failed LLM (``is_degraded``).
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -245,8 +245,8 @@ def change_knowledge(connection: Connection, learning: Learning, owner: Callable
     A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
     see `is_refused_fact`. If several new facts are about the same property (slot), only the last one stays valid.
 
-    A confirmed fact keeps its ``learned_by``, the name of the analyst that first learned the fact. Only the name
-    ``learning.replaces`` is changed to ``learning.learner``.
+    A confirmed fact keeps its ``learned_by``, the name of the analyst that first learned the fact. But if this name is
+    ``learning.replaces``, it is changed to ``learning.learner``.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -364,10 +364,10 @@ def _add_fact(
 
 
 def _end_before_newer(connection: Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """End the validity of a fact when the next newer fact about the same property (slot) becomes valid.
+    """End the validity of a fact, and mark it as superseded by the next newer fact about the same property (slot).
 
-    Without a newer fact, nothing is changed. A newer fact exists only if the pages were not read in order. ``said`` is
-    the result of `_last_said` for ``fact``.
+    Nothing is changed if there is no newer fact, or if the fact ended before the newer fact begins. A newer fact exists
+    only if the pages were not read in order. ``said`` is the result of `_last_said` for ``fact``.
     """
     sql = (
         f"SELECT * FROM (SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
@@ -483,7 +483,7 @@ def drop_facts(connection: Connection, facts: Sequence[int]) -> None:
 
 
 def _restore_superseded(connection: Connection, fact: int, deleted: str) -> None:
-    """Make the facts that ``fact`` superseded valid again, except facts that the user marked as wrong.
+    """Restore the validity of the facts that ``fact`` superseded, except facts that the user marked as wrong.
 
     ``deleted`` is a JSON list of the numbers of facts that are being deleted. These facts stay invalid.
     """
@@ -502,8 +502,8 @@ def _restore_superseded(connection: Connection, fact: int, deleted: str) -> None
 def add_to_history(connection: Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
     """Add a trait's current value to the history.
 
-    ``ended_by`` is set if the user ended the value. The evidence is then added too, so that the user can restore the
-    trait.
+    ``ended_by`` is set if the user corrected or removed the trait. The evidence is then added too, so that the user can
+    restore the trait.
     """
     connection.execute(
         "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "

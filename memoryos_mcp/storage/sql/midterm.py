@@ -204,7 +204,7 @@ def count_segment_attempt(connection: Connection, segment: int) -> int:
 
 
 def accept_degraded(connection: Connection, pages: Sequence[int]) -> None:
-    """Mark pages as no longer degraded: the fallback's results are accepted, and no LLM processes the pages again."""
+    """Mark pages as no longer degraded, so that no LLM processes them again."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
 

@@ -149,10 +149,10 @@ def _called(
     by: Literal["user", "agent"],
     candidates: Sequence[tuple[str, int]],
 ) -> str | None:
-    """Return the name by which one side most often addresses the other side; None if no name is known.
+    """Return the name by which the user or the assistant most often addresses the other; None if no name is known.
 
-    The name begins with a capital letter. ``by`` is the side that uses the name. ``candidates`` contains this side's
-    most used names, each with its number of pages.
+    The name begins with a capital letter. ``by`` is the one who uses the name. ``candidates`` contains the names
+    that ``by`` uses most, each with its number of pages.
     """
     _, texts_sql = _SAID_BY[by]
     limits = counts.count(connection, [name for name, _ in candidates], newest)

@@ -23,7 +23,7 @@ SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
 def note_change(connection: Connection, kind: str, row: int) -> None:
-    """Append a change to the change sequence. It replaces the previous change of the same item.
+    """Append a change to the change sequence, and remove the previous change of the same item.
 
     ``kind`` is the kind of the changed item, such as ``fact``, and ``row`` is the number of the item.
     """

@@ -74,8 +74,8 @@ class SqliteBackups:
 def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, is_in_use: bool) -> MemorySummary:
     """Copy the current state of the file ``source`` to ``target``, check the copy, and return its summary.
 
-    See `Backups.make` for errors. ``tell`` is called during the copy with the number of parts copied so far and the
-    number of all parts. ``is_in_use`` must be true if other processes may write to ``source`` during the copy.
+    See `Backups.make` for ``tell`` and the errors. ``is_in_use`` must be true if other processes may write to
+    ``source`` during the copy.
     """
     try:
         with unfinished_copy(target) as unfinished:
