@@ -17,7 +17,7 @@ Listener = Callable[[str], None]
 
 
 class Purpose(StrEnum):
-    """The purpose of a call. Tokens are counted separately for each purpose."""
+    """The purpose of an LLM call. Tokens are counted separately for each purpose."""
 
     ORGANISE = "organise"
     LEARN = "learn"

@@ -103,7 +103,7 @@ class ExtractiveAnalyst:
         return (await self._digest(await pages())).summary
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return the number of pages, because one call of `learn` can process all of them."""
+        """Return the length of ``pages``, because one call of `learn` can process all of them."""
         return len(pages)
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:

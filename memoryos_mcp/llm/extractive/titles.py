@@ -74,7 +74,7 @@ _OPENING = re.compile(
 
 
 def titles(segments: Sequence[Segment]) -> dict[int, str]:
-    """Return a title for each segment, by segment number.
+    """Return a mapping from each segment's number to its title.
 
     A title is empty only if the segment has neither keywords nor a summary. If several segments share a keyword, the
     keyword comes last in all their titles except that of the largest segment.
