@@ -163,7 +163,7 @@ def test_several_users_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
     users = write_reference(tmp_path, make_reference(seed=8), user="bob")
     assert recognise(tmp_path) is memoryos
     with pytest.raises(
-        ImportFormatError, match=r"2 users' memories, such as 'ada', 'bob'; import one folder in users/"
+        ImportFormatError, match=r"memories of 2 users, such as 'ada', 'bob'; import one folder in users/"
     ):
         read(memoryos, tmp_path)
     assert turns(read(memoryos, users)[0]) == make_reference(seed=8).turns

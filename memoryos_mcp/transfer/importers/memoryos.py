@@ -64,7 +64,7 @@ def _files(path: Path) -> list[Path]:
         raise ImportFormatError(message)
     if len(users) > 1:
         shown = ", ".join(repr(user.name) for user in users[:_SHOWN_USERS])
-        message = f"The folder contains {len(users)} users' memories, such as {shown}; import one folder in users/."
+        message = f"The folder contains memories of {len(users)} users, such as {shown}; import one folder in users/."
         raise ImportFormatError(message)
     files = [users[0] / name for name in _TIERS]
     if users[0] != path:

@@ -93,7 +93,7 @@ def _store(path: Path) -> _Store:
     places = [place for place in (folder, folder / _FOLDER) if place.is_dir()]
     database = next((place / _DATABASE for place in places if (place / _DATABASE).is_file()), None)
     if database is None:
-        message = f"There is no {_DATABASE} in {folder} or its subfolder {_FOLDER}; choose the folder that contains it."
+        message = f"{_DATABASE} is not in {folder} or its subfolder {_FOLDER}; choose the folder that contains it."
         raise ImportFormatError(message)
     beside = sorted(file for place in places for file in listing(place) if _METADATA.fullmatch(file.name))
     metadata = path if path.is_file() else next(iter(beside), None)
