@@ -75,7 +75,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _json_int(digits: str) -> int:
     if len(digits) > _NUMBER_MAX_DIGITS:
-        msg = f"contains a number with more than {_NUMBER_MAX_DIGITS} digits; write a shorter number"
+        msg = f"the JSON contains a number with more than {_NUMBER_MAX_DIGITS} digits; write a shorter number"
         raise ValueError(msg)
     return int(digits)
 
@@ -83,11 +83,11 @@ def _json_int(digits: str) -> int:
 def _json_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        msg = "contains a number that is too large; write a smaller number"
+        msg = "the JSON contains a number that is too large; write a smaller number"
         raise ValueError(msg)
     return number
 
 
 def _json_constant(name: str) -> float:
-    msg = f"contains {name}, which is not valid in JSON; write a number or null"
+    msg = f"the JSON contains {name}, which is not allowed; write a number or null"
     raise ValueError(msg)

@@ -169,7 +169,7 @@ class Forgetting:
         if receipt is None:
             minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))
             problem = (
-                f"is not the handle of a dry run made in the last {minutes} minutes; nothing was forgotten. Make "
+                f"the handle is not from a dry run made in the last {minutes} minutes; nothing was forgotten. Make "
                 "another dry run and pass its handle unchanged"
             )
             raise ArgumentError(argument="confirm", problem=problem)
@@ -304,8 +304,8 @@ def _check(selection: Selection) -> None:
         raise ArgumentError(argument="ids", problem=problem)
     if sum(ways) > 1:
         problem = (
-            "cannot be combined with other arguments; pass 'ids' alone, 'everything' alone, or 'query' with 'after', "
-            "'before' and 'project'"
+            "this argument cannot be combined with the others; pass 'ids' alone, 'everything' alone, or 'query' with "
+            "'after', 'before' and 'project'"
         )
         raise ArgumentError(argument="everything" if selection.everything else "ids", problem=problem)
 

@@ -211,7 +211,7 @@ class _Budget:
     def fit_lines(
         self, ranked: Iterable[T], share: float, line: Callable[[T], str], title: Callable[[T], str]
     ) -> list[T]:
-        """Return the items that fit into a share of the whole budget, in the given order.
+        """Return the items of ``ranked`` that fit into a share of the whole budget, in the same order.
 
         ``line`` returns the text of an item, and ``title`` returns the title of its section. The cost of the first item
         of a section includes the title.
@@ -297,7 +297,7 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return how many of ``room`` bytes one page may use: all if all memories fit, otherwise the part ``share``."""
+        """Return how many of ``room`` bytes one page may use: only this ``share``, unless all memories fit."""
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
