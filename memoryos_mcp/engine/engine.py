@@ -241,8 +241,8 @@ class MemoryEngine:
             query: What the user said.
             answer: What the assistant answered; it may quote memories.
             meta_data: The caller's own notes about the turn.
-            forgettings: The forget epoch at which the memory was read for the answer. Each forget operation increases
-                the epoch.
+            forgettings: The memory's forget epoch when the memory was read for the answer. Each forget operation
+                increases the epoch.
 
         Raises:
             ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
@@ -281,7 +281,8 @@ class MemoryEngine:
             has_all_recent: Whether to include all short-term pages, up to half of the budget. Use True if these pages
                 are the current conversation. False includes the last two short-term pages, and those that are relevant
                 to the query.
-            is_visit: Whether the retrieval counts as a visit of the topics in its result, which makes them hotter.
+            is_visit: Whether the retrieval counts as a visit of the topics in its result. Visits increase the heat of
+                topics.
             project: Name of the project in which the query is asked. Pages of this project come first, and wishes that
                 were learned only in other projects are left out. None means that projects make no difference, unless
                 ``project_isolation`` is set.
@@ -310,7 +311,7 @@ class MemoryEngine:
         project: str | None = None,
         is_new: Callable[[Page], bool] = lambda _: True,
     ) -> Recall:
-        """Return the pages and facts that are about a prompt; the result may be empty.
+        """Return the pages and facts that are relevant to a prompt; the result may be empty.
 
         Use this for prompts that do not ask for memories, because `retrieve` returns pages even if none is relevant.
         The call does not count as a visit of topics.
@@ -811,7 +812,7 @@ class MemoryEngine:
         await self._store.user_data.remove_kept_copies()
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
-        """Return the receipts of all deletions, oldest first."""
+        """Return the receipts of all forget operations, oldest first."""
         return await self._store.user_data.forget_receipts()
 
     async def close(self) -> None:
@@ -841,7 +842,6 @@ class MemoryEngine:
 
 
 async def _texts(parts: AsyncGenerator[Recall | str | Response, None]) -> AsyncGenerator[str, None]:
-    """Yield only the pieces of the answer."""
     async with aclosing(parts):
         async for part in parts:
             if isinstance(part, str):

@@ -196,7 +196,7 @@ class Responding:
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return the tokens left for memories, at most ``wanted``; negative if the rest of the prompt is too long."""
+    """Return the number of tokens for memories, at most ``wanted``; negative if the rest of the prompt is too long."""
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 
@@ -314,11 +314,11 @@ def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def _noted(notes: str | None) -> list[str]:
-    """Return the line of the prompt with the caller's notes; [] if there are no notes."""
+    """Return the caller's notes as a list of one line; [] if there are no notes."""
     return [disarmed(f"Notes of the calling program on this conversation: {one_line(notes)}")] if notes else []
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return a list of one block: the pages in ``read``, and all memories except short-term pages; [] if empty."""
+    """Return a list of one text: all recalled memories except short-term pages, then ``read``; [] if both are empty."""
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []

@@ -58,7 +58,7 @@ class GetUserProfileArguments(Arguments):
 
 
 class NoArguments(Arguments):
-    """Arguments of a tool that needs none."""
+    """Arguments of a tool that takes no arguments."""
 
 
 # An additional argument of every tool, for callers who may act for other users.

@@ -1,4 +1,4 @@
-"""The functions of the tools. Each function calls the engine once, and returns the result as a model and as text."""
+"""The functions of the tools. Each function calls the engine once, and returns the result as an `Answer`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -174,7 +174,7 @@ async def get_memory_stats(service: Memories, user_id: str, arguments: NoArgumen
 
 
 async def forget_memory(service: Memories, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
-    """Do a dry run of a deletion, or carry out a confirmed deletion. Return the result."""
+    """Do a dry run, or forget the memories that an earlier dry run selected. Return the result."""
     async with service.user(user_id) as engine:
         result = await forget(engine, arguments)
     return Answer(result, forget_text(result))
@@ -304,7 +304,8 @@ def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default
     ``manner`` contains the lines about the relationship with the user and the style of the answer.
 
     Raises:
-        ArgumentError: The lines exceed half of the token budget: ``arguments.max_tokens``, or else ``default_tokens``.
+        ArgumentError: The lines exceed half of the token budget. The budget is ``arguments.max_tokens``, or
+            ``default_tokens`` if this is None.
     """
     budget = default_tokens if arguments.max_tokens is None else arguments.max_tokens
     reserved = sum(map(estimate_tokens, manner))

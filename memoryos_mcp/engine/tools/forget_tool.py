@@ -71,8 +71,7 @@ class ForgetMemoryResult(BaseModel):
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
     """Do a dry run, or forget the memories that an earlier dry run selected. Return the result.
 
-    A call without ``confirm`` is a dry run. With ``confirm``, the handle of a dry run, a call forgets what
-    the dry run selected.
+    If ``arguments.confirm`` is empty, the call is a dry run. Otherwise, ``confirm`` is the handle of the earlier dry run.
 
     Raises:
         ArgumentError: An argument is not valid; nothing was forgotten.

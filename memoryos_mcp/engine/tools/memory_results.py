@@ -41,7 +41,9 @@ class FactBeside(BaseModel):
     text: str
     valid_from: str
     valid_until: str | None
-    ended_by: Literal["corrected by the user"] | None = Field(description="Null unless the user corrected the fact.")
+    ended_by: Literal["corrected by the user"] | None = Field(
+        description="'corrected by the user' if the user corrected the fact; otherwise null."
+    )
 
 
 class ShownFact(BaseModel):
@@ -55,7 +57,9 @@ class ShownFact(BaseModel):
     valid_until: str | None
     state: StateName
     learned_by: str = Field(description="Name of the model that extracted the fact; 'user' for a correction.")
-    ended_by: Literal["corrected by the user"] | None = Field(description="Null unless the user corrected the fact.")
+    ended_by: Literal["corrected by the user"] | None = Field(
+        description="'corrected by the user' if the user corrected the fact; otherwise null."
+    )
     evidence: list[str] = Field(description="Ids of the pages that state the fact.")
     supersedes: list[FactBeside] = Field(description="Facts that this fact supersedes, newest first.")
     superseded_by: FactBeside | None
@@ -77,7 +81,7 @@ class ShownTrait(BaseModel):
     kind: Literal["trait"]
     id: str
     dimension: str
-    level: Literal["Low", "Medium", "High"] | None = Field(description="Null if the trait was removed.")
+    level: Literal["Low", "Medium", "High"] | None = Field(description="Current level; null if the trait was removed.")
     reason: str | None
     updated_at: str | None
     learned_by: str | None = Field(description="Name of the model that extracted the trait; 'user' for a correction.")
