@@ -74,7 +74,7 @@ class Sample:
     """The beginning of a page, fact or trait that would be forgotten.
 
     Attributes:
-        at: Time of a page's dialogue, of the start of a fact's validity, or of a trait's last change.
+        at: Time of a page's dialogue, start of a fact's validity, or time of a trait's last change.
         text: The beginning of the text, at most `SAMPLE_CHARS` characters.
     """
 

@@ -63,7 +63,7 @@ def trait_id(dimension: str) -> str:
 
 
 def fold_dimension(name: str) -> str:
-    """Return a dimension's name with case and spacing normalised, for comparison."""
+    """Return the name of a trait's dimension with case and spacing normalised, for comparison."""
     return " ".join(name.casefold().split())
 
 

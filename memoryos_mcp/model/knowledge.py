@@ -86,7 +86,8 @@ class AddFact:
     Attributes:
         evidence: ``seq`` of each page that states the fact.
         supersedes: Numbers of the stored facts that the new fact replaces.
-        ends: Texts of further replaced facts. The same `Lessons` adds them earlier, so they have no numbers yet.
+        ends: Texts of further facts that the new fact replaces. These facts have no numbers yet, because they are
+            earlier items of the same `Lessons`.
     """
 
     about: About
@@ -188,7 +189,7 @@ def speakers_of(facts: Sequence[Fact]) -> Speakers:
 
 
 def foremost_first(facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts in display order: first wishes, then main facts about the person, then all other facts."""
+    """Return the facts in display order: first wishes, then main facts (see `is_head`), then all other facts."""
     places = {slot: place for place, slot in enumerate(HEAD_SLOTS, 1)}
 
     def place(fact: Fact) -> int:

@@ -187,7 +187,10 @@ class Page(Turn):
 
     @property
     def teaches(self) -> bool:
-        """Whether facts and traits may be learned from the page: an undamaged conversation without instructions."""
+        """Whether facts and traits may be learned from the page.
+
+        The page must be from a conversation, undamaged, and without instructions to an assistant.
+        """
         return self.source is Source.CONVERSATION and not self.gives_orders and not self.is_damaged
 
     @property

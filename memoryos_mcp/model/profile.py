@@ -1,4 +1,4 @@
-"""The profile of a user: traits of character, taste and writing style, one for each dimension."""
+"""The profile of a user: traits of character, taste and writing style, at most one for each dimension."""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet

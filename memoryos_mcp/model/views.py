@@ -199,7 +199,7 @@ class ListEntry:
 
     Attributes:
         beginning: Beginning of the memory's text.
-        at: Time of a page's dialogue or a segment's newest page, of the start of a fact's validity, or of a trait's
+        at: Time of a page's dialogue, time of a segment's newest page, start of a fact's validity, or time of a trait's
             last change.
         state: For a page, its tier; for other kinds, whether the memory is current, superseded or archived.
         segment: For a page, the number of its segment, or None if it has none yet; None for other kinds.
