@@ -20,7 +20,7 @@ _LINE = 16
 
 
 def level(value: float, most: float) -> int:
-    """Return the number of the colour for a value: 0 for the value 0, `HOTTEST` for ``most`` or more."""
+    """Return the number of the colour for a value, from 0 (for the value 0) to `HOTTEST` (for ``most`` or more)."""
     if value <= 0 or most <= 0:
         return 0
     return max(1, min(HOTTEST, int(HOTTEST * value / most)))
@@ -42,7 +42,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some weeks of the calendar.
+    """A block of consecutive weeks in the calendar.
 
     Attributes:
         months: The x position and the name of each month.

@@ -22,7 +22,7 @@ Parts = AsyncGenerator[Recall | str | responding.Response, None]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A memory in a prompt, as it is shown.
+    """A memory in a prompt, as the web page shows it.
 
     Attributes:
         path: The address of the web page that shows the memory.
@@ -43,7 +43,7 @@ class Used:
 
     Attributes:
         summary: A sentence about the size of the memories, and about memories that were left out.
-        groups: The memories of each kind, with a title.
+        groups: The title and the memories of each kind.
     """
 
     summary: str
@@ -123,7 +123,7 @@ def _page(visit: Visit, status: int = 200, **values: Any) -> Response:
 
 
 def _end(whole: responding.Response | None) -> dict[str, str]:
-    """Return whether an exchange was remembered, in words, and the path of its page; empty if there is none."""
+    """Return ``text``, which says whether the exchange was stored, and ``path``, the address of its page or ""."""
     if whole is None or whole.page_id is None:
         return {"text": "Not remembered.", "path": ""}
     return {"text": "Remembered.", "path": memory_path(whole.page_id)}

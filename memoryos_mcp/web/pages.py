@@ -132,7 +132,7 @@ async def _missing(request: Request) -> Response:
 
 
 def _inside(target: str) -> str:
-    """Return ``target`` if it is the address of a web page; otherwise, return the address of the first web page."""
+    """Return ``target`` if it is the address of a web page; otherwise, return the address of the start page."""
     path = target.split("?")[0]
     is_ours = path.startswith(f"{PREFIX}/") and not any(each in path for each in ("//", "\\", "/."))
     return target if is_ours else f"{PREFIX}/"

@@ -113,7 +113,7 @@ async def _fact_page(visit: Visit, view: FactView, draft: Draft) -> Response:
 
 
 async def _may_hold_again(visit: Visit, view: FactView) -> bool:
-    """Return whether a fact ended only because of a fact that was marked as wrong."""
+    """Return whether the user marked the successor of a fact as wrong, so that the fact may be true again."""
     later = view.superseded_by
     if view.fact.is_corrected or later is None or not later.is_corrected:
         return False
@@ -265,7 +265,7 @@ async def _changed_fact(visit: Visit, view: FactView, draft: Draft) -> Response:
 
 
 async def _change(visit: Visit, memory_id: str, changes: Mapping[str, Change], title: str) -> Response:
-    """Make the correction that the form names, if the person has confirmed it.
+    """Make the correction that the person chose in the form, if the person has confirmed it.
 
     Otherwise, show what the correction would change. ``changes`` contains the arguments of each possible correction.
     """

@@ -113,7 +113,7 @@ def _tokens(name: str, text: str) -> int:
 
 
 def _topics(recall: Recall) -> Iterator[tuple[Segment | None, list[Hit]]]:
-    """Yield each topic with its pages, in the order of their best page. Pages without a topic come last."""
+    """Yield each topic with its pages, the topic with the best page first. Pages without a topic come last."""
     bars = dict(
         zip(
             (page.page.seq for page in recall.pages),

@@ -153,7 +153,7 @@ class OwnSignIns:
         self._known: OrderedDict[str, _Own] = OrderedDict()  # the least recently used one comes first
 
     def begin(self, key: str, sign_in: SignIn) -> bool:
-        """Add a sign-in; see `SignIns.begin`."""
+        """Add a sign-in, and return True; see `SignIns.begin`."""
         own = [each for each, known in self._known.items() if known.sign_in.caller == sign_in.caller]
         if len(own) >= SESSIONS_OF_ONE:
             self.end(own[0])
@@ -164,7 +164,7 @@ class OwnSignIns:
         return True
 
     def find(self, key: str) -> SignIn | None:
-        """Return who is signed in; see `SignIns.find`."""
+        """Return a sign-in, or None if it does not exist or has ended; see `SignIns.find`."""
         known = self._known.get(key)
         if known is None:
             return None
@@ -177,5 +177,5 @@ class OwnSignIns:
         return known.sign_in
 
     def end(self, key: str) -> bool:
-        """Remove a sign-in; see `SignIns.end`."""
+        """Remove a sign-in, and return whether it existed."""
         return self._known.pop(key, None) is not None

@@ -115,10 +115,7 @@ async def _work(visit: Visit) -> list[Work]:
 
 
 async def _clients(visit: Visit) -> tuple[Sequence[tuple[str, str]], str]:
-    """Return the MCP clients on the person's machine, and a problem.
-
-    If the clients are known, the problem is empty. Otherwise, the list is empty, and the problem says why.
-    """
+    """Return the MCP clients on the person's machine. If they cannot be read, return an empty list and the reason."""
     if visit.machine is None:
         return [], "This server cannot see the programs on your machine. There, run memoryos-mcp install."
     try:

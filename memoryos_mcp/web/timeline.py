@@ -69,7 +69,7 @@ class Asked:
         return replace(self, day=day, year=year).query()
 
     def listed(self) -> Mapping[str, Any]:
-        """Return the filters of the list, for `MemoryEngine.listed`."""
+        """Return the filters of the list as arguments of `MemoryEngine.listed`."""
         first, last = self.day, self.day
         if first is None and self.year is not None:
             first, last = date(self.year, 1, 1), date(self.year, 12, 31)
@@ -99,7 +99,7 @@ async def timeline(visit: Visit) -> Response:
 
 
 async def _calendar(visit: Visit, asked: Asked, zone: tzinfo | None) -> dict[str, Any]:
-    """Return the template's values for the calendar, and the previous and the next year to link to."""
+    """Return the template's values for the calendar, and for the links to the previous and next year."""
     today = visit.memories.now().date()
     year = asked.year or (None if asked.day is None or today - A_YEAR <= asked.day <= today else asked.day.year)
     first, last = (today - A_YEAR, today) if year is None else (date(year, 1, 1), date(year, 12, 31))

@@ -60,7 +60,7 @@ class OwnMachine:
     """The machine of the user who runs the command ``ui``, which serves the web pages to this user alone.
 
     Attributes:
-        clients: Returns the name of each MCP client on the machine, and whether it uses this program.
+        clients: Returns the name of each MCP client on the machine, and whether the client uses this program.
     """
 
     clients: Callable[[], Sequence[tuple[str, str]]]
@@ -108,7 +108,7 @@ class Visit:
         return value if isinstance(value, str) else ""
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
-        """Return a web page made from a template in ``templates/``."""
+        """Return a web page made from a template, or a part of one; see `shown`."""
         found = [] if self.is_part else notes.shown(self.request, self.session)
         response = shown(template, self.request, status, visit=self, session=self.session, notes=found, **values)
         if not self.is_part:
@@ -211,7 +211,7 @@ def number(text: str, argument: str) -> int:
 
 
 def shown(template: str, request: Request, status: int = 200, **values: Any) -> Response:
-    """Return a web page for a request. If a script requests only a part, the template leaves out the frame."""
+    """Return the response to a request: a template in ``templates/``, filled with ``values``."""
     context = {"visit": None, "session": None, "notes": []} | values
     text = _templates().get_template(template).render(request=request, **context)
     return HTMLResponse(text, status)
