@@ -46,7 +46,7 @@ PROTOCOLS: dict[str, str | None] = {
 # Over SSE this client requests nothing else.
 OTHER_PROTOCOLS = {("fastmcp", "sse"): HANDSHAKE}
 # Some clients show the server's message, others only the HTTP status.
-REASON = re.compile(r"send a valid token as `Authorization: Bearer \.\.\.`|\b401\b")
+REASON = re.compile(r"a valid token is required; send it as `Authorization: Bearer \.\.\.`|\b401\b")
 TOOLS = [
     "add_memory",
     "retrieve_memory",

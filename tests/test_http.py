@@ -126,7 +126,7 @@ async def test_only_admins_see_metrics_and_settings(http_server: HttpServer) -> 
             assert answer.status_code == 403
             assert "memoryos_" not in answer.text
             async with asker(http_server, token) as other:
-                with pytest.raises(MCPError, match="no such resource"):
+                with pytest.raises(MCPError, match="the resource is unknown"):
                     await read(other, CONFIG)
         assert await status_of(http_server, "/metrics", None) == 401
 
@@ -206,7 +206,7 @@ async def test_a_server_that_lost_its_tokens_refuses_all_callers(data: Path, los
 @pytest.mark.parametrize("way", [MODERN, LEGACY], ids=str)
 async def test_clients_show_that_a_token_is_missing(http_server: HttpServer, way: Way) -> None:
     async with asyncio.timeout(LIMIT_S):
-        reason = pytest.RaisesExc(MCPError, match="^send a valid token as `Authorization: Bearer ...`$")
+        reason = pytest.RaisesExc(MCPError, match="^a valid token is required; send it as `Authorization: Bearer ...`$")
         with pytest.RaisesGroup(reason, flatten_subgroups=True):
             async with asker(http_server, None, way):
                 pytest.fail("a server with tokens let somebody in without one")

@@ -223,7 +223,7 @@ async def test_the_settings_are_a_resource_for_admins_only(tmp_path: Path, era: 
             async with server.client_of(caller) as other:
                 assert await other.resources() == [STATUS, PROFILE]
                 for uri in (CONFIG, "memoryos://nothing"):
-                    with pytest.raises(MCPError, match=f"^no such resource; the resources are: {STATUS}, {PROFILE}$"):
+                    with pytest.raises(MCPError, match=f"^the resource is unknown; use one of: {STATUS}, {PROFILE}$"):
                         await other.read(uri)
                 assert json.loads(await other.read(STATUS))["user_id"] == caller.user_id
                 assert "<memory>" in await other.read(PROFILE)

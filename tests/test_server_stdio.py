@@ -177,7 +177,7 @@ async def check_resources_show_status_settings_and_profile(client: Client, data:
     assert json.loads(settings_text)["data_storage_path"] == str(data)
     assert KEY not in settings_text
     assert "<memory>" in await read_text(client, "memoryos://profile")
-    with pytest.raises(MCPError, match="no such resource"):
+    with pytest.raises(MCPError, match="the resource is unknown"):
         await client.read_resource("memoryos://nothing")
 
 

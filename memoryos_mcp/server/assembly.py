@@ -1,6 +1,6 @@
 """Builds the MCP server, which passes requests to tools, resources and prompts, and reports their errors.
 
-Tools and resources that a caller has no right to use are not listed. A request for one of them fails as if it did not
+Tools and resources that a caller has no right to use are not listed, and requests for them fail as if they did not
 exist.
 """
 
@@ -99,7 +99,7 @@ class _Surface:
         known = {one.listing.uri: one for one in _resources(caller)}
         resource = known.get(uri)
         if resource is None:
-            raise MCPError(code=INVALID_PARAMS, message=f"no such resource; the resources are: {', '.join(known)}")
+            raise MCPError(code=INVALID_PARAMS, message=f"the resource is unknown; use one of: {', '.join(known)}")
         try:
             text = await resource.read(self._service.as_seen_by(caller), caller.user_id)
         except MemoryOSError as error:

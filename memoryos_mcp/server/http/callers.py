@@ -67,7 +67,7 @@ class CallerGuard:
             await answer(scope, receive, send)
             return
         if token is None:
-            problem = "send a valid token as `Authorization: Bearer ...`"
+            problem = "a valid token is required; send it as `Authorization: Bearer ...`"
             await refusal(401, problem, www_authenticate=self._challenge)(scope, receive, send)
             return
         scope["user"] = AuthenticatedUser(token)

@@ -75,9 +75,9 @@ class HostGuard:
     Args:
         app: The guarded application.
         hosts: The server's names in lower case, without ports.
-        origins: Origins of the web pages that may call the server, as ``scheme://host[:port]``. If the server is called
-            at a loopback host, pages from the same host and port may call it too. Its own pages may always be called
-            from the same host and port.
+        origins: Origins of other web pages that may call the server, as ``scheme://host[:port]``. Web pages from the
+            server's own host and port need not be listed. Unless this host is a loopback host, they may only request
+            web pages.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:

@@ -58,7 +58,7 @@ class _Share:
     Attributes:
         requests: Number of requests that may be admitted without asking the database again.
         draw_at: The earliest time at which the server may ask the database for more requests.
-        drawing: A lock that is held while the server asks.
+        drawing: A lock that is held while the server asks the database.
     """
 
     requests: int = 0
@@ -109,7 +109,7 @@ class SharedRates:
 
     async def _draw(self, caller: str, share: _Share) -> None:
         draw = partial(self._rates.draw, caller, self._share, per_second=self._per_second, burst=self._burst)
-        problem = f"the database did not answer within {DRAW_TIMEOUT_S:.0f} s"
+        problem = f"the database did not answer within {DRAW_TIMEOUT_S:.0f} s; check the database and the network"
         with anyio.move_on_after(DRAW_TIMEOUT_S):
             try:
                 grant: Grant = await anyio.to_thread.run_sync(draw, abandon_on_cancel=True, limiter=self._threads)

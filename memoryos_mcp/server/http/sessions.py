@@ -86,7 +86,7 @@ class SessionGuard:
         elif isinstance(message, JSONRPCRequest) and message.method == "initialize":
             await self._begin(key, size, scope, receive, send)
         elif scope["method"] in _METHODS:
-            problem = f"begin a session with initialize, or send your session id in the header {SESSION_HEADER}"
+            problem = f"the session id is missing; send it in the header {SESSION_HEADER}, or call initialize first"
             await refusal(400, problem)(scope, receive, send)
         else:
             await refusal(405, f"use {', '.join(_METHODS)}", allow=", ".join(_METHODS))(scope, receive, send)
