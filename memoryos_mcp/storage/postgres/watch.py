@@ -1,4 +1,4 @@
-"""Notices when another server of the same database ends or is lost, so that this server can take over its work.
+"""Notices when another server of the same database ends or is lost, so that this server can take over the other's work.
 
 Each server has a connection on which it holds an advisory lock with its number. The list of these locks is the list of
 running servers. A lease contains the number of the server that holds it, so that other servers can see which leases

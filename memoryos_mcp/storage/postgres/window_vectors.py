@@ -232,8 +232,8 @@ def create_index(raw: Raw, where: str, type_: str, memory: LargeMemory) -> bool:
             )
         except psycopg.errors.InsufficientPrivilege:
             logger.info(
-                "this account may not create an index, so searches of large memories are slower; run `memoryos-mcp "
-                "doctor` with the account that owns the tables"
+                "the database account may not create an index, so searches of large memories are slower; run "
+                "`memoryos-mcp doctor` with the account that owns the tables"
             )
             return False
     return True

@@ -242,8 +242,9 @@ def delete_trait(connection: Connection, dimension: str) -> None:
 def change_knowledge(connection: Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> None:
     """Apply the fact changes in ``learning``: add, supersede and confirm facts.
 
-    A new fact that already exists is confirmed instead. Facts that must not be learned from these pages are skipped;
-    see `is_refused_fact`. If several new facts are about the same property (slot), only the last one stays valid.
+    If a fact to be added already exists, the existing fact is confirmed. Facts that must not be learned from these
+    pages are skipped; see `is_refused_fact`. If several new facts are about the same property (slot), only the last one
+    stays valid.
 
     A confirmed fact keeps its ``learned_by``, the name of the analyst that first learned the fact. But if this name is
     ``learning.replaces``, it is changed to ``learning.learner``.

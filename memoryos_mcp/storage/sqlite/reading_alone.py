@@ -37,8 +37,8 @@ def pages_by_words(
 ) -> list[tuple[str, datetime, str, str, str | None]]:
     """Return at most ``limit`` pages that contain many of the ``words``, best first.
 
-    Each item contains the page's id, its time, the texts of the user and of the assistant, and the caller's data as
-    JSON text.
+    Each item contains the page's id and time, the texts of the user and of the assistant, and the page's ``meta_data``
+    as JSON text.
 
     Rare words have a higher weight. A page is found if the words in it have at least ``least_share`` of the total
     weight of ``words``. Of two pages with the same weight, the newer one comes first. Damaged pages are left out.
