@@ -1,8 +1,8 @@
 """Extraction and validation of the JSON in an LLM's reply.
 
-Models wrap JSON in code fences and prose, write their reasoning before the JSON, omit commas, send one object instead
-of a list, or send numbers as strings. All of that is accepted. Any other defect raises a `ReplyFormatError`. The error
-message is shown to the model and to the user. The message says what is wrong, but quotes nothing from the reply.
+Models wrap JSON in code fences and prose, write their reasoning before the JSON, or omit commas. They send one object
+instead of a list, or numbers as strings. All of that is accepted. Any other defect raises a `ReplyFormatError`. The
+error message is shown to the model and to the user. The message says what is wrong, but quotes nothing from the reply.
 """
 
 import json

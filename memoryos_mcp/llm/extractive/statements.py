@@ -261,8 +261,8 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
 def _clauses(sentence: str) -> list[str]:
     """Return the clauses of a sentence. If it contains a quotation, return only the clauses before it.
 
-    The clause directly before the quotation is omitted unless it ends with punctuation, because it may be incomplete
-    without the quotation (such as "she calls me").
+    The clause directly before the quotation may be incomplete, such as "she calls me". It is omitted unless it ends
+    with punctuation.
     """
     bare = context.QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
     quote = context.QUOTE_MARKS.search(bare)

@@ -1,8 +1,8 @@
 """Patterns for statements whose subject is omitted: "Moved to Rome in May", "Allergic to nuts", "bin Lehrerin".
 
 Each row is a pair: an omitted subject ("I "), and a pattern for the beginning of the text without this subject
-("moved"). There are no patterns for texts that may be instructions ("Use Linux", "Speak French"), or that may be about
-somebody else ("Born in 1950, he ...").
+("moved"). No pattern matches possible instructions ("Use Linux", "Speak French") or texts that may be about somebody
+else ("Born in 1950, he ...").
 """
 
 import re
