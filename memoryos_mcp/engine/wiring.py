@@ -56,7 +56,7 @@ class Components:
 
     Attributes:
         embedders: The configured embedding model, and the models of existing vector spaces.
-        fallback: The analyst that is used if there is no LLM, or if the LLM fails.
+        fallback: The analyst that works without an LLM. It is used if there is no LLM, or if the LLM fails.
         make_chat: Returns a user's LLM client, or None if no LLM is configured. The arguments are the user's `Account`,
             in which the tokens of LLM calls are counted, and the user's folder.
         make_analyst: Returns the analyst in `Overrides`, if there is one. Otherwise, returns an analyst that uses the

@@ -71,7 +71,7 @@ class ForgetMemoryResult(BaseModel):
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
     """Do a dry run, or forget the memories that an earlier dry run selected. Return the result.
 
-    If ``arguments.confirm`` is empty, the call is a dry run. Otherwise, ``confirm`` is the handle of the earlier dry run.
+    ``arguments.confirm`` is the handle of the earlier dry run; it is empty for a new dry run.
 
     Raises:
         ArgumentError: An argument is not valid; nothing was forgotten.
