@@ -46,7 +46,7 @@ MAIN_THREAD_POLL_S = 0.2
 class Memoryos:
     """One user's memory, for programs without ``async``. Close it after use, or use it in a ``with`` statement.
 
-    An object that is not closed closes itself when the main thread ends or when no reference to the object remains.
+    If you do not close an object, it closes itself when the main thread ends or when no reference to it remains.
     Several threads may share an object. An object cannot be used in a forked process: open another one in the child
     process, or start the child process with "spawn".
 

@@ -56,7 +56,7 @@ def parse_json(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         hint = "; write a backslash twice" if "escape" in error.msg else ""
-        msg = f"invalid JSON at line {error.lineno}, column {error.colno} ({error.msg}{hint})"
+        msg = f"invalid JSON at line {error.lineno}, column {error.colno} ({error.msg}{hint}); correct it"
         raise ValueError(msg) from error
     except RecursionError as error:
         msg = "the JSON is nested too deeply; remove some levels"

@@ -1,4 +1,4 @@
-"""Decides when the fallback replaces a failing analyst, and when the fallback's results are kept for good.
+"""Decides when the fallback replaces a failing analyst, and when the fallback's results become final.
 
 An analyst organises pages and extracts facts and traits from them. The fallback is the analyst that needs no LLM.
 """

@@ -55,10 +55,10 @@ class Selection:
         ids: Ids of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
         query: If not empty, selects the pages that keyword or semantic search finds.
         max_results: Maximum number of pages that ``query`` selects.
-        after: Selects pages from this time (ISO 8601) or later. If there is a query, it searches only these pages.
-        before: Selects pages from before this time. If there is a query, it searches only these pages.
+        after: Selects pages from this time (ISO 8601) or later. If there is a query, only these pages are searched.
+        before: Selects pages from before this time. If there is a query, only these pages are searched.
         everything: Selects the whole memory.
-        project: Selects the pages of this project. If there is a query, it searches only these pages.
+        project: Selects the pages of this project. If there is a query, only these pages are searched.
     """
 
     ids: Sequence[str] = ()

@@ -151,7 +151,7 @@ async def _nothing() -> bool:
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     """Return the result of a coroutine. The coroutine runs to its end even if the caller is cancelled.
 
-    In this case, CancelledError is raised after the coroutine has ended.
+    If the caller is cancelled, CancelledError is raised after the coroutine has ended.
     """
     task = asyncio.create_task(work)  # noqa: TID251 - the owner
     try:

@@ -156,7 +156,7 @@ class Organising:
         """Let the analyst (the LLM) reassign the pages that the fallback (without an LLM) put in chains and segments.
 
         The analyst gets batches of these pages in parallel. If the analyst repeatedly gives unusable answers to a
-        batch, the fallback's result for this batch is kept for good.
+        batch, the fallback's result for this batch becomes final.
 
         Returns:
             Whether to call again for further pages.

@@ -261,8 +261,8 @@ class Reading:
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
         """Return the stored facts that are shown to ``reader`` before it reads ``pages``.
 
-        The fallback (without an LLM) is shown all facts. Any other analyst is not shown the facts
-        that the fallback extracted from ``pages`` or later pages.
+        The fallback (without an LLM) is shown all facts. Any other analyst is not shown the facts that the
+        fallback extracted from ``pages`` or later pages.
         """
         if reader is self._fallback:
             return await self._store.facts(FactQuery())

@@ -16,7 +16,7 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[l
     Args:
         sizes: Size of each row, in tokens or characters.
         max_rows: Maximum number of rows in a batch.
-        max_size: Maximum size of a batch, including padding. A larger row becomes a batch of its own.
+        max_size: Maximum size of a batch, including padding. A larger row becomes a separate batch.
     """
     batch: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):

@@ -1,9 +1,9 @@
 """Revisions of embedding models. A revision identifies a model's weights by the vector that they give for a fixed text.
 
 A name does not identify the weights: a model in a folder may be trained further, and a server may replace its model. A
-hash of the vector's bytes does not identify the weights either, because the same weights give slightly different
-vectors on another device or in another batch. A revision therefore records, for each of many fixed planes, on which
-side of the plane the vector lies.
+hash of the vector's bytes does not identify the weights either: the same weights give slightly different vectors on
+another device or in another batch. A revision therefore records, for each of many fixed planes, on which side of the
+plane the vector lies.
 """
 
 import hashlib

@@ -138,8 +138,8 @@ def _choose(
 ) -> list[_Passage]:
     """Return the best passages that fit into ``max_tokens``, in the order of the text.
 
-    A passage with more query roots ranks higher. A passage that overlaps ``best_span``, or that begins the page, gets
-    a bonus.
+    A passage with more query roots ranks higher. A passage that overlaps ``best_span`` or begins the page gets a
+    bonus.
     """
 
     def worth(passage: _Passage) -> tuple[float, int]:

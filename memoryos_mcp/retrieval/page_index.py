@@ -102,7 +102,7 @@ class PageIndex:
 
         Args:
             pages: The number (``seq``) of each changed page.
-            position: The position of the last of these changes in the store's sequence of changes.
+            position: The last change's position in the store's sequence of changes.
         """
         index = self._index
         if index is None or not pages:

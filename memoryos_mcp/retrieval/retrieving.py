@@ -153,8 +153,8 @@ class Retrieving:
 
         The query must not be blank. The budgets are used instead of ``limits.tokens``.
 
-        Pages of the project in ``scope`` are preferred. If ``scope.is_walled``, pages of other projects are left out,
-        as well as facts that only these pages state, and traits that these pages support.
+        Pages of the project in ``scope`` are preferred. If ``scope.is_walled``, pages of other projects are left out.
+        Facts that only these pages state, and traits that these pages support, are left out too.
 
         Raises:
             StorageError: The store could not be read.
@@ -532,7 +532,7 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
-    """Return the ``seq`` of each given page, and of the neighbours of the first ``count`` of these pages.
+    """Return ``best_first``, and the ``seq`` of the neighbours of its first ``count`` pages.
 
     The neighbours are the two pages before and the two pages after a page. An answer often contains none of the
     words of its question.
