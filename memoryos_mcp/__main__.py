@@ -13,7 +13,7 @@ STDERR = 2
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the program with its command-line arguments."""
     if sys.argv[1:2] == ["hook"] and not {"-h", "--help"}.intersection(sys.argv):
         from memoryos_mcp.hooks import hook  # a client waits for it, so nothing else is imported
 
@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def serve_by_default() -> None:
-    """Run the command line. If no command is passed, run ``serve``."""
+    """Run the program with its command-line arguments. If they contain no command, run ``serve``."""
     _loaded().serve_by_default()
 
 

@@ -227,8 +227,8 @@ class Reading:
     async def _kept(self, facts: Sequence[Fact], pages: Sequence[Page]) -> frozenset[int]:
         """Return the numbers of the wishes that ``pages`` must not supersede.
 
-        Of the wishes, pages of a project may supersede only those that were stated in this project alone. Pages without
-        a project may supersede every wish.
+        Pages of a project may supersede only wishes that were stated in this project alone. Pages without a project may
+        supersede every wish.
         """
         project = pages[0].project
         if project is None:

@@ -120,9 +120,9 @@ class PageIndex:
             await self._use_store()
 
     async def settle(self, at_most: int | None = None) -> bool:
-        """Do the maintenance of the index, which can take minutes. Return True if no maintenance is left.
+        """Maintain the index, which can take minutes. Return True if no maintenance is left.
 
-        If the index has more than ``at_most`` vectors, nothing is done. None means no limit.
+        If the index has more than ``at_most`` vectors, do nothing. None means no limit.
         """
         index = self._index
         if index is not None and (at_most is None or await index.size() <= at_most):

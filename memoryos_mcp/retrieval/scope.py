@@ -31,8 +31,8 @@ class Scope:
         """Return the keys of the memories that are outside of the scope.
 
         Args:
-            projects: For the key of each memory, the projects of the pages that support the memory.
-            needs_all: Whether all of these pages must be in the scope. If False, one of them is enough.
+            projects: Maps the key of each memory to the projects of the pages that support the memory.
+            needs_all: Whether a memory needs all of these pages in the scope. If False, one page in the scope is enough.
         """
         enough = all if needs_all else any
         return frozenset(key for key, found in projects.items() if not enough(map(self.includes, found)))
