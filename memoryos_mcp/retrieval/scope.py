@@ -32,7 +32,7 @@ class Scope:
 
         Args:
             projects: Maps the key of each memory to the projects of the pages that support the memory.
-            needs_all: Whether a memory needs all of these pages in the scope. If False, one page in the scope is enough.
+            needs_all: Whether a memory needs all of these pages in the scope. If False, one page is enough.
         """
         enough = all if needs_all else any
         return frozenset(key for key, found in projects.items() if not enough(map(self.includes, found)))
