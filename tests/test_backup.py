@@ -116,7 +116,8 @@ def test_a_backup_into_a_folder_is_named_by_user_and_time(memory: Path, tmp_path
 
 def test_a_backup_replaces_no_file_and_needs_a_memory(memory: Path, copy: Path, data: Path, tmp_path: Path) -> None:
     before = copy.read_bytes()
-    assert "already exists, and a backup does not replace a file" in run(memory, "backup", copy, code=2).stderr.decode()
+    refusal = run(memory, "backup", copy, code=2).stderr.decode()
+    assert "this file already exists, and a backup does not replace a file" in refusal
     assert copy.read_bytes() == before
     assert "no memory" in run(data, "backup", tmp_path / "none.db", code=1).stderr.decode()
     assert not (tmp_path / "none.db").exists()

@@ -176,7 +176,7 @@ def test_a_file_is_replaced_only_with_force(tmp_path: Path) -> None:
 
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     refused = bundle(str(tmp_path / "nowhere" / "memory.mcpb"))
-    assert "is in a folder that does not exist" in str(refused.exception)
+    assert "the folder does not exist" in str(refused.exception)
     assert not list(tmp_path.iterdir())
 
 

@@ -112,15 +112,15 @@ def test_an_export_replaces_no_file_that_is_not_an_export(memory: Path, tmp_path
     for name, text in (("notes.txt", b"What I did in May."), ("packed.jsonl.gz", packed)):
         file = tmp_path / name
         file.write_bytes(text)
-        assert f"{file}: exists and is not an export" in run(memory, "export", file, code=2).stderr.decode()
+        assert f"{file}: this file exists and is not an export" in run(memory, "export", file, code=2).stderr.decode()
         assert file.read_bytes() == text
 
 
 def test_an_export_that_cannot_be_written_leaves_no_file(memory: Path, tmp_path: Path) -> None:
     for target, problem in (
-        (tmp_path / "none" / "memory.jsonl", "is in a folder that does not exist"),
-        (tmp_path, "is a folder; choose a file in this folder"),
-        (Path(tmp_path.anchor), "is a folder; choose a file in this folder"),
+        (tmp_path / "none" / "memory.jsonl", "the folder does not exist; create it"),
+        (tmp_path, "this path is a folder; choose a file in this folder"),
+        (Path(tmp_path.anchor), "this path is a folder; choose a file in this folder"),
     ):
         assert f"{target}: {problem}" in run(memory, "export", target, code=2).stderr.decode()
     assert not list(tmp_path.glob(".*.part"))

@@ -418,9 +418,9 @@ def test_unsupported_requests_name_an_alternative(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--http", "ftp://a"), "is not a valid address"),
-        (("--http", "http://[::1"), "is not a valid address"),
-        (("--http", "localhost:8000"), "is not a valid address"),
+        (("--http", "ftp://a"), "the address is not valid"),
+        (("--http", "http://[::1"), "the address is not valid"),
+        (("--http", "localhost:8000"), "the address is not valid"),
         (("--http", "http://u:p@a/mcp"), "contains a user name"),
         (("--http", URL, "--token", "a b"), "--token"),
         (("--http", URL, "--token", " "), "--token"),
@@ -568,7 +568,7 @@ def test_a_database_is_passed_on_unless_its_address_has_a_password(home: Path, m
     assert held(CLIENTS["cursor"], file)["memoryos"]["args"] == ["serve", "--database-url", url]
     before = file.read_bytes()
     for secret in (url.replace("ada@", f"ada:{password}@"), f"{url}&password={password}"):
-        told = "--database-url: contains a password, which the client's file would show; put database_url in"
+        told = "--database-url: the address contains a password, which the client's file would show; put database_url"
         refused("install", "--client", "cursor", "--database-url", secret, told=told)
         refused("install", "--client", "cursor", "--link", "--database-url", secret, told=told)
         monkeypatch.setenv("MEMORYOS_DATABASE_URL", secret)

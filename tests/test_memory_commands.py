@@ -43,7 +43,7 @@ def test_text_is_added_from_stdin(tmp_path: Path) -> None:
 
 def test_stdin_that_is_not_text_is_refused(tmp_path: Path) -> None:
     refused = run_here("add", "-", "--data-storage-path", tmp_path / "data", *NO_MODEL, stdin=b"\xff\xfe\x00")
-    assert (refused.returncode, "stdin: is not text in UTF-8" in refused.stderr) == (2, True)
+    assert (refused.returncode, "stdin: the text is not in UTF-8" in refused.stderr) == (2, True)
 
 
 def test_the_printed_line_continues_a_list(tmp_path: Path) -> None:

@@ -399,7 +399,7 @@ def test_a_damaged_page_stops_only_its_memory(files: Path, url: str) -> None:
     [
         ("postgresql://app:s3cret@127.0.0.1:1/memories", "cannot be reached; check that it runs, and correct --to"),
         ("postgresql://app:s3cret@[broken/memories", "is not a valid address"),
-        ("mysql://app:s3cret@127.0.0.1/memories", "must be an address that begins with postgresql://"),
+        ("mysql://app:s3cret@127.0.0.1/memories", "the target must be an address that begins with postgresql://"),
         (" ", "must be an address"),
     ],
 )

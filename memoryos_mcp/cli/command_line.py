@@ -97,7 +97,7 @@ class Choice(click.Choice[str]):
 
 
 class SettingOption(click.Option):
-    """A command-line option that sets one setting, or that concerns all settings, such as ``--config``."""
+    """An option for one setting, such as ``--user-id``, or for all settings, such as ``--config``."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Return the allowed values that begin with ``incomplete``.
@@ -145,7 +145,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        In an `ArgumentError`, the names of a tool's arguments are replaced with the names of the command's options.
+        An `ArgumentError` from an MCP tool contains the names of the tool's arguments. They are replaced with the names
+        of the command's options.
         """
         try:
             return super().invoke(ctx)
@@ -157,7 +158,7 @@ class Command(click.Command):
             raise ArgumentError(argument=_spelling(named), problem=self._problem_here(error.problem)) from error
 
     def _problem_here(self, problem: str) -> str:
-        """Replace the names of a tool's arguments in an error message with the names of the command's options."""
+        """Return ``problem`` with the command's option names instead of the tool's argument names."""
         for word, here in _WORDS_HERE.items():
             problem = problem.replace(word, here)
         spellings = {each.name: _spelling(each) for each in self.params if not isinstance(each, SettingOption)}
@@ -248,7 +249,7 @@ class Group(click.Group):
             formatter.write_text(f"{PROGRAM} COMMAND --help shows the options of a command, with examples.")
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 
 
 def config_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -260,7 +261,7 @@ def config_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds the option for a setting to a command."""
+    """Return a decorator that gives a command an option for the setting ``name``."""
     return click.option(_flag(name), name, cls=SettingOption, metavar="VALUE", help=_meaning(name))
 
 
@@ -323,7 +324,7 @@ def chosen_settings(
 
 
 def run(commands: Group, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command line, and exit with its exit code. An error is printed to stderr on one line.
+    """Run a command line, and exit with the command's exit code. An error is printed to stderr on one line.
 
     ``arguments`` does not include the program's name. None means the arguments of this process.
     """
@@ -402,7 +403,7 @@ def _meaning(name: str) -> str:
 
 
 def _values(name: str) -> tuple[str, ...]:
-    """Return the allowed values of a setting, or an empty tuple if the values cannot be listed."""
+    """Return the allowed values of a setting, or an empty tuple if the setting has no fixed set of values."""
     kind = value_type(name)
     if kind is Literal:
         return allowed_texts(name)

@@ -224,7 +224,7 @@ async def stats(settings: Settings, **given: Any) -> None:
     help="Maximum number of pages, in addition to those in short-term memory. Default: the setting "
     "retrieval_queue_capacity.",
 )
-@click.option("--project", metavar="NAME", help="Project in which to search; its pages come first.")
+@click.option("--project", metavar="NAME", help="Project whose pages come first in the results.")
 @click.option("--full", "is_full", is_flag=True, help="Show the full text of each page, not only one line.")
 @click.option(
     "--explain", "is_explained", is_flag=True, help="Show how the query was interpreted, and the score of each page."
@@ -257,8 +257,8 @@ async def search(settings: Settings, **given: Any) -> None:
 async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
     """Store what was said as one page.
 
-    TEXT is read from stdin if it is a hyphen. A running server organises the page. Without a server, run the command
-    organise.
+    If TEXT is a hyphen, the text is read from stdin. A running server organises the page. Without a server, run the
+    command organise.
     """
     from memoryos_mcp.cli.commands.adding import add
 
@@ -273,11 +273,15 @@ async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
     ],
 )
 @click.argument("tier", metavar="[KIND]", type=Choice(["pages", "topics", "facts", "traits"]), default="pages")
-@click.option("--topic", metavar="ID_OR_WORD", help="Only pages of this topic: its id, or a part of a keyword.")
+@click.option(
+    "--topic",
+    metavar="ID_OR_WORD",
+    help="Only entries of one topic: pass its id, or a part of one of its keywords.",
+)
 @click.option(
     "--state", type=Choice(["current", "superseded", "archived"]), help="State of facts or topics. Default: current."
 )
-@click.option("--project", metavar="NAME", help="Only pages of this project.")
+@click.option("--project", metavar="NAME", help="Only pages of this project, and entries that were made from them.")
 @click.option("--after", metavar="TIME", help="Only entries from this time (ISO 8601) or later.")
 @click.option("--before", metavar="TIME", help="Only entries before this time (ISO 8601).")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of entries.")
@@ -344,7 +348,7 @@ async def show(settings: Settings, **given: Any) -> None:
     "--json",
     "as_json",
     is_flag=True,
-    help="Print how many items of each kind were exported, as one JSON object. This requires FILE.",
+    help="Print how many items of each kind were exported, as one JSON object. This option requires FILE.",
 )
 @takes_settings()
 async def export_(settings: Settings, form: str, **given: Any) -> None:
@@ -373,7 +377,7 @@ async def export_(settings: Settings, form: str, **given: Any) -> None:
 )
 @click.option("--project", metavar="NAME", help="Project of the imported pages that have no project yet.")
 @click.option(
-    "--all-speakers", "of_all", is_flag=True, help="Import a file in which several people speak, without asking."
+    "--all-speakers", "of_all", is_flag=True, help="Import a file in which several people speak, without confirmation."
 )
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option
@@ -489,7 +493,12 @@ async def move_command(settings: Settings, **given: Any) -> None:
     "--receipts", "only_receipts", is_flag=True, help="Only show the receipts for what was forgotten earlier."
 )
 @click.option("--yes", "is_sure", is_flag=True, help="Forget without confirmation.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object. Without --yes, nothing is forgotten.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the result as one JSON object. Without --yes, nothing is forgotten.",
+)
 @takes_settings()
 async def forget_command(
     settings: Settings, only_receipts: bool, is_sure: bool, as_json: bool, **selected: Any
@@ -511,7 +520,7 @@ async def forget_command(
 def _check_one_way(selected: Mapping[str, Any]) -> None:
     """Raise `click.UsageError` if no option selects anything, or if the options cannot be combined.
 
-    The library makes the same check, but the library's messages do not contain the options' names.
+    The library makes the same check, but the library's messages do not contain the names of the options.
     """
     has_pages = any(selected[name] for name in ("query", "after", "before", "project"))
     ways = sum(map(bool, (selected["ids"], has_pages, selected["everything"])))

@@ -15,7 +15,7 @@ STDIN = "-"
 
 
 async def add(settings: Settings, given: Mapping[str, str], *, as_json: bool) -> None:
-    """Store one page in the configured user's memory, and print the receipt.
+    """Store one page in the configured user's memory, and print the id of the page.
 
     ``given`` contains the arguments of the tool ``add_memory``. The JSON output is the result of this tool. If the text
     is ``-``, it is read from stdin.
@@ -33,7 +33,7 @@ def _from_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise ArgumentError(argument="stdin", problem="is not text in UTF-8; convert the text to UTF-8") from None
+        raise ArgumentError(argument="stdin", problem="the text is not in UTF-8; convert it to UTF-8") from None
 
 
 def _lines(result: AddMemoryResult) -> Iterator[str]:

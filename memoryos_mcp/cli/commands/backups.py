@@ -20,10 +20,11 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
     """Back up the memory of the configured user, or of all users, and print a summary of each backup.
 
     ``target`` is a new file or a folder. In a folder, each backup is named after the user and the time. With
-    ``is_of_all``, ``target`` must be a folder, and a missing folder is created.
+    ``is_of_all``, the memories of all users are backed up, and ``target`` is a folder, which is created if necessary.
 
-    If a memory is missing or damaged, or cannot be copied, the other memories are backed up before `StorageError` is
-    raised.
+    Raises:
+        ArgumentError: ``target`` is an existing file, or a new file in a folder that does not exist.
+        StorageError: A memory is missing or damaged, or could not be copied. The other memories have been backed up.
     """
     copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:
@@ -55,23 +56,21 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
 
 
 def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
-    """Return True if ``target`` is the folder for the backups, and False if ``target`` is the file of a single backup.
+    """Return True if ``target`` is a folder for backups, and False if ``target`` is the file of a single backup.
 
-    With ``is_of_all``, a missing folder is created.
+    With ``is_of_all``, ``target`` is always a folder, and a missing folder is created.
 
     Raises:
-        ArgumentError: ``target`` is an existing file, or the backup's file would be in a folder that does not exist.
+        ArgumentError: ``target`` is an existing file, or a new file in a folder that does not exist.
     """
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
-        problem = "already exists, and a backup does not replace a file; choose a new file name, or a folder"
+        problem = "this file already exists, and a backup does not replace a file; choose a new file name, or a folder"
         raise ArgumentError(argument=str(target), problem=problem)
     if is_folder:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not target.parent.is_dir():
-        raise ArgumentError(
-            argument=str(target), problem="is in a folder that does not exist; create the folder or choose another file"
-        )
+        raise ArgumentError(argument=str(target), problem="the folder does not exist; create it or choose another path")
     return is_folder
 
 

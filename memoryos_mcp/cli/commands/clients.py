@@ -11,7 +11,7 @@ from memoryos_mcp.cli.installer.catalogue import CLIENTS
 
 
 def client_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the shared options of install and uninstall to ``command``."""
+    """Add the options that ``install`` and ``uninstall`` share to ``command``."""
     for option in (
         json_option,
         click.option(
@@ -109,8 +109,8 @@ class ClientCommand(Command):
 def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: bool, **given: Any) -> None:
     """Add the server to an MCP client.
 
-    The command changes the client's file, and prints the changes. Without --client, the command only lists the
-    clients on this machine.
+    The command changes the client's configuration file, and prints the changes. Without --client, the command only
+    lists the clients on this machine.
     """
     from memoryos_mcp.cli.commands import installing
     from memoryos_mcp.cli.commands.installing.outcomes import Request
@@ -136,8 +136,8 @@ def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: b
 def uninstall(clients: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Remove the server from an MCP client.
 
-    The rest of the client's file is not changed. Without --client, the command only lists the clients on this
-    machine.
+    The rest of the client's configuration file is not changed. Without --client, the command only lists the clients
+    on this machine.
     """
     from memoryos_mcp.cli.commands import installing
     from memoryos_mcp.cli.commands.installing.outcomes import Request

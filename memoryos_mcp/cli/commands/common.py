@@ -76,9 +76,11 @@ async def open_memory(
 ) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
     """Open the configured user's memory, and yield the service and the user's engine.
 
-    With ``is_created``, a missing memory is created. Without it, a note is printed to stderr and `click.Abort` is
-    raised. With ``only_reads``, the memory is not changed and background work does not run. ``embedder`` replaces the
-    configured embedder.
+    With ``is_created``, a missing memory is created. With ``only_reads``, the memory is not changed and background work
+    does not run. ``embedder`` replaces the configured embedder.
+
+    Raises:
+        click.Abort: The memory is missing, and ``is_created`` is False. The reason has been printed to stderr.
     """
     from memoryos_mcp.engine.service import MemoryService  # imported late because some commands need only a store
 
@@ -174,9 +176,9 @@ class Failures:
         self._forgiven: dict[str, int] = {}
 
     def last(self, stats: Stats, left: int) -> str | None:
-        """Return the last error of a loop that has failed `FAILURES_IN_A_ROW` times since the last progress, or None.
+        """Return the last error of a loop that has failed `FAILURES_IN_A_ROW` times since the last progress.
 
-        ``left`` is the number of pages that are not processed yet.
+        Return None if there is no such loop. ``left`` is the number of pages that are not processed yet.
         """
         failed = {name: health.failed_attempts for name, health in stats.health.items()}
         if self._least_left is None or left < self._least_left:

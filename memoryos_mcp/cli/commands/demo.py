@@ -313,7 +313,7 @@ async def _config(client: Client) -> Any:
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield lines, each with a label and a text, that show the best memories in a retrieval result.
+    """Yield the best memories in a retrieval result as lines. Each line has a label and a text.
 
     ``look`` selects the kind of memories, such as facts. Short-term pages are shown newest first.
     """

@@ -53,7 +53,7 @@ async def export_memory(settings: Settings, target: str, *, project: str | None 
     """
     if as_json and target == STDOUT:
         raise ArgumentError(
-            argument="--json", problem="cannot be used when the memory is written to stdout; choose a file"
+            argument="--json", problem="this option cannot be used when the memory is written to stdout; choose a file"
         )
     if not await has_memory_or_note(settings):
         raise click.Abort
@@ -77,19 +77,19 @@ async def export_memory(settings: Settings, target: str, *, project: str | None 
 async def export_markdown(
     settings: Settings, target: str, *, project: str | None = None, as_json: bool = False
 ) -> None:
-    """Write the configured user's memory as Markdown for reading, and show the progress on stderr.
+    """Write the configured user's memory as Markdown for people to read, and show the progress on stderr.
 
     ``target`` is ``-`` for stdout, the path of a file that ends in ``.md``, or the path of a new folder.
     """
     if as_json and target == STDOUT:
         raise ArgumentError(
-            argument="--json", problem="cannot be used when the memory is written to stdout; choose a file"
+            argument="--json", problem="this option cannot be used when the memory is written to stdout; choose a file"
         )
     if not await has_memory_or_note(settings):
         raise click.Abort
     is_file = target == STDOUT or target.lower().endswith(".md")
     if not is_file and Path(target).suffix:
-        problem = "is not a name for this format; use a name that ends in .md, or the name of a new folder"
+        problem = "this is not a name for the format markdown; use a name that ends in .md, or the name of a new folder"
         raise ArgumentError(argument=target, problem=problem)
     async with open_store(settings) as store:
         pages = (await store.counts()).pages
@@ -123,9 +123,9 @@ async def export_markdown(
 def _new_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder. It is renamed to ``path`` at the end of the block, or removed after an error."""
     if path.exists():
-        raise ArgumentError(argument=str(path), problem="exists already; choose the name of a new folder")
+        raise ArgumentError(argument=str(path), problem="this path already exists; choose the name of a new folder")
     if not path.absolute().parent.is_dir():
-        problem = "is in a folder that does not exist; create the folder or choose another one"
+        problem = "the folder does not exist; create it or choose another path"
         raise ArgumentError(argument=str(path), problem=problem)
     unfinished = path.absolute().with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with writing(str(path)):
@@ -189,7 +189,7 @@ def _confirm_people(people: Sequence[str], user_id: str, *, is_dry_run: bool) ->
     """Ask whether to import the words of several people into one memory. A dry run only prints a note.
 
     Raises:
-        click.UsageError: Nobody can be asked, because stdin is not a terminal.
+        click.UsageError: The question cannot be asked, because stdin is not a terminal.
         click.Abort: The user does not agree.
     """
     names = ", ".join(one_line(name) for name in people[:_NAMES_SHOWN]) + (
@@ -248,14 +248,12 @@ def _counted(records: Iterator[Record], report: Callable[[int], None]) -> Iterat
 
 def _check_target(path: Path, target: str, *, is_markdown: bool) -> None:
     if path.is_dir():
-        raise ArgumentError(argument=target, problem="is a folder; choose a file in this folder")
+        raise ArgumentError(argument=target, problem="this path is a folder; choose a file in this folder")
     if not path.parent.is_dir():
-        raise ArgumentError(
-            argument=target, problem="is in a folder that does not exist; create the folder or choose another file"
-        )
+        raise ArgumentError(argument=target, problem="the folder does not exist; create it or choose another path")
     recognises = markdown.recognises if is_markdown else export_format.recognises
     if path.is_file() and path.stat().st_size and not recognises(path):
-        raise ArgumentError(argument=target, problem="exists and is not an export; choose another name")
+        raise ArgumentError(argument=target, problem="this file exists and is not an export; choose another name")
     if not is_markdown and path.suffix.lower() in _OTHER_FORMATS:
         problem = (
             f"an export is in the format JSON Lines, not {path.suffix}; use a name that ends in .jsonl or .jsonl.gz, "

@@ -19,8 +19,8 @@ _COPIES = "backup copies made by restores"
 async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_json: bool) -> None:
     """Show the selected part of the configured user's memory, ask for confirmation, and forget this part.
 
-    With ``is_sure``, no confirmation is required. With ``as_json`` and without ``is_sure``, only the dry run is printed
-    and nothing is forgotten.
+    With ``is_sure``, no confirmation is required. With ``as_json`` and without ``is_sure``, nothing is forgotten, and
+    the command only prints what would be forgotten.
     """
     async with open_memory(settings) as (_, engine):
         dry_run = await engine.plan_forgetting(selection)
@@ -43,7 +43,7 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
 
 
 async def show_receipts(settings: Settings, *, as_json: bool) -> None:
-    """Print the receipts for forgotten items, beginning with the oldest receipt."""
+    """Print one receipt for each time that memories were forgotten, oldest first."""
     receipts: list[ForgetReceipt] = []
     if await has_memory_or_note(settings):
         async with open_memory(settings, only_reads=True) as (_, engine):

@@ -19,13 +19,13 @@ from memoryos_mcp.errors import ArgumentError
 
 
 def cursor_link(name: str, entry: Mapping[str, object]) -> str:
-    """Return a link that adds a server with the given name to Cursor."""
+    """Return a link that adds a server to Cursor. ``entry`` is the server's entry in Cursor's configuration file."""
     config = base64.b64encode(_compact(entry)).decode()
     return f"cursor://anysphere.cursor-deeplink/mcp/install?name={quote(name, safe='')}&config={quote(config, safe='')}"
 
 
 def vscode_link(name: str, entry: Mapping[str, object]) -> str:
-    """Return a link that adds a server with the given name to VS Code."""
+    """Return a link that adds a server to VS Code. ``entry`` is the server's entry in VS Code's configuration file."""
     return f"vscode:mcp/install?{quote(_compact({'name': name, **entry}), safe='')}"
 
 

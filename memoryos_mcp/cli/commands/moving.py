@@ -217,13 +217,13 @@ def _target_settings(settings: Settings, target: str) -> Settings:
         except ValueError as error:
             raise ArgumentError(argument=OPTION, problem=str(error)) from None
     elif "://" in target or not target.strip():
-        problem = "must be an address that begins with postgresql://, or the path of a folder"
+        problem = "the target must be an address that begins with postgresql://, or the path of a folder"
         raise ArgumentError(argument=OPTION, problem=problem)
     else:
         folder = Path(target).expanduser().absolute()
         there = settings.model_copy(update={"database_url": None, "data_storage_path": folder})
     if _place(there) == _place(settings):
-        raise ArgumentError(argument=OPTION, problem="is where the memories are now; choose another target")
+        raise ArgumentError(argument=OPTION, problem="the target is where the memories are now; choose another target")
     return there
 
 
@@ -254,7 +254,7 @@ def _opened(settings: Settings, *, is_target: bool = False) -> Iterator[Stores]:
 
 @contextmanager
 def _naming_target() -> Iterator[None]:
-    """Return a context manager that replaces names of settings with ``--to`` in errors from its ``with`` block."""
+    """Replace the names of settings with ``--to`` in the errors of the ``with`` block."""
     try:
         yield
     except ArgumentError as error:

@@ -1,7 +1,6 @@
 """The command ``memoryos-mcp organise``: do the background work that is waiting, and end.
 
-A running server does this work in the background. It waits for a pause before it organises an incomplete batch of
-pages; this command does not.
+A running server does the same work, but organises an incomplete batch of pages only after a pause in the conversation.
 """
 
 from collections.abc import Iterator

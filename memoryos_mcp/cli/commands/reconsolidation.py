@@ -1,8 +1,8 @@
 """The command ``memoryos-mcp reconsolidate``: let the LLM redo the work that was done without it.
 
-While no LLM is available, a fallback organises pages and learns from them. The command marks these pages in the store,
-so that the LLM processes them again. Each page stays in its segment until the LLM has chosen a new segment. If the
-command stops early, finished work is kept, and the next process with an LLM continues.
+While no LLM is available, a fallback without an LLM organises pages and learns from them. The command marks these
+pages in the store, so that the LLM processes them again. Each page stays in its segment until the LLM has chosen a new
+segment. If the command stops early, finished work is kept, and the next process with an LLM continues.
 """
 
 import json
@@ -49,8 +49,8 @@ class Ending(StrEnum):
 class Outcome(BaseModel, frozen=True):
     """The result of the command ``reconsolidate``.
 
-    ``pages`` is the number of pages that the LLM had to process again. ``left`` is the number of pages that it did not
-    process. ``calls`` includes failed calls.
+    ``pages`` is the number of pages that the LLM had to process again. ``left`` is the number of pages that the LLM
+    did not process. ``calls`` includes failed calls.
     """
 
     ended: Ending = Ending.DONE
@@ -214,7 +214,7 @@ class _RedoPage:
 
 
 async def _pages_to_redo(settings: Settings) -> list[_RedoPage]:
-    """Return the pages that were organised or learned from without the LLM, in the order in which they were added."""
+    """Return the pages that were organised, or used for learning, without the LLM. The oldest page is the first."""
     found: list[_RedoPage] = []
     worker = ExtractiveAnalyst().name
     query = PageQuery(done_by=worker, after_seq=0, limit=_PAGES_AT_ONCE)

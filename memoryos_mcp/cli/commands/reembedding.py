@@ -18,7 +18,7 @@ _HINT = "finished work is kept, and the next server continues"
 
 
 async def show_status(settings: Settings, *, as_json: bool) -> None:
-    """Print the embedding progress for the configured user. No model is loaded and nothing is changed."""
+    """Print how many of the configured user's pages each model has embedded. No model is loaded."""
     await common.has_memory_or_note(settings)
     await _print_status(settings, as_json=as_json)
 

@@ -60,7 +60,7 @@ async def search_memory(
     given = {"query": query, "max_results": max_results, "project": project, "explain": is_explained}
     arguments = check(RetrieveMemoryArguments, {name: value for name, value in given.items() if value is not None})
     if not query.strip():
-        raise ArgumentError(argument="query", problem="is empty; enter a question or a few words")
+        raise ArgumentError(argument="query", problem="the query is empty; enter a question or a few words")
     async with open_memory(settings, only_reads=True) as (service, engine):
         problem = await _load(engine, settings)
         result = await tool_result(RetrieveMemoryResult, retrieve_memory, service, arguments)
@@ -176,7 +176,7 @@ def _facts(title: str, order: str, facts: Sequence[KnowledgeEntry], found: froze
 
 
 def highlighted(text: str, found: frozenset[str]) -> Text:
-    """Return the text with matches highlighted. ``found`` contains the roots of the words in the query."""
+    """Return the text with the words of the query highlighted. ``found`` contains the roots of these words."""
     shown = Text(text)
     for start, end in matches(text, found):
         shown.stylize(FOUND_STYLE, start, end)
@@ -184,10 +184,10 @@ def highlighted(text: str, found: frozenset[str]) -> Text:
 
 
 def snippet(line: str, found: frozenset[str], room: int) -> Text:
-    """Return the line with matches highlighted.
+    """Return the line with the words of the query highlighted. ``found`` contains the roots of these words.
 
-    ``room`` is the number of characters that are visible. If no match would be visible, an ellipsis replaces the
-    beginning of the line, and the rest starts shortly before the first match.
+    The first ``room`` characters will be visible. If they contain no match, an ellipsis replaces the beginning of the
+    line, and the rest starts shortly before the first match.
     """
     first = next((start for start, end in matches(line, found) if end > room), None)
     if first is None or any(end <= room for _, end in matches(line, found)):

@@ -1,4 +1,4 @@
-"""The embedding progress of a memory, for each embedding model."""
+"""The embedding progress of a memory: how many pages each embedding model has embedded."""
 
 from datetime import datetime
 
@@ -36,7 +36,7 @@ class EmbeddingStatus(BaseModel, frozen=True):
 
 
 async def embedding_status(settings: Settings) -> EmbeddingStatus:
-    """Return the embedding progress for the configured user. No model is loaded and nothing is changed."""
+    """Return how many of the configured user's pages each model has embedded. No model is loaded."""
     configured = configured_model(settings)
     pages, spaces = 0, list[Space]()
     if await has_memory(settings):

@@ -31,7 +31,7 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 
 def takes_place(command: Callable[..., None]) -> Callable[..., None]:
-    """Return ``command`` with the additional options ``--config``, ``--data-storage-path`` and ``--database-url``.
+    """Add the options ``--config``, ``--data-storage-path`` and ``--database-url`` to ``command``.
 
     The settings are loaded according to these options, and passed to ``command`` as its first argument.
     """
@@ -163,7 +163,7 @@ def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
     machine.
     """
     text = text.strip().lower()
-    msg = "is not a valid duration or date; use a value like 12h, 30d, 4w or 2027-01-31"
+    msg = "this is not a valid duration or date; use a value like 12h, 30d, 4w or 2027-01-31"
     try:
         if duration := _DURATION.fullmatch(text):
             at = now + int(duration[1]) * _UNITS[duration[2]]
@@ -173,12 +173,12 @@ def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
         else:
             raise click.BadParameter(msg, param_hint="'--expires'")
     except OverflowError as error:
-        msg = "is too far in the future; for a token that does not expire, omit this option"
+        msg = "the time is too far in the future; for a token that does not expire, omit this option"
         raise click.BadParameter(msg, param_hint="'--expires'") from error
     except ValueError as error:
         raise click.BadParameter(msg, param_hint="'--expires'") from error
     if at <= now:
-        msg = "is in the past; choose a later time"
+        msg = "the time is in the past; choose a later time"
         raise click.BadParameter(msg, param_hint="'--expires'")
     return at
 

@@ -1,4 +1,4 @@
-"""The supported MCP clients: the paths of their configuration files, the form of the entries, and missing features."""
+"""The supported MCP clients: their configuration files, the form of the entries in them, and unsupported features."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

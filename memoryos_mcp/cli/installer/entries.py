@@ -50,7 +50,7 @@ class Remote:
 
 
 def this_command() -> tuple[str, ...]:
-    """Return the command line that starts this installation. It works in any folder and does not need PATH."""
+    """Return a command line that starts this program. It works in any folder and does not need PATH."""
     scripts = Path(sys.executable).parent
     script = scripts / ("memoryos-mcp.exe" if os.name == "nt" else "memoryos-mcp")
     if script.is_file() and os.access(script, os.X_OK):
@@ -93,7 +93,7 @@ def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[
 
 
 def _without(entry: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Return a copy of an entry without ``command``, ``args`` and the given keys."""
+    """Return a copy of an entry without ``command``, ``args`` and ``keys``."""
     ours = {"command", "args", *keys}
     return {key: value for key, value in entry.items() if key not in ours}
 

@@ -1,4 +1,4 @@
-"""Plans to add hooks to a client's settings, or to remove them."""
+"""Plans to add hooks to a client's settings, or to remove them. Hooks are commands that a client runs at events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,13 +85,13 @@ def file_of(client: str, scope: Scope, machine: Machine) -> Path:
 
 
 def plan_install(client: str, path: Path, server: Local) -> TextPlan:
-    """Return a plan to add the hooks of a client, or to update them."""
+    """Return a plan to add this program's hooks to a client's file, or to update them."""
     file = files.read(path)
     return TextPlan(path, file, _installed(client, _without_ours(client, file.text, is_kept=True), server))
 
 
 def plan_uninstall(client: str, path: Path) -> TextPlan:
-    """Return a plan to remove the hooks of a client.
+    """Return a plan to remove this program's hooks from a client's file.
 
     If the file has not changed since the hooks were added, the plan restores the previous file byte for byte.
     """
@@ -170,7 +170,7 @@ def _text_before(client: str, file: files.ClientFile, otherwise: str) -> str:
 
 
 def _server_in(client: str, text: str) -> Local | None:
-    """Return the server for which this program added the hooks in a text, or None if it cannot be recognised."""
+    """Return the server that this program's hooks in a text use, or None if the text contains no such hooks."""
     import shlex
 
     for item in _items(text, EVENTS[client]["prompt"]):

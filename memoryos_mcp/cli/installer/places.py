@@ -39,8 +39,8 @@ class Machine:
     def base(self, name: str) -> Path:
         """Return the path of the base folder with this name. These names are used in `Place.folder`.
 
-        The names are ``home`` (the home folder), ``config`` (desktop programs), ``local`` (local settings on Windows),
-        ``xdg`` (Unix), ``codex`` and ``claude`` (Claude Code).
+        The names are ``home`` (the home folder), ``codex`` and ``claude`` (the settings of Codex and Claude Code),
+        ``config`` (settings of desktop programs), ``local`` (local settings on Windows) and ``xdg`` (settings on Unix).
         """
         if name == "home":
             return self.home

@@ -139,7 +139,7 @@ def check_ours(location: Location, present: Any, name: str, doing: str) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Return a context manager that adds ``path`` to the message of a `ClientFileError` from its ``with`` block."""
+    """Add ``path`` to the message of a `ClientFileError` from the ``with`` block."""
     try:
         yield
     except ClientFileError as error:

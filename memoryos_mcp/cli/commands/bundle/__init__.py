@@ -52,7 +52,10 @@ package = false
 
 
 def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
-    """Write the bundle to a file or into a folder, and print its size and SHA-256."""
+    """Write the bundle to a file or into a folder, and print the size and the SHA-256 of the bundle.
+
+    With ``is_forced``, an existing file is replaced.
+    """
     files = bundled_files()
     data = archive(files)
     try:
@@ -138,12 +141,10 @@ def _package_files() -> Iterator[tuple[Path, bytes]]:
 
 def _write(file: Path, data: bytes, *, is_forced: bool) -> None:
     if not file.parent.is_dir():
-        raise ArgumentError(
-            argument=str(file), problem="is in a folder that does not exist; create the folder or choose another one"
-        )
+        raise ArgumentError(argument=str(file), problem="the folder does not exist; create it or choose another path")
     if file.exists() and not is_forced:
         raise ArgumentError(
-            argument=str(file), problem="already exists; choose another name, or use --force to replace the file"
+            argument=str(file), problem="this file already exists; choose another name, or use --force to replace it"
         )
     unfinished = file.with_name(f".{secrets.token_hex(8)}.mcpb")
     try:

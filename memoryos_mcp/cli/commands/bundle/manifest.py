@@ -31,7 +31,7 @@ class UserSetting:
 
     Attributes:
         name: Key of the setting in the manifest's ``user_config``.
-        setting: Name of the server's setting.
+        setting: Name of the corresponding field of `Settings`.
         is_sensitive: Whether the client hides the value and stores it as a secret.
     """
 
@@ -53,9 +53,9 @@ class UserSetting:
         return f"${{user_config.{self.name}}}"
 
     def option(self) -> dict[str, Any]:
-        """Return the description of the setting for ``user_config``.
+        """Return the entry for this setting in the manifest's ``user_config``.
 
-        The description always contains a default. Without a default, clients would pass the placeholder itself to the
+        The entry always contains a default. Without a default, clients would pass the placeholder itself to the
         server.
         """
         default = Settings.model_fields[self.setting].default
@@ -108,10 +108,10 @@ USER_SETTINGS = (
 
 
 def manifest(about: Mapping[str, str]) -> dict[str, Any]:
-    """Return the manifest.
+    """Return the manifest as a JSON object.
 
-    ``about`` contains the ``name``, ``summary``, ``author``, ``license`` and ``keywords`` of the distribution. The item
-    ``python`` contains the supported versions of Python.
+    ``about`` describes the distribution with the keys ``name``, ``summary``, ``author``, ``license``, ``keywords`` and
+    ``python`` (the supported versions of Python).
     """
     return {
         "manifest_version": MANIFEST_VERSION,

@@ -1,4 +1,4 @@
-"""The results of the checks that ``memoryos-mcp doctor`` makes."""
+"""Classes and functions for the results of the checks that ``memoryos-mcp doctor`` makes."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -9,7 +9,7 @@ from memoryos_mcp.errors import MemoryOSError
 
 
 class Verdict(StrEnum):
-    """The verdict of a check. Only FAIL makes the command fail."""
+    """Whether a check passed, passed with a warning, or failed. Only FAIL makes the command ``doctor`` fail."""
 
     OK = "ok"
     WARN = "warn"

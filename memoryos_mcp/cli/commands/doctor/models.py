@@ -126,8 +126,8 @@ def check_replay(path: Path) -> Check:
     if path.exists():
         return passed("llm", found)
     fix = (
-        "each request to the LLM is written to a file in the same folder, with a name that ends in .missing.jsonl; "
-        "send the requests to a batch API, and save the replies under the path above"
+        "the server writes its requests to a file in the same folder, whose name ends in .missing.jsonl; "
+        "send these requests to a batch API, and save the replies at the path in llm_replay_file"
     )
     return warned("llm", f"{found}, but this file does not exist yet", fix)
 

@@ -1,4 +1,4 @@
-"""The commands ``memoryos-mcp install`` and ``uninstall``: add the server to clients' files, or remove the server."""
+"""The commands ``memoryos-mcp install`` and ``uninstall``: change the configuration files of MCP clients."""
 
 import os
 import re
@@ -57,8 +57,8 @@ def _without_password(url: str) -> str:
     parts = urlsplit(url)
     if parts.password or "password=" in parts.query:
         problem = (
-            "contains a password, which the client's file would show; put database_url in a config file, and pass the "
-            "config file with --config"
+            "the address contains a password, which the client's file would show; put database_url in a config file, "
+            "and pass the config file with --config"
         )
         raise ArgumentError(argument="--database-url", problem=problem)
     return url
@@ -80,23 +80,23 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
         is_usable = False
     if not is_usable or re.search(r"[\s\x00-\x1f\"'\\]", url):
         raise ArgumentError(
-            argument="--http", problem="is not a valid address; use an address like http://127.0.0.1:8000/mcp"
+            argument="--http", problem="the address is not valid; use an address like http://127.0.0.1:8000/mcp"
         )
     if parts.username or parts.password:
         raise ArgumentError(
-            argument="--http", problem="contains a user name or a password; remove this part and use --token"
+            argument="--http", problem="the address contains a user name or a password; remove these and use --token"
         )
     if token is not None and token_variable is not None:
         raise ArgumentError(
-            argument="--token-variable", problem="cannot be combined with --token; use only one of them"
+            argument="--token-variable", problem="this option cannot be combined with --token; use only one of them"
         )
     if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
         raise ArgumentError(
             argument="--token",
-            problem="is blank or contains invalid characters; pass a token from `memoryos-mcp token add`",
+            problem="the token is blank or contains invalid characters; pass a token from `memoryos-mcp token add`",
         )
     if token_variable is not None and not re.fullmatch(r"[A-Za-z_]\w*", token_variable, re.ASCII):
-        problem = "is not a valid name of an environment variable; use a name like MEMORY_TOKEN"
+        problem = "this is not a valid name of an environment variable; use a name like MEMORY_TOKEN"
         raise ArgumentError(argument="--token-variable", problem=problem)
     path = parts.path if parts.path.strip("/") else MCP_PATH
     return Remote(urlunsplit(parts._replace(path=path)), token, token_variable)
@@ -115,13 +115,13 @@ def server_of(
     if url is not None:
         if config_file or user_id or data_folder or database_url:
             problem = (
-                "cannot be combined with --config, --user-id, --data-storage-path or --database-url, because a running "
-                "server has its own settings; omit these options"
+                "this option cannot be combined with --config, --user-id, --data-storage-path or --database-url, "
+                "because a running server has its own settings; omit these options"
             )
             raise ArgumentError(argument="--http", problem=problem)
         return remote_server(url, _token(token), token_variable)
     if token is not None or token_variable is not None:
-        problem = "can only be used with --http; add --http URL, or omit this option"
+        problem = "this option can only be used with --http; add --http URL, or omit this option"
         raise ArgumentError(argument="--token" if token is not None else "--token-variable", problem=problem)
     return local_server(config_file, user_id, data_folder, database_url)
 
@@ -207,7 +207,7 @@ def _state(location: Location) -> str:
 def check_name(name: str) -> None:
     """Check the name of an entry. Raise `ArgumentError` if any client could reject it."""
     if not _NAME.fullmatch(name):
-        problem = "must consist of at most 32 letters, digits, - and _, and begin with a letter; choose another name"
+        problem = "a name has at most 32 letters, digits, - and _, and begins with a letter; choose another name"
         raise ArgumentError(argument="--name", problem=problem)
 
 
@@ -278,7 +278,8 @@ def _hook_plan(
         return path, hooks.plan_uninstall(client.name, path), None
     if isinstance(server, Remote):
         problem = (
-            "cannot be combined with --http, because hooks open the memory on this machine; omit one of the options"
+            "this option cannot be combined with --http, because hooks open the memory on this machine; "
+            "omit one of the options"
         )
         raise ArgumentError(argument="--hooks", problem=problem)
     return path, hooks.plan_install(client.name, path, server), hooks.HOOK_FILES[client.name].then

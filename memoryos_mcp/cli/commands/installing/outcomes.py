@@ -94,7 +94,6 @@ def shown_change(file: Path, before: str, after: str) -> str:
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """Return the length of the common prefix of two strings."""
     shorter = min(len(one), len(other))
     return next((index for index in range(shorter) if one[index] != other[index]), shorter)
 
