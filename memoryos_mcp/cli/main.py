@@ -156,8 +156,8 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 def hook_command(**_: Any) -> None:
     """Store or recall memories at an event of an MCP client.
 
-    The command reads the event as JSON from stdin. After an error, it also ends with exit code 0 and prints nothing, so
-    that the client continues.
+    The command reads the event as JSON from stdin. If an error occurs, the command prints nothing and ends with exit
+    code 0, so that the client continues.
     """
 
 

@@ -22,9 +22,11 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
     ``target`` is a new file or a folder. In a folder, each backup is named after the user and the time. With
     ``is_of_all``, the memories of all users are backed up, and ``target`` is a folder, which is created if necessary.
 
+    If a memory is missing or damaged, or cannot be copied, the other memories are still backed up.
+
     Raises:
         ArgumentError: ``target`` is an existing file, or a new file in a folder that does not exist.
-        StorageError: A memory is missing or damaged, or could not be copied. The other memories have been backed up.
+        StorageError: A memory has such a problem, or the storage engine does not support backups.
     """
     copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:

@@ -18,7 +18,7 @@ _HINT = "finished work is kept, and the next server continues"
 
 
 async def show_status(settings: Settings, *, as_json: bool) -> None:
-    """Print how many of the configured user's pages each model has embedded. No model is loaded."""
+    """Print how many of the configured user's pages each embedding model has embedded. No model is loaded."""
     await common.has_memory_or_note(settings)
     await _print_status(settings, as_json=as_json)
 

@@ -36,7 +36,7 @@ class EmbeddingStatus(BaseModel, frozen=True):
 
 
 async def embedding_status(settings: Settings) -> EmbeddingStatus:
-    """Return how many of the configured user's pages each model has embedded. No model is loaded."""
+    """Return how many of the configured user's pages each embedding model has embedded. No model is loaded."""
     configured = configured_model(settings)
     pages, spaces = 0, list[Space]()
     if await has_memory(settings):

@@ -115,7 +115,7 @@ def _installed() -> metadata.Distribution:
     if installed.version != __version__:
         msg = (
             f"{DISTRIBUTION} {installed.version} is installed, but version {__version__} is running; "
-            "reinstall it with pip"
+            "reinstall the package with pip"
         )
         raise ConfigError(msg)
     return installed

@@ -126,7 +126,7 @@ def check_replay(path: Path) -> Check:
     if path.exists():
         return passed("llm", found)
     fix = (
-        "the server writes its requests to a file in the same folder, whose name ends in .missing.jsonl; "
+        "the server writes its requests to a .missing.jsonl file in the folder of llm_replay_file; "
         "send these requests to a batch API, and save the replies at the path in llm_replay_file"
     )
     return warned("llm", f"{found}, but this file does not exist yet", fix)
