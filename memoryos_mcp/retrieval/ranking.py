@@ -198,8 +198,8 @@ def _spread(
 def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
     """Return the values of the signal ``name``, scaled but not yet weighted.
 
-    Values are scaled to z-scores. The values of `CONTEXT_SIGNALS` are then divided by ``windows``, the number of
-    windows (text sections) of each page. The values of `ABSOLUTE_SIGNALS` are not scaled.
+    Values are converted to z-scores, except those of `ABSOLUTE_SIGNALS`. The values of `CONTEXT_SIGNALS` are then
+    divided by ``windows``, the number of windows (text sections) of each page.
     """
     if name in ABSOLUTE_SIGNALS:
         return values

@@ -106,7 +106,8 @@ class _Hidden:
         facts: Numbers of the hidden facts, including wishes.
         wishes: Numbers of the hidden wishes. May also contain numbers of other facts, which are ignored.
         traits: Dimensions of the hidden traits.
-        has_calls: Whether to show the names that the speakers use for each other in pages of any project.
+        has_calls: Whether to show the names by which the user and the assistant call each other. These names can come
+            from pages of any project.
     """
 
     facts: AbstractSet[int] = frozenset()
@@ -153,8 +154,8 @@ class Retrieving:
 
         The query must not be blank. The budgets are used instead of ``limits.tokens``.
 
-        Pages of the project in ``scope`` are preferred. If ``scope.is_walled``, pages of other projects are left out.
-        Facts that only these pages state, and traits that these pages support, are left out too.
+        Pages of the project in ``scope`` are preferred. If ``scope.is_walled``, the result contains no pages of
+        other projects, no facts that only such pages state, and no traits that any such page supports.
 
         Raises:
             StorageError: The store could not be read.
@@ -324,7 +325,7 @@ class Retrieving:
         return parsed, replace(candidates, signals={**candidates.signals, "project": project})
 
     async def _own(self, scope: Scope) -> list[int]:
-        """Return the ``seq`` of the newest pages of the scope's project, newest first; empty if it has no project."""
+        """Return the ``seq`` of the newest pages of the project in ``scope``, newest first; [] without a project."""
         return [] if scope.project is None else await self._store.project_pages(scope.project, PROJECT_PAGES_AT_MOST)
 
     async def _in_scope(
@@ -383,7 +384,7 @@ class Retrieving:
         return embedded
 
     async def _nearest(self, subject: str, wider: int = 1) -> tuple[EmbeddedQuery | None, Sequence[int]]:
-        """Update the cache; return the vectors of a query, and the ``seq`` of the nearest pages, nearest first."""
+        """Refresh `cache`, and return a query's vectors and the ``seq`` of the pages nearest to it, nearest first."""
         embedded, _ = await asyncio.gather(self._embedded(subject), self.cache.refresh())
         if embedded is None:
             return None, ()
@@ -617,8 +618,8 @@ def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.floa
 def _completed(values: Scores, found: Candidates) -> Scores:
     """Return the values of a signal, with estimates in place of NaN.
 
-    The value of a page that is not embedded yet is NaN. The estimate depends on the page's keyword score, and exceeds
-    the highest known value by at most `ESTIMATE_ABOVE` standard deviations.
+    The value of a page that is not embedded yet is NaN. The estimate depends on the page's keyword score. It is
+    never more than `ESTIMATE_ABOVE` standard deviations above the highest known value.
     """
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])
