@@ -112,8 +112,8 @@ class MemoryEngine:
 
         Args:
             user_id: Id of the user; any text.
-            config_file: Path of a config.json. None means the file whose path is in the environment variable
-                ``MEMORYOS_CONFIG``, if it is set.
+            config_file: Path of a config.json. None means the path in the environment variable ``MEMORYOS_CONFIG``, or
+                no file if this variable is not set.
             settings: Settings by name. They override environment variables, which override the file.
 
         Raises:
@@ -209,7 +209,7 @@ class MemoryEngine:
             timestamp: Time of the turn: a datetime, or a string in ISO 8601. None means now. A time without a zone is
                 in the user's time zone.
             meta_data: The caller's own notes about the turn, stored as JSON.
-            idempotency_key: A key for the turn. Turns with the same key are stored only once.
+            idempotency_key: A key for the turn. Of several turns with the same key, only the first is stored.
             source: Origin of the text: conversation, tool, web or document. Facts about the user are extracted only
                 from conversations.
             project: Name of the project that the turn belongs to, at most 200 characters; None for no project.
@@ -274,18 +274,18 @@ class MemoryEngine:
         Args:
             query: A question or keywords.
             max_results: Maximum number of pages to return in addition to short-term pages, 1 to 100. None means
-                ``retrieval_queue_capacity`` pages, without pages that score far below the best page.
+                ``retrieval_queue_capacity``, and leaves out pages that score far below the best page.
             max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``. Pages that do
                 not fit are left out. If only ``max_results`` is set, they are shortened to excerpts instead.
             reserved_tokens: Number of tokens of the budget that the caller needs for its own text.
             has_all_recent: Whether to include all short-term pages, up to half of the budget. Use True if these pages
-                are the current conversation. False includes the last two short-term pages, and those that are relevant
-                to the query.
+                are the current conversation. False includes only the newest two of them, and those that are relevant to
+                the query.
             is_visit: Whether the retrieval counts as a visit of the topics in its result. Visits increase the heat of
                 topics.
-            project: Name of the project in which the query is asked. Pages of this project come first, and wishes that
-                were learned only in other projects are left out. None means that projects make no difference, unless
-                ``project_isolation`` is set.
+            project: Name of the project in which the query is asked. Pages of this project are preferred, and
+                wishes that were learned only in other projects are left out. None means that projects make no
+                difference, unless ``project_isolation`` is set.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -320,7 +320,7 @@ class MemoryEngine:
             prompt: What the user said.
             max_tokens: Token budget of the result, 100 to 1,000,000.
             project: Name of the project in which the prompt was written; see `retrieve`.
-            is_new: Returns whether a page may be in the result.
+            is_new: Function that returns False for pages to leave out, such as pages of the current session.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -332,7 +332,7 @@ class MemoryEngine:
             return await self._spaces.retrieving.recall(text, limits, is_new, self._scope(project))
 
     async def compare_budgets(self, query: str, budgets: Sequence[int]) -> list[Recall]:
-        """Return what `retrieve` returns for each of several token budgets. The call does not count as a visit.
+        """Return one result of `retrieve` for each token budget. The call does not count as a visit of topics.
 
         Args:
             query: A question or keywords.

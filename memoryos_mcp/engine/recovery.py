@@ -46,7 +46,7 @@ class Recovery:
     Args:
         find: Returns the users with unfinished work. This function is called in a thread, at the start and after
             ``wait`` has returned True.
-        wait: Waits until another server may have ended, for at most the number of seconds in its argument. Returns
+        wait: Takes a number of seconds. Waits for at most this time until another server may have ended. Returns
             whether a server may have ended; see `Stores.wait_for_work`.
         borrow: Opens a user's memory. If too many memories are open, those that this function opened are closed first.
         is_busy: Returns whether any caller is being served.

@@ -196,7 +196,10 @@ class Responding:
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return the number of tokens for memories, at most ``wanted``; negative if the rest of the prompt is too long."""
+    """Return how many tokens memories may use in the prompt, at most ``wanted``.
+
+    The number is negative if the rest of the prompt is too long.
+    """
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 
@@ -319,6 +322,9 @@ def _noted(notes: str | None) -> list[str]:
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return a list of one text: all recalled memories except short-term pages, then ``read``; [] if both are empty."""
+    """Return a list of one text: all memories in ``recall`` except short-term pages, then the pages in ``read``.
+
+    If there are none, return [].
+    """
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []

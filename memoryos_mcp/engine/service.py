@@ -185,7 +185,7 @@ class MemoryService:
             Use this for a server with many users.
         tracer: Creates a span for each LLM call; None disables tracing.
         only_looks: Whether to open all memories read-only; see `MemoryEngine.begin`.
-        stores: The stores of the memories, which are closed with the service. None lets the service create them.
+        stores: The stores of the memories. The service closes them. None lets the service create them.
 
     Attributes:
         imports: The imports of uploaded files.

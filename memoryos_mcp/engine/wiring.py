@@ -59,8 +59,8 @@ class Components:
         fallback: The analyst that works without an LLM. It is used if there is no LLM, or if the LLM fails.
         make_chat: Returns a user's LLM client, or None if no LLM is configured. The arguments are the user's `Account`,
             in which the tokens of LLM calls are counted, and the user's folder.
-        make_analyst: Returns the analyst in `Overrides`, if there is one. Otherwise, returns an analyst that uses the
-            LLM client in its argument, or ``fallback`` if the client is None.
+        make_analyst: Takes an LLM client or None. Returns the analyst in `Overrides`, if there is one. Otherwise,
+            returns an analyst that uses the client, or ``fallback`` if the client is None.
         chat: The LLM client that all users share; None if no LLM is configured.
         tally: Total LLM usage since the process started.
         make_index: Creates the vector index of a memory.
