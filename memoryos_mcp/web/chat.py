@@ -123,7 +123,7 @@ def _page(visit: Visit, status: int = 200, **values: Any) -> Response:
 
 
 def _end(whole: responding.Response | None) -> dict[str, str]:
-    """Return ``text``, which says whether the exchange was stored, and ``path``, the address of its page or ""."""
+    """Return whether the exchange was stored, as ``text``, and the address of the stored page or "", as ``path``."""
     if whole is None or whole.page_id is None:
         return {"text": "Not remembered.", "path": ""}
     return {"text": "Remembered.", "path": memory_path(whole.page_id)}

@@ -70,7 +70,7 @@ async def upload(visit: Visit) -> Response:
 
 
 async def confirm(visit: Visit) -> Response:
-    """Import the content of an uploaded file, after the person has confirmed it."""
+    """Begin an import whose dry run the person has confirmed."""
     visit.imports.confirm(visit.session.caller.user_id, visit.given("import"))
     return visit.go("/exchange#imports")
 
@@ -119,7 +119,7 @@ async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
 
 
 def _kept(uploaded: IO[bytes]) -> Path:
-    """Copy an uploaded file to a temporary file that only this account can read, and return the path."""
+    """Copy an uploaded file to a temporary file that other users of this machine cannot read, and return the path."""
     descriptor, name = tempfile.mkstemp(prefix="memoryos-", suffix=".upload")
     path = Path(name)
     try:

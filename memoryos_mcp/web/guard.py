@@ -73,7 +73,8 @@ class PageGuard:
     Args:
         app: The guarded application.
         sessions: The sessions of signed-in people.
-        anonymous: A function that returns the caller for people without a session, or None if everybody must sign in.
+        anonymous: A function that returns the user id and rights of people without a session. It returns None if
+            everybody must sign in.
     """
 
     def __init__(self, app: ASGIApp, sessions: Sessions, anonymous: Callable[[], Awaitable[Caller | None]]) -> None:

@@ -16,9 +16,10 @@ LATELY = timedelta(days=7)
 
 
 async def now(visit: Visit) -> Response:
-    """Show the user's main facts, wishes and traits, the newest facts and pages, and the state of the background work.
+    """Show the user's main facts, wishes and traits, the newest other facts, the newest pages, and the background work.
 
-    Facts that were said or corrected in the last seven days are also shown. Long lists show only the newest facts.
+    Another list contains the facts of all kinds that were said or corrected in the last seven days, so a fact can
+    appear twice. If a list is long, only its newest facts are shown.
     """
     engine = visit.engine
     profile, stats, failures, newest = await asyncio.gather(

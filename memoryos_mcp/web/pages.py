@@ -43,7 +43,8 @@ def make_routes(
     Args:
         service: Opens the memories.
         sessions: The sessions of signed-in people.
-        check: A function that returns the caller of an access token. None means that nobody can sign in with a token.
+        check: A function that returns the person to whom an access token belongs, or None if the token is not valid.
+            If ``check`` is None, nobody can sign in with a token.
         machine: The user's machine if the command ``ui`` serves the web pages there; otherwise None.
     """
     door = _Door(sessions, check)

@@ -95,7 +95,7 @@ class Visit:
 
     @property
     def is_part(self) -> bool:
-        """Whether a script requests only a part of a web page, to add it to the one in the browser."""
+        """Whether a script requests only a part of a web page, to add this part to the page in the browser."""
         return "hx-request" in self.request.headers
 
     def asked(self, name: str, default: str = "") -> str:
@@ -108,7 +108,7 @@ class Visit:
         return value if isinstance(value, str) else ""
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
-        """Return a web page made from a template, or a part of one; see `shown`."""
+        """Return a web page, or a part of a web page, made from a template; see `shown`."""
         found = [] if self.is_part else notes.shown(self.request, self.session)
         response = shown(template, self.request, status, visit=self, session=self.session, notes=found, **values)
         if not self.is_part:
