@@ -1,4 +1,4 @@
-"""Rejects facts from older pages if they contradict a correction by the user.
+"""Rejects facts that contradict a correction by the user and are from pages older than this correction.
 
 If the wrong fact is extracted again in the same words, the store rejects it. This module also rejects the wrong fact in
 other words, and other values of an attribute that the user has corrected.

@@ -64,7 +64,7 @@ class VectorSpaces:
             the current space.
 
     Args:
-        store: The user's memory. It reads the current space.
+        store: The user's memory. It reads vectors from the current space.
         embedders: The embedders of the configured model and of the models of existing spaces.
         retrieving: Function that creates a `Retrieving` from a store, the store's cache, and an embedder or None.
         make_index: Function that creates the page index of a space. Its arguments are a store that uses the space, the
@@ -260,7 +260,7 @@ class VectorSpaces:
         """Use a previous vector space for queries: the most complete space whose model can be loaded.
 
         Args:
-            target: Identity of a space that must not be used.
+            target: Identity of the configured model's space, which is not a previous space. None excludes no space.
             fewer_left_than: The space must have fewer unembedded pages than this number. None allows any number.
 
         Returns:
@@ -292,8 +292,8 @@ class VectorSpaces:
             await embedder.load()
         except (ModelError, ValueError) as error:
             logger.warning(
-                "a previous embedding model cannot be loaded; search may use only keywords until the configured model "
-                "is ready: %s",
+                "a previous embedding model cannot be loaded; search possibly uses only keywords until the configured "
+                "model is ready: %s",
                 error,
             )
             return None
