@@ -54,8 +54,8 @@ def roots(query: str) -> frozenset[str]:
 def matches(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each match of the query words in a text.
 
-    ``found`` contains the roots of the query words (from `roots`). A match of an ASCII root is the
-    whole word that contains the root. A match of another root is usually only the root.
+    ``found`` contains the roots of the query words (from `roots`). If a root is ASCII, the match is the whole word that
+    contains the root. Otherwise, the match is usually only the root.
     """
     for match in _WORDS.finditer(text):
         word = match[0]

@@ -297,7 +297,7 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return how many of ``room`` bytes one page may use: only this ``share``, unless all memories fit."""
+        """Return how many of ``room`` bytes one page may use: all of them if all memories fit, otherwise a share."""
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:

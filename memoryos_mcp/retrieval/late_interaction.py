@@ -1,8 +1,8 @@
 """Late interaction: compares each token of a query with the most similar token of a page (MaxSim).
 
 The method is from "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). In contrast to ColBERT, each match has a
-weight. A rare word counts more than a common word. If the query names the user or the assistant, the words of that
-speaker count more. A match on a neighbouring page counts less than a match on the page itself. Therefore, the best
+weight. A rare word counts more than a common word. If the query names the user or the assistant, matches in what that
+speaker said count more. A match on a neighbouring page counts less than a match on the page itself. Therefore, the best
 matches are computed separately for each query token, each window (section of a page), and each side of the dialogue.
 """
 

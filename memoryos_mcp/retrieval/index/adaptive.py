@@ -42,7 +42,7 @@ class AdaptiveIndex:
 
     @property
     def is_settled(self) -> bool:
-        """False if there are too many rows for exact search; call `settle` in this case."""
+        """Whether the current kind of search suits the number of rows. If not, call `settle`."""
         index = self._index
         return not isinstance(index, FlatIndex) or len(index) <= self._exact_rows
 

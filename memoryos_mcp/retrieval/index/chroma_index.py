@@ -141,7 +141,7 @@ class ChromaIndexes:
         return self._clients[name]
 
     def _owner(self) -> str:
-        """Return a text that identifies this deployment, so that several deployments can share one Chroma server."""
+        """Return an id of this installation, because several installations can share one Chroma server."""
         if self.folder is not None:
             return ""
         if self._settings.database_url is not None:
@@ -295,7 +295,7 @@ class ChromaIndex:
         )
 
     async def _delete_others(self, kept: Collection) -> None:
-        """Delete replaced and unfinished collections, and collections of vector spaces that no longer exist."""
+        """Delete replaced and unfinished collections except ``kept``, and those of deleted vector spaces."""
         known = {self._prefix, *(_prefix(space.identity) for space in await self._request.store.spaces())}
         folder = self._indexes.folder
 
