@@ -66,7 +66,7 @@ class Tokens(Protocol):
         ...
 
     def copy_to(self, target: "Tokens", user_ids: Collection[str] | None) -> int:
-        """Copy tokens to ``target``, and return their number, including tokens that were already in ``target``.
+        """Copy tokens to ``target``. Return how many of these tokens ``target`` contains afterwards.
 
         A copy has the same secret, scopes and expiry time as its original. The originals are not changed. A token that
         is already in ``target`` is not copied again. If the original is already revoked, the token in ``target`` is

@@ -14,8 +14,8 @@ Every store guarantees:
 - The forget epoch is a number that increases by one in each transaction that forgets something. If the number is the
   same before and after several reads, none of the returned data was forgotten in between.
 
-Every method raises `StorageError` if the disk fails. A method with the argument ``lease`` raises `LeaseLostError` if
-another process has taken over the lease, or if something was forgotten meanwhile.
+Every method raises `StorageError` if the disk fails. A method with the argument ``lease`` raises `LeaseLostError` if,
+since the lease was taken, another process has taken it over or something was forgotten.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -71,7 +71,8 @@ class Pages(Protocol):
 
         Args:
             turns: The turns of the dialogue, in order.
-            forget_epoch: The forget epoch when the quoted memories were read; None if the turns quote no memories.
+            forget_epoch: If the turns may quote memories, the forget epoch at the time when these memories were read.
+                Otherwise None.
 
         Returns:
             One receipt for each turn. If a page with the turn's idempotency key already exists, no page is added, and
@@ -129,7 +130,7 @@ class Pages(Protocol):
 
 
 class Index(Protocol):
-    """The words, vectors and properties of pages, which are used to rank them. Page texts are not included."""
+    """The data by which pages are ranked: their words, vectors and properties. Page texts are not included."""
 
     async def search_words(self, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
         """Search for pages that contain any of the words.
@@ -247,7 +248,7 @@ class Knowledge(Protocol):
     async def corrected_facts(self) -> list[CorrectedFact]:
         """Return the facts that the user marked as wrong, with the latest correction first.
 
-        Facts of all assistants are included.
+        Facts about the user and about all assistants are included.
         """
         ...
 
@@ -305,7 +306,7 @@ class Work(Protocol):
         Marked pages are called degraded.
 
         Args:
-            worker: The `Analyst.name` of the analyst, usually of the fallback that works while the LLM fails.
+            worker: The `Analyst.name` of the analyst, usually of the one that works without an LLM.
 
         Returns:
             The number of all degraded pages, including those that were already marked.
@@ -545,9 +546,9 @@ class Stores(Protocol):
     def users_with_work(self, model: str | None) -> list[str]:
         """Return the ids of users who have pages that are not yet organised or embedded. This call blocks.
 
-        Users whose pages another process is working on may be left out. The list begins with the users whose work
-        another server has begun but not finished. The other users are in random order, so that several servers begin
-        with different users.
+        Users whose pages another process is working on may be left out. The list begins with the users whose work was
+        interrupted because a server ended. Otherwise, the order is random, so that several servers begin with different
+        users.
 
         Args:
             model: The settings of the embedding model as JSON, or None if no model is configured.

@@ -69,7 +69,7 @@ class UserData(Protocol):
     async def correct(self, what: MemoryId, correction: Correction, *, is_dry_run: bool) -> Corrected:
         """Correct a fact or trait, and return the result.
 
-        With ``is_dry_run``, the result is the same, but nothing is changed.
+        With ``is_dry_run``, nothing is changed, and the result contains None as the id of a new fact.
 
         Raises:
             ArgumentError: The fact or trait does not exist or is not current, the correction would not change it, or an
@@ -109,7 +109,7 @@ class UserData(Protocol):
 
         Returns:
             The number of added records of each kind, and with the key `ARCHIVED`, the number of facts archived because
-            there were too many.
+            there were too many. An archived fact may be an added one or an earlier one.
         """
         ...
 
@@ -121,7 +121,8 @@ class UserData(Protocol):
             learner: The origin of the facts, such as ``import:mem0``. It is stored as `Fact.learned_by`.
 
         Returns:
-            Two counts: ``fact`` for the added facts, and `ARCHIVED` for facts archived because there were too many.
+            Two counts: ``fact`` for the added facts, and `ARCHIVED` for facts archived because there were too many. An
+            archived fact may be an added one or an earlier one.
         """
         ...
 
@@ -153,8 +154,8 @@ class UserData(Protocol):
 
         Returns:
             The number of memories of each kind that the plan would forget, samples of these memories, and samples of
-            derived texts. These facts, reasons of traits and summaries of segments would be deleted because they were
-            derived from pages in the plan.
+            derived texts. Derived texts are facts, trait reasons and segment summaries that would be deleted because
+            they were derived from pages in the plan.
         """
         ...
 

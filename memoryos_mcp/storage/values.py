@@ -38,7 +38,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Outlines:
-    """The properties of ``n`` pages that are used to rank them. Each attribute is an array of shape ``(n,)``.
+    """The properties by which ``n`` pages are ranked. Each attribute is an array of shape ``(n,)``.
 
     Attributes:
         seqs: The ``seq`` of each page, in ascending order.
@@ -163,7 +163,7 @@ class PageQuery:
         is_unembedded: Only pages without vectors in the store's vector space.
         is_unread: Only pages that have not yet been read for knowledge (facts).
         is_unanalysed: Only pages that have not yet been read for the profile.
-        is_degraded: Only pages that the fallback processed because the LLM failed.
+        is_degraded: Only pages that were processed without an LLM because the LLM failed.
         organised_by: Only pages that the analyst with this name put into a segment.
         not_organised_by: Only pages that an analyst with a different name put into a segment.
         done_by: Only mid-term pages that the analyst with this name put into a segment or read for the profile.
@@ -198,10 +198,10 @@ class FactQuery:
         is_past: Only facts that are no longer valid. Facts that the user marked as wrong are left out, because they
             were never valid.
         without: The name of an analyst and the ``seq`` of a page; None means no such filter. Facts that the analyst
-            learned only from this page or later pages are treated as if they did not exist. Facts superseded by them
-            count as valid again.
-        limit: Maximum number of facts about the user, and also of facts about the assistant. If more facts match, the
-            newest of them are returned, still oldest first. None means no limit.
+            learned only from this page or later pages are treated as if they did not exist. Facts that were superseded
+            by such a fact count as valid again.
+        limit: Maximum number of facts about the user, and separately of facts about the assistant. If more facts match,
+            the newest of them are returned, still oldest first. None means no limit.
     """
 
     about: About | None = None
@@ -262,7 +262,7 @@ class Pending:
     Attributes:
         backlog: Number of pages in the backlog, which are to be organised.
         oldest_backlog_at: When the oldest page in the backlog was stored; None if the backlog is empty.
-        unembedded: Number of pages without vectors; 0 if the store has no vector space.
+        unembedded: Number of pages without vectors; 0 if the store uses no vector space.
         newest_seq: The ``seq`` of the newest page; 0 if there are no pages. A memory never has more pages than this
             number.
         last_added_at: When the newest page was stored; None if there are no pages.
@@ -393,8 +393,8 @@ class Filing:
 
     Attributes:
         organiser: Name of the analyst that chose the chains and segments.
-        is_degraded: Whether the fallback chose the chains and segments because the LLM failed. The pages must then be
-            organised again.
+        is_degraded: Whether the chains and segments were chosen without an LLM because the LLM failed. The pages must
+            then be organised again.
         is_redo: Whether the pages are already in chains and segments, and are to be moved to others.
     """
 
@@ -416,8 +416,8 @@ class Learning:
         lessons: The traits and facts that were learned.
         traits: The profile at the time when the lessons were computed.
         learner: Name of the analyst that read the pages.
-        corrections: The user's corrections, for all assistants, at the time when the lessons were computed.
-        is_degraded: Whether the fallback read the pages because the LLM failed. The pages must then be read again.
+        corrections: All facts that the user had marked as wrong when the lessons were computed.
+        is_degraded: Whether the pages were read without an LLM because the LLM failed. They must then be read again.
         replaces: Name of an analyst whose facts and traits are to be replaced. A fact or trait is removed once other
             analysts have read all pages that are evidence for it. With None, nothing is removed.
         is_reading: Whether facts were extracted. If it is False, only traits were extracted.

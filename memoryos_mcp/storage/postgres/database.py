@@ -135,7 +135,7 @@ class PostgresDatabase:
         return self._deployment.where
 
     def connect(self) -> Raw:
-        """Return a new connection of the configured account. This call blocks.
+        """Return a new connection that uses the configured account. This call blocks.
 
         No rows are visible on the connection until a user is set.
         """
@@ -385,7 +385,7 @@ class _Write(Generic[T]):
         if self._id not in latest and self._previous_id not in latest:
             msg = (
                 f"the database {self._deployment.where} cannot show whether the change was stored, because it has "
-                "received many other changes since"
+                "received many other changes since. Check the memory before you repeat the change"
             )
             raise StorageError(msg)
         return self._id in latest

@@ -203,7 +203,7 @@ class LargeMemory:
 def create_index(raw: Raw, where: str, type_: str, memory: LargeMemory) -> bool:
     """Create the HNSW index of a memory if it is missing, without blocking other users.
 
-    The index contains only this memory. In an index of all users, a search would also read other users' vectors.
+    The index contains only this memory. In one index for all users, a search would also read other users' vectors.
 
     Args:
         raw: A connection that is not used for anything else.

@@ -171,7 +171,7 @@ class PostingWords:
         return sorted(set.intersection(*sets), reverse=True)[:limit] if sets else []
 
     def _newest_with_tokens(self, words: Sequence[Sequence[str]], after_seq: int, limit: int) -> list[int]:
-        """Return up to ``limit`` pages after ``after_seq`` that contain a token of each word, newest first."""
+        """Return up to ``limit`` pages after ``after_seq`` with at least one token of each word, newest first."""
         first, *others = words
         also = "".join(
             f" AND EXISTS (SELECT 1 FROM indexed_postings AS b WHERE b.term = ANY(${number}) AND b.seq = a.seq)"  # noqa: S608

@@ -116,7 +116,7 @@ def records(connection: Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: Connection, select: str, sql: str) -> dict[int, int]:
-    """Return a mapping from the stored number of each row of ``sql`` to the row's position, counted from 1.
+    """Return a mapping from the stored number of each row that ``sql`` finds to the row's position, from 1.
 
     ``select`` chooses the column with the stored number, such as "SELECT chain".
     """

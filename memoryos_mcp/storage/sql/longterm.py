@@ -182,7 +182,7 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
 def corrected_facts(connection: Connection) -> list[CorrectedFact]:
     """Return the facts that the user marked as wrong, the newest correction first.
 
-    Facts about all assistants are included.
+    Facts about the user and about all assistants are included.
     """
     rows = connection.execute(
         "SELECT f.about, f.text, f.slot, coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
@@ -202,7 +202,8 @@ def set_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     its level, and only its evidence is extended:
 
     - The user chose the level.
-    - A different analyst learned the trait, and ``learning`` is from the fallback for a failed LLM (``is_degraded``).
+    - A different analyst learned the trait, and ``learning`` was made without an LLM because the LLM failed
+      (``is_degraded``).
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -282,7 +283,8 @@ def import_facts(
 ) -> Counter[str]:
     """Add facts without evidence. Facts that exist or once existed are skipped; see `UserData.import_facts`.
 
-    Return two counts: ``fact`` for the added facts, and `ARCHIVED` for facts archived because there were too many.
+    Return two counts: ``fact`` for the added facts, and `ARCHIVED` for facts archived because there were too many. An
+    archived fact may be an added one or an earlier one.
     """
     new = Counter[str]()
     for fact in facts:
@@ -410,8 +412,8 @@ def archive_facts(connection: Connection, capacity: int, now_us: int) -> int:
 def drop_replaced_traits(connection: Connection, learning: Learning, now_us: int) -> None:
     """Delete traits of the analyst ``learning.replaces`` after other analysts have read the same pages.
 
-    A trait is deleted under two conditions: at least one page of ``learning`` is evidence for it, and other analysts
-    have read all pages that are evidence for it. The values of deleted traits are added to the history.
+    A trait is deleted if at least one page of ``learning`` is evidence for it, and other analysts have read all its
+    evidence. The values of deleted traits are added to the history.
     """
     if learning.replaces is None or not learning.segments:
         return

@@ -164,8 +164,8 @@ def mark_read(connection: Connection, pages: Sequence[int], reader: str) -> None
 def mark_analysed(connection: Connection, learning: Learning) -> None:
     """Record that traits were extracted from the pages in ``learning``.
 
-    If any of the pages was not analysed before, two counters of each segment in ``learning`` are reset to 0: the number
-    of visits and the interaction length.
+    If a page was not analysed before, the visit counts and interaction lengths of the segments in ``learning`` are
+    reset to 0.
     """
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant

@@ -5,16 +5,16 @@ from memoryos_mcp.text.addressees import addressed
 
 
 def called(user_input: str, agent_response: str) -> list[tuple[str, int, int]]:
-    """Return a tuple for each name in a page: the name, whether the user uses it, and whether the assistant uses it.
+    """Return the names by which the user and the assistant address each other on a page.
 
-    The last two values are 1 for yes and 0 for no.
+    Each tuple contains a name, 1 if the user uses it (otherwise 0), and 1 if the assistant uses it (otherwise 0).
     """
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     return [(name, int(name in by_user), int(name in by_agent)) for name in sorted(by_user | by_agent)]
 
 
 def index_names(connection: Connection, user_input: str, agent_response: str) -> None:
-    """Add a new page to the counts of the names in it. The caller opens the transaction."""
+    """Increase the page counts of the names on a new page. The caller opens the transaction."""
     connection.executemany(
         "INSERT INTO names (name, pages, called_by_user, called_by_agent) VALUES (?1, 1, ?2, ?3) "
         "ON CONFLICT (name) DO UPDATE SET pages = names.pages + 1, "

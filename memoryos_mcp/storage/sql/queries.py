@@ -1,4 +1,4 @@
-"""SQL for `PageQuery` and `FactQuery`, and for finding facts and segments without vectors."""
+"""SQL for `PageQuery` and `FactQuery`, and for finding facts and segments that have no vectors yet."""
 
 import json
 from collections.abc import Callable

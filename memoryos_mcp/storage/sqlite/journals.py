@@ -136,7 +136,7 @@ def is_foreign(path: Path) -> bool:
 
     - The note beside the journal is about this journal, but about a different file.
     - The file was overwritten, and no other process has the file open. A file counts as overwritten if its size or
-      modification time does not fit the note. It also does if its header belongs to a file without a journal (WAL).
+      modification time does not fit the note. So does a file whose header shows that it was written without a WAL.
 
     A note about a different journal is ignored, because the file and its journal were probably copied together.
 

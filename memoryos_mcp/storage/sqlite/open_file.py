@@ -183,7 +183,7 @@ class OpenFile:
                 remove_if_contained(self._saved, self.path)
         except (apsw.Error, OSError) as error:
             msg = (
-                "the journal or the saved copy of %s could not be processed (%s); both were kept. "
+                "the journal or the saved copy of %s could not be processed (%s); both files were kept. "
                 "If pages are missing, restore the saved copy"
             )
             logger.warning(msg, self.path, type(error).__name__)
@@ -330,5 +330,5 @@ class OpenFile:
 
 def _check_version(found: int, path: Path, reason: str) -> None:
     if found < schema.CURRENT_VERSION:
-        msg = f"{path} was written by an older version and cannot be migrated at present: {reason}"
+        msg = f"{path} was written by an older version of this program and cannot be migrated at present: {reason}"
         raise StorageError(msg)

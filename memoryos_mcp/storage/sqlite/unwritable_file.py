@@ -19,8 +19,8 @@ WRITABLE_POLL_S = 1.0
 class UnwritableFile:
     """A file that is read without writing to its folder.
 
-    If the file has a journal, a temporary copy of the file and its journal is read, because SQLite reads journals only
-    in writable folders.
+    If the file has a journal, SQLite reads a temporary copy of both, because it reads journals only in writable
+    folders.
 
     Raises:
         OSError: The copy could not be made.
