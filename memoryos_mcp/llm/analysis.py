@@ -107,7 +107,7 @@ class Analyst(Protocol):
         ...
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Return the chains and topics of a batch, and also its facts if the same call extracts them.
+        """Return the runs and topics of a batch. The result may also contain changes to the known facts.
 
         Args:
             batch: Pages in order of arrival, at least one.

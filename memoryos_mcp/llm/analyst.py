@@ -40,7 +40,7 @@ class LlmAnalyst:
         chat: The chat model. Its errors are raised unchanged.
         max_topics: Maximum number of topics in one batch.
         max_prompt_tokens: Maximum number of tokens in one prompt.
-        dimensions: Profile dimensions that the user has added to the catalogue.
+        dimensions: Profile dimensions that the user has added to the built-in ones.
         fallback: The analyst to use if the LLM's reply omits the topic of a page or the summary of a chain.
     """
 
@@ -62,7 +62,7 @@ class LlmAnalyst:
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Name of the chat model."""
         return self._chat.name
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:

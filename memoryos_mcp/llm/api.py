@@ -149,7 +149,7 @@ class ApiClient:
     """A client for an API. Use the same client for all callers, and close it after use.
 
     Args:
-        api: The API.
+        api: The address and key of the API.
         timeout_s: Seconds allowed from the request to the last byte of the reply.
     """
 
@@ -285,10 +285,10 @@ class Attempts:
     """Limits a request to three attempts, with a pause before the second and the third.
 
     On average, the second pause is twice as long as the first. If the server requests a longer pause (``Retry-After``),
-    the client waits for that time instead.
+    that pause is used instead.
 
     Args:
-        pause: Waits for the given number of seconds.
+        pause: Function that waits for a given number of seconds.
     """
 
     def __init__(self, pause: Callable[[float], Awaitable[None]]) -> None:
@@ -308,7 +308,7 @@ class Attempts:
 
 
 def retry_after_seconds(header: str | None, *, now: datetime) -> float:
-    """Return the pause in seconds that a ``Retry-After`` header requests (RFC 9110, 10.2.3); 0 if there is none."""
+    """Return the pause in seconds that a ``Retry-After`` header requests (RFC 9110, 10.2.3); 0 if None or invalid."""
     if header is None:
         return 0.0
     try:

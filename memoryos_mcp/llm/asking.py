@@ -61,8 +61,8 @@ async def ask(
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
     """Return the example reply to show to the model when it is asked to correct its first reply.
 
-    The result is empty if ``found``, the JSON object in the first reply, has all fields of ``form``. The model then
-    needs no example, and might copy its placeholders ("...").
+    The result is empty if ``found``, the JSON object in the first reply, has all fields of ``form``. In that case,
+    the model needs no example, and might copy the example's placeholders ("...").
     """
     if form is None:
         return ""

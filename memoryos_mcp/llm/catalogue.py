@@ -48,12 +48,12 @@ def dimensions() -> tuple[Dimension, ...]:
 
 
 def find(name: str, extra: Sequence[str] = ()) -> str | None:
-    """Return the name of a profile dimension as it is spelled in the catalogue; None if there is no such dimension.
+    """Return the name of a profile dimension in its standard spelling; None if there is no such dimension.
 
     Args:
         name: The name in any spelling. Case, spaces and punctuation do not matter.
-        extra: Dimensions that the user has added. If such a dimension is also in the catalogue, the catalogue's
-            spelling is used.
+        extra: Dimensions that the user has added. If such a dimension is also built in, the built-in spelling is
+            the standard spelling.
     """
     folded = _fold(name)
     return _spellings().get(folded) or _own_spellings(extra).get(folded)
@@ -63,7 +63,7 @@ def as_text(extra: Sequence[str] = ()) -> str:
     """Return the names of all profile dimensions for a prompt. Each line is one group: ``group: name, name``.
 
     Args:
-        extra: Dimensions that the user has added. They come last. Those that are also in the catalogue are omitted.
+        extra: Dimensions that the user has added. They come last. Those that are also built in are not repeated.
     """
     groups: dict[str, list[str]] = {}
     for dimension in dimensions():
@@ -83,7 +83,7 @@ def _spellings() -> Mapping[str, str]:
 def _own_spellings(extra: Sequence[str]) -> dict[str, str]:
     """Return the names of the dimensions that the user has added, keyed by their normalised spelling.
 
-    Names in the catalogue, and names that consist only of punctuation, are omitted.
+    Names of built-in dimensions, and names that consist only of punctuation, are omitted.
     """
     found: dict[str, str] = {}
     for name in extra:

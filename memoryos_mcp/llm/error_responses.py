@@ -33,8 +33,8 @@ def error_of(response: ErrorResponse, endpoint: Endpoint, dialect: Dialect) -> M
     """Return the error to raise for an error response.
 
     Returns:
-        A `PassingError` if the same request may succeed later. A `DialectError` if a simpler request may succeed now.
-        Otherwise, a plain `ModelError`: the user must act.
+        A `PassingError` if the same request may succeed later, a `DialectError` if a simpler request may succeed now,
+        or a plain `ModelError` if the user must act.
     """
     where = endpoint.api.where
     if response.is_too_long:

@@ -65,8 +65,8 @@ class FactsReading:
     """Turns the facts in a reply into changes to the known facts.
 
     Args:
-        pages: The pages in the prompt, in the same order.
-        facts: The known facts in the prompt, in the same order.
+        pages: The pages, in the order of the prompt.
+        facts: The known facts, in the order of the prompt.
     """
 
     def __init__(self, pages: Sequence[Page], facts: Sequence[Fact]) -> None:
@@ -165,9 +165,9 @@ class LearnReading:
     """Turns a reply with facts and traits into changes to the known facts and to the profile.
 
     Args:
-        pages: The pages in the prompt, in the same order.
-        facts: The known facts in the prompt, in the same order; None if no facts were requested.
-        dimensions: Profile dimensions that the user has added to the catalogue.
+        pages: The pages, in the order of the prompt.
+        facts: The known facts, in the order of the prompt; None if no facts were requested.
+        dimensions: Profile dimensions that the user has added to the built-in ones.
     """
 
     def __init__(self, pages: Sequence[Page], facts: Sequence[Fact] | None, dimensions: Sequence[str]) -> None:

@@ -57,7 +57,7 @@ class OpenAIChat:
         endpoint: The model and its API.
         timeout_s: Seconds allowed from the request to the last byte of the reply.
         max_concurrent_calls: Maximum number of concurrent requests. Further requests wait until another request ends.
-        pause: Waits for a given number of seconds. It is called before a request is repeated.
+        pause: Function that waits for a given number of seconds. It is called before a request is repeated.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class OpenAIChat:
         # Called only after a success. A request that is refused for another reason must not change the dialect.
         self._dialect = dialect
         _logger.info(
-            "later requests to %s will use these options, because the server refused others: %s",
+            "the server refused other options, so later requests to %s will use these: %s",
             self._endpoint.api.address,
             dialect,
         )

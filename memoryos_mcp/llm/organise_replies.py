@@ -44,7 +44,7 @@ class OrganiseReading:
     """Turns a reply about a batch into an ``Organised`` batch.
 
     Args:
-        batch: The pages in the prompt, in the same order.
+        batch: The pages, in the order of the prompt.
         around: The parts of the memory that the prompt contains.
         max_topics: Maximum number of topics.
     """

@@ -147,9 +147,9 @@ def learn_request(
 
     Args:
         pages: Pages in order of arrival.
-        around: The traits, facts and corrections to show. If ``is_read`` is set, the prompt contains only the user's
-            messages.
-        dimensions: Profile dimensions that the user has added to the catalogue.
+        around: The traits, facts and corrections to show. If ``is_read`` is set, only the user's message of each
+            page is shown.
+        dimensions: Profile dimensions that the user has added to the built-in ones.
         max_prompt_tokens: Maximum number of tokens in the prompt. The longest pages are shortened to fit.
     """
     facts = around.facts
@@ -231,7 +231,7 @@ def _page_lines(views: Sequence[Page], room: int, *, is_of_user: bool = False) -
 
     Args:
         views: The pages.
-        room: Maximum number of tokens in all lines.
+        room: Maximum number of tokens in all lines together.
         is_of_user: Whether to include only the text that is needed to find traits.
     """
 

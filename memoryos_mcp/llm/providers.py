@@ -1,7 +1,7 @@
 """LLM providers: the address, API key and supported parameters of each provider's OpenAI-compatible chat API.
 
-This module lists the known differences between providers, with their sources. The client detects other differences from
-error responses. This module does no I/O; the caller passes in the environment variables.
+This module lists the known differences between providers, each with its source. The client detects other differences
+from error responses. This module does no I/O; the caller passes in the environment variables.
 """
 
 import re
@@ -156,7 +156,7 @@ class Endpoint:
     Attributes:
         provider: The provider whose preset applies; None if only the server's address is known.
         model: The model's name in the API.
-        api: The API.
+        api: The address and key of the API.
         dialect: The request parameters to try first. If the API refuses them, simpler ones are tried.
         rejects_length_limits: Whether the API refuses JSON schemas with ``minLength`` or ``maxLength``.
         output_tokens: Maximum number of tokens in one reply.

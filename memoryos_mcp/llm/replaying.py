@@ -26,11 +26,11 @@ class ReplayChat:
 
     Requests without a reply are written to ``<stem>.missing.jsonl`` in the same folder, as input lines of a batch job.
     Each request is written only once. The user runs the batch job, adds its output lines to the file of replies, and
-    deletes the file of missing requests.
+    deletes the ``.missing.jsonl`` file.
 
     Args:
         path: The file with the replies. It need not exist yet.
-        model_name: Name of the model that should reply to the missing requests.
+        model_name: Name of the model in the lines of the ``.missing.jsonl`` file.
     """
 
     def __init__(self, path: Path, *, model_name: str) -> None:
@@ -54,7 +54,7 @@ class ReplayChat:
 
         Raises:
             ModelError: The replay file cannot be read, or contains no reply to the request. In the second case, the
-                request is added to the file of missing requests, which the message names.
+                request is added to the ``.missing.jsonl`` file, which the message names.
         """
         reply = await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
         if listener is not None:
@@ -112,7 +112,7 @@ class ReplayChat:
             )
 
     def _note_missing(self, key: str, request: ChatRequest) -> None:
-        """Write a request to the file of missing requests, unless the file already contains it."""
+        """Write a request to the ``.missing.jsonl`` file, unless the file already contains it."""
         version = _version(self._missing_path)
         size = 0 if version is None else version[0]
         if size != self._missing_bytes:

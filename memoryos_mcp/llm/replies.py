@@ -140,7 +140,7 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Return the first whole number in a number or string, or in each number and string of a list."""
+    """Return the first whole number in each number or string of a list, or in a single number or string."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]

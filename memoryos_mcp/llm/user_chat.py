@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class Account(ForgetEpochs, Protocol):
-    """One user's token counts and forget epoch. It can be shared between tasks."""
+    """One user's token counts and forget epoch (see `ForgetEpochs`). It can be shared between tasks."""
 
     async def spent_today(self) -> int:
         """Return the number of tokens in today's prompts and replies."""

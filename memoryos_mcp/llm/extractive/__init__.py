@@ -60,7 +60,7 @@ class ExtractiveAnalyst:
     """An ``Analyst`` that needs no model, network or vectors. The same arguments always give the same results.
 
     Args:
-        topic_threshold: Minimum similarity (``segment_match``) at which a page joins a topic, from 0 to 2.
+        topic_threshold: Minimum similarity (``segment_match``, from 0 to 2) at which a page joins a topic.
         limiter: Limits the number of threads that the analyst uses; None for the default limiter of the process.
     """
 

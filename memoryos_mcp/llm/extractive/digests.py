@@ -192,7 +192,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
 
 
 def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[str, float]:
-    """Return the terms with the highest total weight on all pages: at most ``limit`` terms, highest weight first.
+    """Return the terms whose total weight over all pages is highest: at most ``limit`` terms, the highest first.
 
     The result maps each term to its total weight.
     """

@@ -92,7 +92,7 @@ class _FactIndex:
     def same_as(self, about: About, form: _Form) -> Fact | None:
         """Return the known fact with the same meaning as a new text, or None.
 
-        ``form`` contains the features of the new text. ``about`` says whether it is about the user or the assistant.
+        ``form`` contains the features of the new text. ``about`` says whether the text is about the user or the assistant.
         """
         # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
@@ -317,12 +317,12 @@ def _is_same_answer(left: Statement, right: Statement) -> bool:
 
 
 def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
-    """Return whether two answers for a slot (a property such as "lives") are the same.
+    """Return whether two values of a slot (a property such as "lives") are the same.
 
-    One answer may be more detailed than the other, but the numbers in them must not contradict each other. Places
-    must be equal: York is not New York.
+    One value may be more detailed than the other, but numbers must not contradict each other. Places must be equal:
+    York is not New York.
 
-    ``left`` and ``right`` are the stems of the two answers. ``one`` and ``other`` are the features of their texts.
+    ``left`` and ``right`` are the stems of the values. ``one`` and ``other`` are the features of the whole texts.
     """
     if slot in _OF_PLACES:
         return left == right

@@ -56,7 +56,7 @@ class Statement:
     Attributes:
         about: Whether the statement is about the user or the assistant.
         text: The quoted text, with white space collapsed, and with dates in brackets after words such as "yesterday".
-        slot: The stated property, such as "lives"; None unless the property has only one value at a time.
+        slot: The stated property, such as "lives"; None if the property can have several values at a time.
         value: The stems of the words that state the value of this property; empty for a statement without a slot.
         said_at: The time of the page.
         pages: The pages that contain the statement: a mapping from each page's ``seq`` to its id.

@@ -63,7 +63,7 @@ class _Message:
 
     Attributes:
         page: The page.
-        sentences: The sentences of the user's text, except lists.
+        sentences: The sentences of the user's message. Lists are left out.
         text: The sentences, joined by spaces.
         word_count: Number of words in ``text``.
     """
@@ -217,8 +217,8 @@ class _Style:
     """A way of writing. It is measured in each message, and the mean of the measurements determines the level.
 
     Attributes:
-        dimension: Name of the dimension in the catalogue.
-        measure: Returns the value measured in a message.
+        dimension: Name of the profile dimension whose level is determined.
+        measure: Function that returns the value measured in a message.
         medium: Minimum mean for the level Medium.
         high: Minimum mean for the level High.
         is_share: Whether each value is 0 or 1. The mean is then the share of messages with the value 1.

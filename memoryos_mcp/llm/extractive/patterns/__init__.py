@@ -100,7 +100,7 @@ class Group:
     Attributes:
         needs: Words and other signs of the language, as returned by ``_words_of``. Every text that a pattern matches
             contains at least one of these. If ``needs`` is empty, the patterns are tried on every text.
-        patterns: The patterns to try on a text, in order. The key depends on the beginning of the text, ignoring case.
+        patterns: For each key, the patterns to try, in order. The key depends on the beginning of the text, ignoring case.
             The key "b" is for texts that begin with "I'm" or "we're". The key "i" is for other texts that begin with I
             or W (such as "I have"). The key "m" is for texts that begin with M or O (such as "my" and "our"). For any
             other text, the key is its first letter, or "" if the first letter is not a key.

@@ -1,6 +1,6 @@
 """Topics of wishes: language, units, length, form of address and emojis. Only one wish per topic is valid at a time.
 
-A wish that applies only to some answers ("when I ask for code") has no topic, because it excludes no other wish.
+A wish with a condition ("when I ask for code") has no topic, because it excludes no other wish.
 """
 
 import re
