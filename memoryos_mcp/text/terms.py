@@ -201,9 +201,9 @@ def stems(text: str) -> list[str]:
 
 
 def rarity(count: int, pages: int) -> float:
-    """Return the rarity of a word that occurs on ``count`` of ``pages`` pages: BM25's inverse document frequency.
+    """Return the rarity of a word: BM25's inverse document frequency, ``ln(1 + (N - df + 0.5) / (df + 0.5))``.
 
-    The formula is ``ln(1 + (N - df + 0.5) / (df + 0.5))``, where ``N`` is ``pages`` and ``df`` is ``count``.
+    ``N`` is ``pages``, the number of all pages. ``df`` is ``count``, the number of pages that contain the word.
     """
     return math.log(1 + (max(pages - count, 0) + 0.5) / (count + 0.5))
 

@@ -32,7 +32,7 @@ class SecretPattern:
         hints: A text is searched only if it contains one of these strings. They are in lower case unless ``is_word`` is
             True. If there are no hints, this condition does not apply.
         find: A function that yields the start and end of each secret.
-        is_word: Whether the hint and the secret are in one word without spaces. If there are no hints, a text is
+        is_word: Whether the hint and the secret are in one word without spaces. If so and there are no hints, a text is
             searched only if the pattern matches in a word of at least ``LONG_WORD_CHARS`` characters.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.
         digits: A text is searched only if it has at least this many digits in groups of three or more.
