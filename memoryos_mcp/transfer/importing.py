@@ -43,8 +43,9 @@ class Import:
     """Imports one file into a memory.
 
     Args:
-        opening: Opens the memory. It is called after the file was checked, so that an unusable file creates no memory.
-            In a dry run, it yields None if the memory does not exist. In this case, all items count as new.
+        opening: Returns a context manager that opens the memory. It is called after the file was checked, so that an
+            unusable file creates no memory. In a dry run, the context manager yields None if the memory does not
+            exist. In this case, all items count as new.
         path: The file or folder.
         prepare: Removes the secrets from a turn. Raises `ArgumentError` if the turn must not be stored.
         show: Shows the progress. It receives the name of the current step and the number of bytes processed in it.

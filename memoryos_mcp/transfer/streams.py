@@ -78,9 +78,10 @@ class Stream:
 
 
 def streams(path: Path, wanted: re.Pattern[str], progress: Progress) -> Iterator[Stream]:
-    """Yield a stream for a file, or for each file in a folder or archive whose name matches ``wanted``.
+    """Yield a stream for a file, or for each file in a folder or archive.
 
-    The files are sorted by name. Each stream must be read before the next one is requested.
+    In a folder or archive, only the files whose names match ``wanted`` are read, sorted by name. Each stream must be
+    read before the next one is requested.
 
     Raises:
         ImportFormatError: A file cannot be opened, or an archive is not safe to read.

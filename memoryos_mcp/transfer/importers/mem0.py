@@ -1,6 +1,6 @@
 """Importer for memories that the mem0 client has returned or exported: a list, or an object with such a list.
 
-Each memory and each relation of mem0's graph becomes a fact.
+Each memory becomes a fact, and so does each relation in mem0's graph.
 """
 
 from collections.abc import Iterator, Mapping

@@ -56,10 +56,10 @@ def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
     """Yield the pages of one conversation in order. Every message is on exactly one page.
 
     A page with the key of an already imported page is not imported again. The key contains the id of the page's last
-    message in the export (`Message.name`). If a later export contains further messages of the page, the last message is
-    a different one. So the page has a new key, and is imported again.
+    message (`Message.name`). If a later export contains further messages of the page, the last message is a different
+    one. So the page has a new key, and is imported again.
 
-    If the last message has no unique id, the key contains the page's number in the conversation and a hash of its text.
+    If the last message has no unique id, the key contains the page's number in the conversation and a hash of the page.
     Such a key changes if a later export has additional pages before the page.
     """
     at, named = chat.at, set()
