@@ -1,8 +1,8 @@
 """The embedder for any API that is compatible with OpenAI's ``/v1/embeddings``.
 
 Such an API does not report the dimension or the weights of its model, and provides no tokenizer. Therefore, a probe
-text is embedded first: its vector shows the dimension and identifies the weights. The size of windows is measured in
-bytes.
+text is embedded first: its vector shows the dimension and identifies the weights. Texts are split into
+windows of a maximum size in bytes.
 """
 
 import asyncio
@@ -107,7 +107,7 @@ class ApiEmbedder:
 
     Args:
         model: The model, with its base URL. If its ``kwargs`` contain ``query_prompt`` or ``passage_prompt``, these
-            replace the built-in prompts for this model. If they contain ``dimensions``, it is sent with each request.
+            replace the built-in prompts for this model. The argument ``dimensions`` is sent with each request.
         key: The API key; None if the server needs no key.
         timeout_s: Maximum number of seconds to wait for a reply.
         base_url: The base URL including credentials; None to use the base URL of ``model``.

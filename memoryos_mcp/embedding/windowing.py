@@ -47,7 +47,7 @@ def head(text: str) -> str:
 
 
 def slices(text: str) -> Iterator[tuple[int, int]]:
-    """Yield consecutive character ranges of at most `SLICE_CHARS` characters, cut at white space if possible."""
+    """Yield consecutive ranges of ``text`` of at most `SLICE_CHARS` characters, cut at white space if possible."""
     start = 0
     while len(text) - start > SLICE_CHARS:
         limit = start + SLICE_CHARS
@@ -79,9 +79,9 @@ def stretches(text: str, starts: NDArray[np.int64], window_tokens: int = WINDOW_
 
 
 def windows(text: str) -> list[tuple[int, int]]:
-    """Return consecutive character ranges of at most `WINDOW_BYTES` bytes, without surrounding white space.
+    """Return consecutive character ranges of ``text``, each of at most `WINDOW_BYTES` bytes.
 
-    There is at least one range. ``text`` must not contain lone surrogates.
+    White space around a range is left out. There is at least one range. ``text`` must not contain lone surrogates.
     """
     return list(_windows(text)) or [(0, len(text))]
 
