@@ -1,6 +1,6 @@
 """The daemon: a background process that opens the memory for all hooks with the same settings.
 
-The daemon stores the turns in the spool and answers recall requests. It ends after a time without requests.
+The daemon moves turns from the spool to the memory, and answers recall requests. It ends after a time without requests.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ PROMPT_KEPT_S = 7 * 86_400
 
 
 class Daemon:
-    """Serves the hooks with the private folder ``folder``. It ends after ``idle_s`` seconds without a request."""
+    """The daemon of the hooks that share the folder ``folder``. It ends after ``idle_s`` seconds without a request."""
 
     def __init__(self, settings: Settings, service: MemoryService, folder: str, mark: str, idle_s: float) -> None:
         self._settings = settings
@@ -144,7 +144,7 @@ class Daemon:
         return "\n".join(framed(lines)) if lines else ""
 
     async def _store_waiting(self) -> None:
-        """Store the turns in the spool, oldest first. Stored and invalid turns are removed from the spool."""
+        """Move the turns from the spool to the memory, oldest first. Invalid turns are deleted."""
         async with self._storing:
             for path in spool.waiting(self._folder):
                 turn = spool.read(path)
@@ -176,9 +176,9 @@ async def _store(engine: MemoryEngine, turn: dict[str, object]) -> None:
 
 
 def project_of(folder: object) -> str | None:
-    """Return the name of the project of a working folder; None if no folder is given.
+    """Return the project name for a working folder, or None if no folder is given.
 
-    The name is that of the Git repository or, outside a repository, that of the folder.
+    The name is the folder name of the Git repository or, outside a repository, of the working folder.
     """
     if not isinstance(folder, str) or not folder:
         return None
@@ -221,7 +221,7 @@ def _opened(folder: str) -> IO[str]:
 
 
 def _is_locked(file: IO[str]) -> bool:
-    """Try to lock a file until this process ends. Return False if the file cannot be locked."""
+    """Lock a file for the rest of this process. Return False if the file cannot be locked."""
     try:
         if os.name == "nt":
             import msvcrt

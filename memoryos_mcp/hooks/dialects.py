@@ -26,7 +26,7 @@ def session_of(given: dict[str, object]) -> str:
 
 
 def turn_of(given: dict[str, object]) -> str:
-    """Return the client's id of a turn, or an empty string if there is none."""
+    """Return the id that the client has assigned to a turn, or an empty string if there is none."""
     return str(given.get("prompt_id") or given.get("turn_id") or given.get("generation_id") or "")
 
 
@@ -45,9 +45,9 @@ def answer_of(given: dict[str, object]) -> str:
 
 
 def last_exchange(given: dict[str, object]) -> tuple[str, str, str]:
-    """Return the user's last text, the assistant's reply and the id of the user's text, from the transcript.
+    """Read the transcript. Return the user's last text, the assistant's reply, and the id of the user's text.
 
-    A string is empty if the transcript does not contain it.
+    Missing values are empty strings.
     """
     path = given.get("transcript_path")
     if not isinstance(path, str) or not path:

@@ -1,7 +1,7 @@
 """The command ``memoryos-mcp hook``: read an event as JSON from stdin, reply, and always end with exit code 0.
 
-Only parts of the standard library are imported, because the client waits. The daemon does the slow work. Without a
-daemon, memories are found by keywords only.
+Only parts of the standard library are imported, because the client waits. The daemon does the slow work. If no daemon
+replies, memories are found by keywords only.
 """
 
 import json
@@ -24,7 +24,7 @@ REPLY_BYTES = 1_000_000
 
 
 class Call:
-    """The parsed command line of a hook, and the private folder for its settings (see `folder_of`)."""
+    """The parsed command line of a hook. ``folder`` is the private folder that hooks with the same settings share."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         rest = list(arguments)
@@ -125,7 +125,7 @@ def _prompt_file(call: Call, given: dict[str, object]) -> str:
 
 
 def _note_prompt(call: Call, given: dict[str, object], prompt: str) -> None:
-    """Save the prompt until the turn ends. A prompt that is sent during a turn is appended to the saved prompt."""
+    """Save the prompt for the end of the turn. A further prompt in the same turn is appended to the saved prompt."""
     path = _prompt_file(call, given)
     before = spool.read(path)
     is_open = not before.get("is_done", True)
@@ -171,7 +171,7 @@ def _keep_exchange(call: Call, given: dict[str, object]) -> None:
 
 
 def _found_by_words(call: Call, given: dict[str, object], prompt: str) -> str:
-    """Search the memory's file for the words of a prompt, without the daemon. Return the memories as text."""
+    """Search the memory's file for the words of a prompt, without the daemon. Return the found pages as text."""
     named = spool.read(os.path.join(call.folder, MEMORY))
     file = named.get("file")
     if not isinstance(file, str) or named.get("stamp") != stamp(call.settings) or not os.path.exists(file):
@@ -206,7 +206,7 @@ def _asked(call: Call, request: dict[str, object], *, is_awaited: bool = True) -
 
 
 def connected(folder: str, wait_s: float) -> socket.socket:
-    """Return a connection to the daemon with the private folder ``folder``. Raise `OSError` if no daemon is running."""
+    """Return a connection to the daemon of the private folder ``folder``. Raise `OSError` if no daemon is running."""
     if os.name == "nt":
         address = spool.read(os.path.join(folder, ADDRESS))
         line = socket.create_connection(("127.0.0.1", int(str(address["port"]))), wait_s)

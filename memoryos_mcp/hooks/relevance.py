@@ -49,7 +49,7 @@ async def relevant_text(
 
 
 def text_by_words(file: str, prompt: str, session: str) -> str:
-    """Return the pages in ``file`` that contain enough words of a prompt, as text. The text is empty if there are none.
+    """Return the pages in ``file`` that share many words with a prompt, as text. The text is empty if there are none.
 
     Pages of ``session`` are left out.
 

@@ -1,4 +1,4 @@
-"""The private folder of hooks: it contains the spool (turns to be stored), the daemon's address, and the log.
+"""The private folder of hooks: it contains the spool (turns not yet in the memory), the daemon's address, and the log.
 
 This module imports nothing from this package, because the process of a hook must start quickly.
 """

@@ -1,1 +1,1 @@
-"""Implementation of the commands; `memoryos_mcp.cli.main` defines their names and options."""
+"""Implementation of the commands; `memoryos_mcp.cli.main` defines the names and options of most commands."""

@@ -17,8 +17,8 @@ STDIN = "-"
 async def add(settings: Settings, given: Mapping[str, str], *, as_json: bool) -> None:
     """Store one page in the configured user's memory, and print the id of the page.
 
-    ``given`` contains the arguments of the tool ``add_memory``. The JSON output is the result of this tool. If the text
-    is ``-``, it is read from stdin.
+    ``given`` contains the arguments of the tool ``add_memory``. The JSON output is the result of this tool. If
+    ``user_input`` is ``-``, the text is read from stdin.
     """
     text = _from_stdin() if given["user_input"] == STDIN else given["user_input"]
     arguments = check(AddMemoryArguments, {**given, "user_input": text})

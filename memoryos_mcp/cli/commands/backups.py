@@ -22,11 +22,12 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
     ``target`` is a new file or a folder. In a folder, each backup is named after the user and the time. With
     ``is_of_all``, the memories of all users are backed up, and ``target`` is a folder, which is created if necessary.
 
-    If a memory is missing or damaged, or cannot be copied, the other memories are still backed up.
+    A damaged memory is backed up too. After an error in one memory, the other memories are still backed up.
 
     Raises:
         ArgumentError: ``target`` is an existing file, or a new file in a folder that does not exist.
-        StorageError: A memory has such a problem, or the storage engine does not support backups.
+        StorageError: A memory is missing, is damaged or cannot be copied, or the storage engine does not support
+            backups.
     """
     copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:
@@ -77,7 +78,7 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
 
 
 def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool) -> None:
-    """Replace the configured user's memory with a backup, and print a summary.
+    """Replace the configured user's memory with the backup in the file ``copy``, and print a summary.
 
     Without ``is_confirmed``, nothing is changed, and the summary says what would change.
     """

@@ -11,7 +11,7 @@ from memoryos_mcp.cli.installer.catalogue import CLIENTS
 
 
 def client_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that ``install`` and ``uninstall`` share to ``command``."""
+    """Add to ``command`` the options that ``install`` and ``uninstall`` have in common."""
     for option in (
         json_option,
         click.option(
@@ -80,8 +80,7 @@ class ClientCommand(Command):
 @click.option(
     "--token",
     metavar="TOKEN",
-    help="Token for the server at URL. With -, a prompt asks for the token. If stdin is not a terminal, the token is "
-    "read from stdin.",
+    help="Token for the server at URL. With -, the token is read from stdin; on a terminal, a prompt asks for it.",
 )
 @click.option("--token-variable", metavar="NAME", help="Environment variable from which the client reads the token.")
 @click.option(

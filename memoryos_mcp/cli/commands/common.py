@@ -74,7 +74,7 @@ async def has_memory_or_note(settings: Settings) -> bool:
 async def open_memory(
     settings: Settings, *, only_reads: bool = False, is_created: bool = False, embedder: "Embedder | None" = None
 ) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
-    """Open the configured user's memory, and yield the service and the user's engine.
+    """Open the configured user's memory, and yield the `MemoryService` and the user's `MemoryEngine`.
 
     With ``is_created``, a missing memory is created. With ``only_reads``, the memory is not changed and background work
     does not run. ``embedder`` replaces the configured embedder.
@@ -111,8 +111,8 @@ async def open_store(
 ) -> AsyncIterator[Store]:
     """Open the configured user's store, and yield it. No model is loaded and no background work runs.
 
-    A missing store is created, unless ``only_reads`` is True. The default ``short_term_capacity`` is larger than any
-    memory, so opening an existing store does not move pages out of short-term memory.
+    A missing store is created, or is an error if ``only_reads`` is True. The default ``short_term_capacity`` is larger
+    than any memory, so opening an existing store does not move pages out of short-term memory.
     """
     options = StoreOptions(
         assistant_id=settings.assistant_id,

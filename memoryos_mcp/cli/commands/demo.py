@@ -1,6 +1,6 @@
-"""The command ``memoryos-mcp demo``: a conversation with a real server, a restart, and some questions.
+"""The command ``memoryos-mcp demo``: store a conversation in a real server, restart the server, and ask questions.
 
-The server runs as a client would run it: in another process, over stdio, with default settings and an empty folder.
+As with a real client, the server runs in another process, over stdio. Its data folder is empty at the start.
 """
 
 import json
@@ -70,8 +70,8 @@ COLOURS: Mapping[Look, str] = {
 async def run_demo(server_command: Sequence[str] | None = None) -> None:
     """Run the demo, and print its output to stdout.
 
-    ``server_command`` is the command line that starts the server, without the option for its data folder. None means
-    the server of this package.
+    ``server_command`` is the command line that starts the server, without ``--data-storage-path``. None means the
+    server of this package.
     """
     console = make_console()
     console.width = min(console.width, WIDTH_COLUMNS)

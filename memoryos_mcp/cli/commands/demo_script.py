@@ -28,10 +28,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in the second part of the demo.
+    """A question that the demo asks after the restart of the server.
 
-    ``look`` is the part of the memory that contains the answer, such as ``PROFILE``. The demo prints the memories that
-    were found in this part.
+    ``look`` is the part of the memory that contains the answer. The demo prints the memories that were found in this
+    part.
     """
 
     text: str

@@ -89,7 +89,7 @@ async def export_markdown(
         raise click.Abort
     is_file = target == STDOUT or target.lower().endswith(".md")
     if not is_file and Path(target).suffix:
-        problem = "this is not a name for the format markdown; use a name that ends in .md, or the name of a new folder"
+        problem = "this file name does not end in .md; use a name that ends in .md, or the name of a new folder"
         raise ArgumentError(argument=target, problem=problem)
     async with open_store(settings) as store:
         pages = (await store.counts()).pages
@@ -121,11 +121,11 @@ async def export_markdown(
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder. It is renamed to ``path`` at the end of the block, or removed after an error."""
+    """Yield a temporary folder. It is renamed to ``path`` when the ``with`` block ends, or removed after an error."""
     if path.exists():
         raise ArgumentError(argument=str(path), problem="this path already exists; choose the name of a new folder")
     if not path.absolute().parent.is_dir():
-        problem = "the folder does not exist; create it or choose another path"
+        problem = "the parent folder does not exist; create the parent folder or choose another path"
         raise ArgumentError(argument=str(path), problem=problem)
     unfinished = path.absolute().with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with writing(str(path)):
@@ -151,8 +151,9 @@ async def import_memory(
     """Import a file or folder into the configured user's memory, and print a report.
 
     The progress is shown on stderr. ``name`` is the name of the format. None means that the format is recognised from
-    the content. Pages without a project get ``project``. A dry run reads the file and counts its items, but changes
-    nothing. If several people speak in the file, the user is asked for confirmation, unless ``of_all`` is true.
+    the content. Pages without a project are assigned to ``project``. A dry run reads the file and counts its items,
+    but changes nothing. If several people speak in the file, the user is asked for confirmation, unless ``of_all`` is
+    true.
     """
     project = project_name(project)
     reader = await to_thread.run_sync(_chosen, path, name)

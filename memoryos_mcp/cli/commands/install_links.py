@@ -1,7 +1,7 @@
 """Links for ``memoryos-mcp install --link``. When the user opens a link, the client adds the server.
 
-A link contains the same entry that install writes to the client's file. The formats of the links are from
-https://cursor.com/docs/mcp/install-links and from "MCP URL handler" in
+A link contains the entry that ``install`` without ``--link`` would write to the client's file. The formats of the
+links are documented at https://cursor.com/docs/mcp/install-links and, under "MCP URL handler", at
 https://code.visualstudio.com/api/extension-guides/ai/mcp.
 """
 

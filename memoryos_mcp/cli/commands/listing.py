@@ -21,10 +21,10 @@ _TIERS = {"pages": "pages", "topics": "segments", "facts": "knowledge", "traits"
 
 
 async def show_list(settings: Settings, given: Mapping[str, object], *, as_json: bool) -> None:
-    """Print one part of a list, such as the 20 newest pages.
+    """Print some memories of one kind, such as the 20 newest pages.
 
-    The JSON output is the result of the tool ``list_memories``. ``given`` contains the arguments of this tool, but its
-    ``tier`` is one of pages, topics, facts and traits.
+    The JSON output is the result of the tool ``list_memories``. ``given`` contains the arguments of this tool, except
+    that ``tier`` is ``pages``, ``topics``, ``facts`` or ``traits``.
     """
     arguments = check(ListMemoriesArguments, {**given, "tier": _TIERS[str(given["tier"])]})
     async with open_memory(settings, only_reads=True) as (service, _):

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp move``: copy memories from files to PostgreSQL, or back."""
+"""The command ``memoryos-mcp move``: copy memories from files to PostgreSQL, or from PostgreSQL to files."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -81,8 +81,8 @@ async def move(
 
     Raises:
         ArgumentError: The target is not valid.
-        StorageError: Some memories could not be copied; the printed report lists them. The error is also raised,
-            without a report, if the source or the target failed.
+        StorageError: Some memories could not be copied; the printed report lists them. If the source or the target
+            itself cannot be used, no report is printed.
     """
     there = _target_settings(settings, target)
     if not is_dry_run and there.database_url is None:
@@ -114,7 +114,7 @@ async def move(
 
 
 class _Move:
-    """Copies memories and tokens from one open storage to another. In a dry run, finds out what would be copied."""
+    """Copies memories and tokens from one open storage to another. A dry run only finds out what would be copied."""
 
     def __init__(self, source: Stores, target: Stores, settings: Settings, *, is_dry_run: bool) -> None:
         self._source = source

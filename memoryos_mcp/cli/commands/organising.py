@@ -24,9 +24,10 @@ _HINT = "finished work is kept, and the next server continues"
 class Organised(BaseModel, frozen=True):
     """The result of the command ``organise``.
 
-    ``pages`` is the number of pages in the memory. ``organised`` and ``embedded`` are the numbers of pages that were
-    waiting to be organised and embedded at the start. ``left`` is the number of pages that are still waiting.
-    ``degraded`` is the number of pages that were processed without the LLM.
+    ``pages`` is the number of pages in the memory. When the command started, ``organised`` pages were waiting to be
+    organised, and ``embedded`` pages were waiting to be embedded. A page can be counted in both. ``left`` is the sum of
+    these two counts when the command ended. ``degraded`` is the number of pages in the memory that were processed
+    without the LLM.
     """
 
     pages: int = 0
@@ -38,7 +39,7 @@ class Organised(BaseModel, frozen=True):
 
 
 async def organise(settings: Settings, *, as_json: bool) -> None:
-    """Do the work that is waiting in the configured user's memory, and print the result to stdout."""
+    """Do the waiting background work for the configured user's memory, and print the result to stdout."""
     outcome = Organised()
     if await common.has_memory_or_note(settings):
         status = await embedding_status(settings)

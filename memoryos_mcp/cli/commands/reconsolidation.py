@@ -49,8 +49,8 @@ class Ending(StrEnum):
 class Outcome(BaseModel, frozen=True):
     """The result of the command ``reconsolidate``.
 
-    ``pages`` is the number of pages that the LLM had to process again. ``left`` is the number of pages that the LLM
-    did not process. ``calls`` includes failed calls.
+    ``pages`` is the number of pages that the LLM had to process again. ``left`` is the number of these pages
+    that the LLM has not processed yet. ``calls`` includes failed calls.
     """
 
     ended: Ending = Ending.DONE
@@ -88,7 +88,7 @@ def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
 
 
 async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
-    """Let the LLM redo the work that was done without it for the configured user, and print the outcome to stdout."""
+    """For the configured user, let the LLM redo the work that was done without it. Print the outcome to stdout."""
     check_llm(settings, os.environ)
     outcome = Outcome()
     if await common.has_memory_or_note(settings):

@@ -1,6 +1,7 @@
-"""The commands ``memoryos-mcp reembed`` and ``memoryos-mcp warmup``: embed all pages, and load the embedding model.
+"""The commands ``memoryos-mcp reembed`` (embed all pages) and ``memoryos-mcp warmup`` (load the embedding model).
 
-A running server embeds pages in the background. ``reembed`` does this work immediately, or only shows the progress.
+A running server embeds pages in the background. ``reembed`` does this work immediately. With ``--status``, it only
+shows the progress.
 """
 
 from collections.abc import Iterator

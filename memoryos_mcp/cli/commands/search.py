@@ -176,7 +176,7 @@ def _facts(title: str, order: str, facts: Sequence[KnowledgeEntry], found: froze
 
 
 def highlighted(text: str, found: frozenset[str]) -> Text:
-    """Return the text with the words of the query highlighted. ``found`` contains the roots of these words."""
+    """Return the text with the words of the query highlighted. ``found`` contains the `roots` of the query."""
     shown = Text(text)
     for start, end in matches(text, found):
         shown.stylize(FOUND_STYLE, start, end)
@@ -184,10 +184,10 @@ def highlighted(text: str, found: frozenset[str]) -> Text:
 
 
 def snippet(line: str, found: frozenset[str], room: int) -> Text:
-    """Return the line with the words of the query highlighted. ``found`` contains the roots of these words.
+    """Return the line with the words of the query highlighted. ``found`` contains the `roots` of the query.
 
-    The first ``room`` characters will be visible. If they contain no match, an ellipsis replaces the beginning of the
-    line, and the rest starts shortly before the first match.
+    Only the first ``room`` characters will be visible. If they contain no match, an ellipsis replaces the beginning of
+    the line, and the rest starts shortly before the first match.
     """
     first = next((start for start, end in matches(line, found) if end > room), None)
     if first is None or any(end <= room for _, end in matches(line, found)):

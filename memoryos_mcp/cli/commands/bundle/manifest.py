@@ -1,4 +1,4 @@
-"""The manifest of an MCP bundle: a description of the server, its command, and the settings that users can enter.
+"""The manifest of an MCP bundle. It describes the server, its command, and the settings that users can enter.
 
 The format is version 0.4 of https://github.com/modelcontextprotocol/mcpb (MANIFEST.md).
 """
@@ -49,14 +49,13 @@ class UserSetting:
 
     @property
     def template(self) -> str:
-        """The placeholder that the client replaces with the user's value, such as ``${user_config.llm_model}``."""
+        """The placeholder, such as ``${user_config.llm_model}``, that the client replaces with the user's value."""
         return f"${{user_config.{self.name}}}"
 
     def option(self) -> dict[str, Any]:
         """Return the entry for this setting in the manifest's ``user_config``.
 
-        The entry always contains a default. Without a default, clients would pass the placeholder itself to the
-        server.
+        The entry always contains a default. Without a default, clients would pass the text of `template` to the server.
         """
         default = Settings.model_fields[self.setting].default
         option: dict[str, Any] = {

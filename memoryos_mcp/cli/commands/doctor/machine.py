@@ -1,4 +1,4 @@
-"""Checks of Python, the data folder and the user's memory."""
+"""Checks of Python, the data folder, the vector index and the user's memory."""
 
 import platform
 import sys

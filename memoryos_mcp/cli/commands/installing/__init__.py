@@ -176,7 +176,9 @@ def list_clients(command: str, *, as_json: bool) -> None:
 
 
 def client_states() -> list[tuple[str, str]]:
-    """Return the title of each client on this machine, and whether its configuration file contains the server.
+    """Return the title and the state of each client on this machine.
+
+    The state, such as ``not added``, says whether the client's configuration file contains the server.
 
     Raises:
         ClientFileError: The account has no home folder, or the current working folder no longer exists.
@@ -205,7 +207,7 @@ def _state(location: Location) -> str:
 
 
 def check_name(name: str) -> None:
-    """Check the name of an entry. Raise `ArgumentError` if any client could reject it."""
+    """Raise `ArgumentError` if any client could reject ``name`` as the name of a server."""
     if not _NAME.fullmatch(name):
         problem = "a name has at most 32 letters, digits, - and _, and begins with a letter; choose another name"
         raise ArgumentError(argument="--name", problem=problem)
@@ -243,7 +245,7 @@ def _outcomes(request: Request, server: Local | Remote | None, machine: Machine)
 
 
 def _with_texts(client: Client, request: Request, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
-    """Add the requested hooks and rules of a client, or remove them if ``server`` is None. Yield the outcomes."""
+    """Add the requested hooks and rules of a client, or remove all if ``server`` is None. Yield the outcomes."""
     scope = request.scope or "user"
     wanted = [("hooks", client.name in hooks.HOOK_FILES, request.has_hooks)]
     wanted += [("rules", client.name in rules.RULE_FILES, request.has_rules)]
