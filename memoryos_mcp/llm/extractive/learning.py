@@ -92,7 +92,7 @@ class _FactIndex:
     def same_as(self, about: About, form: _Form) -> Fact | None:
         """Return the known fact with the same meaning as a new text, or None.
 
-        ``form`` contains the features of the new text. ``about`` says whether the text is about the user or the assistant.
+        ``form`` contains the features of the new text. ``about`` says whom the text is about.
         """
         # A fact with the same meaning contains at least one of these stems.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
