@@ -198,7 +198,7 @@ class Retrieving:
         Args:
             query: Any text that is not blank.
             limits: Limits of the result.
-            is_new: Returns whether a page may be in the result.
+            is_new: Function that returns False for pages to leave out, such as pages of the current session.
             scope: The project in which the query is asked.
 
         Raises:
