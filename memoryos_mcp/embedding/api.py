@@ -107,7 +107,8 @@ class ApiEmbedder:
 
     Args:
         model: The model, with its base URL. If its ``kwargs`` contain ``query_prompt`` or ``passage_prompt``, these
-            replace the built-in prompts for this model. The argument ``dimensions`` is sent with each request.
+            replace the built-in prompts for this model. If they contain ``dimensions``, this number is sent
+            with each request.
         key: The API key; None if the server needs no key.
         timeout_s: Maximum number of seconds to wait for a reply.
         base_url: The base URL including credentials; None to use the base URL of ``model``.

@@ -26,7 +26,7 @@ _KINDS = {
 class SkippedItems(BaseModel, frozen=True):
     """Items that were skipped for the same reason.
 
-    ``places`` contains the positions of the first few of these items in the file.
+    ``places`` contains the locations of the first few of these items in the file.
     """
 
     reason: str
@@ -37,9 +37,10 @@ class SkippedItems(BaseModel, frozen=True):
 class ImportReport(BaseModel, frozen=True):
     """The result of an import.
 
-    ``found`` maps each kind of item to the number of items in the file. ``new`` maps each kind to the number of items
-    that were not in the memory before the import. In a dry run, ``new`` contains only pages. ``archived_facts`` is the
-    number of facts that were archived because the memory contained more facts than ``long_term_knowledge_capacity``.
+    ``found`` maps each kind of item to the number of items in the file that can be imported. ``new`` maps each kind to
+    the number of these items that were not in the memory before the import. In a dry run, ``new`` contains only pages.
+    ``archived_facts`` is the number of facts that were archived because the memory contained more facts than
+    ``long_term_knowledge_capacity``.
     """
 
     format: str
