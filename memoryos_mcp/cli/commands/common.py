@@ -135,8 +135,8 @@ async def open_store(
 def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
     """Yield a function that shows progress on stderr.
 
-    The function takes the current step, the number of finished units, and the total number of units. On a terminal, it
-    updates a progress bar. Otherwise, it prints a line at most once every `LINE_EVERY_S` seconds.
+    The function takes the name of the current step, the number of finished units, and the total number of units. On a
+    terminal, it updates a progress bar. Otherwise, it prints a line at most once every `LINE_EVERY_S` seconds.
     """
     console = Console(stderr=True, highlight=False)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -178,7 +178,8 @@ class Failures:
     def last(self, stats: Stats, left: int) -> str | None:
         """Return the last error of a loop that has failed `FAILURES_IN_A_ROW` times since the last progress.
 
-        Return None if there is no such loop. ``left`` is the number of pages that are not processed yet.
+        Return None if there is no such loop. ``left`` is the number of unprocessed pages. Progress means that this
+        number has decreased.
         """
         failed = {name: health.failed_attempts for name, health in stats.health.items()}
         if self._least_left is None or left < self._least_left:

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp demo``: store a conversation in a real server, restart the server, and ask questions.
+"""The command ``memoryos-mcp demo``: start a real server, add a conversation, restart the server, and ask questions.
 
 As with a real client, the server runs in another process, over stdio. Its data folder is empty at the start.
 """

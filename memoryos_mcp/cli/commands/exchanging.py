@@ -46,7 +46,7 @@ _OTHER_FORMATS = frozenset(
 
 
 async def export_memory(settings: Settings, target: str, *, project: str | None = None, as_json: bool = False) -> None:
-    """Export the configured user's memory, or one project of it, to a file, and show the progress on stderr.
+    """Export the configured user's memory, or only ``project``, to a file, and show the progress on stderr.
 
     ``target`` is a path, or ``-`` for stdout. The file is compressed if its name ends in ``.gz``. An existing export is
     replaced only when the new one is complete.

@@ -254,7 +254,7 @@ def _opened(settings: Settings, *, is_target: bool = False) -> Iterator[Stores]:
 
 @contextmanager
 def _naming_target() -> Iterator[None]:
-    """Replace the names of settings with ``--to`` in the errors of the ``with`` block."""
+    """In errors that the ``with`` block raises, replace the names of settings with ``--to``."""
     try:
         yield
     except ArgumentError as error:

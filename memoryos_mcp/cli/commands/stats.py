@@ -54,8 +54,8 @@ class Overview(BaseModel, frozen=True):
 async def show_stats(settings: Settings, *, is_whole: bool, as_json: bool) -> None:
     """Print an overview of the configured user's memory. The memory is not changed.
 
-    With ``is_whole``, the overview contains all topics, traits and facts. The JSON output always contains all traits
-    and facts.
+    With ``is_whole``, the overview contains all topics, traits and facts, otherwise only some of each. The JSON output
+    always contains all traits and facts.
     """
     overview = await _overview(settings, is_whole=is_whole)
     result = overview.model_dump(mode="json", exclude={"stats": _OF_A_SERVER})
