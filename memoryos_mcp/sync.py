@@ -203,7 +203,7 @@ class Memoryos:
         Args:
             query: A question or keywords.
             max_results: Maximum number of pages to return in addition to short-term pages, 1 to 100. None means
-                ``retrieval_queue_capacity`` pages, without pages that score far below the best page.
+                at most ``retrieval_queue_capacity`` pages, without pages that score far below the best page.
             max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``.
 
         Raises:

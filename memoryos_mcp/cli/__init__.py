@@ -1,1 +1,1 @@
-"""The command line: its commands, the installer for MCP clients, and terminal output."""
+"""The command line: all commands, the installer that adds this server to MCP clients, and terminal output."""

@@ -261,7 +261,7 @@ def config_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command an option for the setting ``name``."""
+    """Return a decorator that adds an option for the setting ``name`` to a command."""
     return click.option(_flag(name), name, cls=SettingOption, metavar="VALUE", help=_meaning(name))
 
 
@@ -285,7 +285,7 @@ def settings_options(command: Callable[..., None], *, without: str = "") -> Call
 def takes_settings(
     *, makes_folder: bool = True, without: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Return a decorator for a command that takes the `Settings` as its first argument.
+    """Return a decorator for commands whose first argument is the `Settings`.
 
     The decorator adds an option for each setting. The command may be a coroutine function. For ``without``, see
     `settings_options`; for ``makes_folder``, see `chosen_settings`.

@@ -255,10 +255,10 @@ async def search(settings: Settings, **given: Any) -> None:
 @json_option
 @takes_settings()
 async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
-    """Store what was said as one page.
+    """Store one exchange of a dialogue as a page.
 
-    If TEXT is a hyphen, the text is read from stdin. A running server organises the page. Without a server, run the
-    command organise.
+    TEXT is what the user said. If TEXT is a hyphen, it is read from stdin. A running server organises the page.
+    Without a server, run the command organise.
     """
     from memoryos_mcp.cli.commands.adding import add
 
@@ -279,7 +279,9 @@ async def add_command(settings: Settings, as_json: bool, **given: Any) -> None:
     help="Only entries of one topic: pass its id, or a part of one of its keywords.",
 )
 @click.option(
-    "--state", type=Choice(["current", "superseded", "archived"]), help="State of facts or topics. Default: current."
+    "--state",
+    type=Choice(["current", "superseded", "archived"]),
+    help="Only facts or topics in this state. Default: current.",
 )
 @click.option("--project", metavar="NAME", help="Only pages of this project, and entries that were made from them.")
 @click.option("--after", metavar="TIME", help="Only entries from this time (ISO 8601) or later.")
@@ -316,8 +318,8 @@ async def list_command(settings: Settings, as_json: bool, **given: Any) -> None:
 async def show(settings: Settings, **given: Any) -> None:
     """Show pages, topics, facts or traits in full, by their ids.
 
-    The commands list, stats and search print ids, and the MCP tools return ids. Examples of ids: p_... (page), s1
-    (topic), c1 (chain), k1 (fact), trait:NAME (trait). The memory is not changed.
+    To find ids, use the commands stats, list and search, or the MCP tools. Examples of ids: p_... (page), s1 (topic),
+    c1 (chain), k1 (fact), trait:NAME (trait). The memory is not changed.
     """
     from memoryos_mcp.cli.commands.show import show_memories
 
@@ -375,9 +377,9 @@ async def export_(settings: Settings, form: str, **given: Any) -> None:
     metavar="NAME",
     help="Format of FILE, such as chatgpt or mem0. By default, the format is detected from the content.",
 )
-@click.option("--project", metavar="NAME", help="Project of the imported pages that have no project yet.")
+@click.option("--project", metavar="NAME", help="Project to set for imported pages without a project.")
 @click.option(
-    "--all-speakers", "of_all", is_flag=True, help="Import a file in which several people speak, without confirmation."
+    "--all-speakers", "of_all", is_flag=True, help="Do not ask for confirmation if several people speak in FILE."
 )
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be imported.")
 @json_option
@@ -417,7 +419,7 @@ def backup(settings: Settings, **given: Any) -> None:
 def restore(settings: Settings, **given: Any) -> None:
     """Replace a memory with a backup.
 
-    The command makes a backup copy of the previous memory.
+    The command keeps a backup copy of the replaced memory.
     """
     from memoryos_mcp.cli.commands import backups
 

@@ -1,7 +1,7 @@
 """Output to a terminal or a pipe.
 
-Rich decides whether to use colour. Rich uses no colour in a pipe, if NO_COLOR is set, or if TERM is dumb. If
-FORCE_COLOR is set, Rich uses colour in a pipe too.
+Rich uses no colour if stdout is a pipe, NO_COLOR is set, or TERM is dumb. If FORCE_COLOR is set, Rich uses colour in a
+pipe too.
 """
 
 import errno
@@ -32,7 +32,7 @@ PIPED_COLUMNS = 120
 
 class _StdoutConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """Raise `BrokenPipeError` for `memoryos_mcp.cli.command_line`. The base class would exit instead."""
+        """Raise `BrokenPipeError`, which `command_line` handles. The base class would exit instead."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 

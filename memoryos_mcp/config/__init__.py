@@ -38,7 +38,7 @@ class Settings(HttpSettings):
     """All settings, validated and read-only.
 
     `load_settings` reads the settings from the config file, the environment and command-line flags. The constructor
-    does not read these sources.
+    uses only its arguments and the defaults.
 
     Raises:
         pydantic.ValidationError: An argument is unknown or out of range; `load_settings` raises ConfigError instead.
@@ -54,7 +54,10 @@ class Settings(HttpSettings):
         enable_decoding=False,
     )
 
-    user_id: _Name = Field(default="default_user", description="Id of this process's user; any text.")
+    user_id: _Name = Field(
+        default="default_user",
+        description="Id of the user whose memory is used, unless a token or a call names another user; any text.",
+    )
     assistant_id: _Name = Field(
         default="default_assistant_profile",
         description="Id of the assistant; any text. Facts about the assistant are stored under this id.",
@@ -102,7 +105,7 @@ class Settings(HttpSettings):
     mid_term_similarity_threshold: Annotated[StrictFloat, Field(ge=0, le=2)] = Field(
         default=0.6,
         description="Minimum similarity at which a page joins a segment. The similarity is the cosine of their vectors "
-        "plus the overlap of their keywords (0 to 1).",
+        "plus the overlap of their keywords, which is 0 to 1.",
     )
     heat_alpha: StrictFloat = Field(
         default=1.0,
@@ -289,7 +292,7 @@ class Settings(HttpSettings):
 
     @property
     def memories_place(self) -> str:
-        """The folder or database that stores the memories, for messages. The text contains no credentials."""
+        """Text for messages: the path of the data folder, or the database's URL without credentials."""
         if self.database_url is None:
             return path_text(self.data_storage_path)
         return without_credentials(self.database_url.get_secret_value()) or ""

@@ -84,12 +84,12 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
     """Create the data folder if it does not exist, and check that it is writable.
 
-    The check is skipped if no files are written. A new folder is accessible only to this account.
+    If the settings need no data folder, do nothing. A new folder is accessible only to this account.
 
     Args:
         settings: The settings, including the path of the folder.
-        may_only_read: Whether a folder that is not writable is accepted, with a warning in the log. This applies only
-            if the folder contains memories or the disk is full.
+        may_only_read: Whether a folder that is not writable causes a warning in the log instead of an error. This
+            applies only if the folder contains memories or the disk is full.
 
     Raises:
         ConfigError: The folder cannot be created or is not writable.

@@ -79,12 +79,13 @@ def heat_history(
     weights: HeatWeights,
     threshold: float,
 ) -> list[HeatPoint]:
-    """Return a segment's heat from its first page until ``now``; past heat is an estimate.
+    """Return a segment's heat until ``now``; past heat is an estimate.
 
     The times of past analyses and visits are not stored, so the function makes two assumptions. First, the segment was
     analysed each time its heat reached ``threshold``; the last analysis was just before the last ``l_interaction``
     pages. Second, all visits took place at ``last_visit``. The last point, at ``now``, is exact. Where the heat changes
-    suddenly, two points have the same time. If ``last_visit`` is before the first page, the history starts then.
+    suddenly, two points have the same time. The history starts at the first page or at ``last_visit``, whichever is
+    earlier.
 
     Args:
         times: The times of the segment's pages, in ascending order.

@@ -121,7 +121,7 @@ class Said(Protocol):
 
     @property
     def corrected(self) -> Sequence[str]:
-        """Texts of the page's facts that the user has corrected since."""
+        """Wrong texts of the page's facts that the user has corrected."""
         ...
 
     @property
@@ -168,7 +168,7 @@ class Page(Turn):
             analyst has done so yet.
         read_by: Name of the analyst that searched the page for facts; None if no analyst has done so yet.
         learned_by: Name of the analyst that searched the page for traits; None if no analyst has done so yet.
-        corrected: Texts of the page's facts that the user has corrected since.
+        corrected: Wrong texts of the page's facts that the user has corrected.
     """
 
     seq: int

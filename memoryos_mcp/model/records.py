@@ -1,9 +1,9 @@
 """Records of an exported memory, one JSON object per line. An export contains all data that cannot be recomputed.
 
 The first line of a file is a `Header`, and the last line is an `End`. Between them are, in this order: chains,
-segments, pages, facts, traits, past traits, named values for internal use, and facts and traits not to learn again.
-Chains, segments and facts are numbered from 1 within the file. Pages are referenced by their ``page_id``. Times are in
-ISO 8601 with a UTC offset. Fields with their default value are omitted.
+segments, pages, facts, traits, past traits, named values for internal use, and facts and traits that must not be
+learned again. Chains, segments and facts are numbered from 1 within the file. Pages are referenced by their
+``page_id``. Times are in ISO 8601 with a UTC offset. Fields with their default value are omitted.
 """
 
 import json

@@ -126,7 +126,8 @@ class Stats:
     """The state of a user's memory.
 
     Attributes:
-        top_segments: The segments, each with its heat. The segment with the highest `Segment.prominence` comes first.
+        top_segments: The current segments, each with its heat. The segment with the highest `Segment.prominence` comes
+            first.
         titles: Title of each of these segments, by segment number.
         health: State of each background loop, by the loop's name.
         is_semantic: Whether retrieval currently uses vectors.

@@ -208,7 +208,7 @@ class ListEntry:
         gives_orders: Whether the memory is a page that contains instructions to an assistant.
         source: Origin of a page's text; None for other kinds.
         project: Name of a page's project; None if the page has no project, and for other kinds.
-        corrected: For a page, the texts of its facts that the user has corrected since.
+        corrected: For a page, the wrong texts of its facts that the user has corrected.
     """
 
     id: str

@@ -103,7 +103,7 @@ def plan_uninstall(client: str, path: Path) -> TextPlan:
 
 
 def has_hooks(text: str) -> bool:
-    """Return whether a client's file contains hooks of this program."""
+    """Return whether the text of a client's file contains hooks of this program."""
     content = jsonc.read(text).get("hooks")
     lists = content.values() if isinstance(content, Mapping) else ()
     return any(_is_ours(item) for items in lists if isinstance(items, list) for item in items)

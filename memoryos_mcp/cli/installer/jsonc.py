@@ -285,7 +285,7 @@ class _Scanner:
         self._kind, self._start, self._end = next(self._tokens)
 
     def whole(self) -> _Node:
-        """Parse the whole text, and return its value."""
+        """Parse the whole text, and return its node."""
         node = self._value(0)
         if self._kind != "end":
             raise self._error()

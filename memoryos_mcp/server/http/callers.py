@@ -32,8 +32,8 @@ class CallerGuard:
         verifier: Checks tokens.
         anonymous: The caller of requests without a token, until a static token is created. If it is None, every request
             needs a token.
-        open_paths: Paths that need no token, because they reveal nothing about users. Web pages
-            need no token either, because they have their own sign-in.
+        open_paths: Paths that need no token, because they reveal nothing about users. Web pages need no token either,
+            because they have their own sign-in.
         metadata_url: The URL from which clients learn the token issuer. None if there is no issuer.
     """
 

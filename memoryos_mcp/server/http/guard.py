@@ -76,8 +76,8 @@ class HostGuard:
         app: The guarded application.
         hosts: The server's names in lower case, without ports.
         origins: Origins of other web pages that may call the server, as ``scheme://host[:port]``. Web pages from the
-            server's own host and port need not be listed. Unless this host is a loopback host, they may only request
-            web pages.
+            server's own host and port need not be listed. They may request web pages and, if this host is a loopback
+            host, all other paths.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
@@ -214,7 +214,8 @@ class RateGuard:
 
     The limit per caller is ``max_at_once / SHARE_OF_ONE`` concurrent requests, but at least `ALWAYS_AT_ONCE`. A request
     counts as running until the client has read the answer, because unread answers stay in memory. Streams (GET) and
-    static files do not count as requests, but web pages do. Each caller may have `STREAMS_PER_CALLER` streams open.
+    static files do not count as requests, but web pages do. Each caller may have at most `STREAMS_PER_CALLER` open
+    streams.
 
     Args:
         app: The guarded application.

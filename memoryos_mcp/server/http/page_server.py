@@ -65,7 +65,10 @@ async def serve_pages(
 
 
 def make_page_app(service: MemoryService, sessions: Sessions, machine: OwnMachine | None = None) -> Starlette:
-    """Return an ASGI application that serves only the web pages, not MCP. It answers requests for this machine only."""
+    """Return an ASGI application that serves only the web pages, not MCP.
+
+    It refuses requests whose ``Host`` header is not a loopback name or address.
+    """
     return Starlette(
         routes=[Route("/", _to_pages), *make_routes(service, sessions, machine=machine)],
         middleware=[

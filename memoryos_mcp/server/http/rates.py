@@ -25,7 +25,7 @@ DRAWS_AT_ONCE = 2
 
 
 class OwnRates:
-    """The request rates of callers in this process.
+    """Limits the request rate of each caller. Only requests to this process are counted.
 
     Args:
         per_second: Average number of requests per second from one caller. A burst may have twice this number.
@@ -67,10 +67,10 @@ class _Share:
 
 
 class SharedRates:
-    """The request rates of callers over all servers of a database.
+    """Limits the request rate of each caller. Requests to all servers that share a database are counted.
 
-    A server reserves several requests of a caller at once in the database. The caller's limit applies to all servers
-    together. A caller that has reached its limit is refused without a query to the database.
+    A server reserves several requests of a caller at once in the database. A caller that has reached its limit
+    is refused without a query to the database.
 
     Args:
         rates: The counts in the database.

@@ -179,7 +179,8 @@ class SessionGuard:
     async def _make_room(self, key: str, scope: Scope, free: int = 1) -> None:
         """End sessions of a caller until the caller may open ``free`` more sessions.
 
-        Idle sessions are ended before busy sessions, and the least recently used session is ended first.
+        Idle sessions are ended before busy sessions. Within each of these groups, the least recently used session is
+        ended first.
         """
         sessions = self._in_use.get(key, OrderedDict())
         while len(sessions) > self._max_per_caller - free:
@@ -367,8 +368,7 @@ def _size(unread: Iterable[_Unread]) -> int:
 async def _send_all(waiting: MemoryObjectReceiveStream[Message], send: Send, unread: _Unread) -> None:
     """Send each message from ``waiting`` to the client, until ``waiting`` is closed.
 
-    A message is counted as read in ``unread`` when the network has accepted it. If the client reads slowly, the
-    network accepts messages later.
+    A message is counted as read in ``unread`` once the client has read it or the network's buffers contain it.
     """
     with waiting:
         async for message in waiting:
