@@ -18,7 +18,7 @@ def client_options(command: Callable[..., None]) -> Callable[..., None]:
             "--force",
             "is_forced",
             is_flag=True,
-            help="Change or remove the server's entry in the client's file even if another program has written the entry.",
+            help="Change or remove the server's entry in the client's file even if another program added the entry.",
         ),
         click.option(
             "--name",
