@@ -63,7 +63,7 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
 
 
 def without_recalled(text: str) -> str:
-    """Return ``text`` without ``<memory>`` blocks. Such blocks are recalled memories that were pasted into it."""
+    """Return ``text`` without ``<memory>`` blocks. Such blocks are recalled memories that were pasted into the text."""
     return _RECALLED.sub("\n", text) if "<" in text else text
 
 

@@ -48,7 +48,7 @@ _per_thread = threading.local()
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """Return the stem of a lower-cased word. ASCII words are stemmed as English, others according to script."""
+    """Return the stem of a lower-cased word. ASCII words are stemmed as English, other words by their script."""
     if word.isascii():
         return _snowball("english", word)
     return script_stem(word) or (latin_stem(word) if is_latin(word) else word)

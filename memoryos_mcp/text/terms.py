@@ -139,7 +139,7 @@ def is_foreign(text: str) -> bool:
 
 
 def stop_words(text: str) -> Set[str]:
-    """Return the stop words for ``text``: those of all languages if it is not English, else the English ones."""
+    """Return the stop words for ``text``: the English ones if the text is English, otherwise those of all languages."""
     return _ALL_STOP_WORDS if is_foreign(text) else STOP_WORDS
 
 

@@ -74,7 +74,7 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
     """Yield the entries of a document.
 
     If the document is a list, its elements are the entries. If the document is an object, its values are the entries.
-    A value that is itself a list or an object is not an entry. Its elements or values are entries instead.
+    If such a value is itself a list or an object, its elements or values are entries instead.
 
     Args:
         stream: The document, in UTF-8.

@@ -41,7 +41,7 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 
 
 def is_card_number(text: str) -> bool:
-    """Return whether ``text`` can be the number of a payment card. It may contain spaces, hyphens and dots.
+    """Return whether ``text`` can be the number of a payment card. Spaces, hyphens and dots are allowed.
 
     The first digits and the length must be those of a card issuer, for example a first digit of 4 and 16 digits. The
     check digit must be valid, and the digits must not all be the same.
