@@ -267,7 +267,7 @@ class MemoryEngine:
         is_visit: bool = True,
         project: str | None = None,
     ) -> Recall:
-        """Return the memories of all three tiers that are relevant to a query.
+        """Return the memories that are relevant to a query, from all three tiers.
 
         Secrets in the query are replaced with placeholders unless ``secret_policy`` is ``off``.
 
@@ -353,7 +353,7 @@ class MemoryEngine:
             return await self._spaces.retrieving.retrieve(text, limits, budgets, scope)
 
     def _checked(self, query: str, budgets: Sequence[int]) -> str:
-        """Return a query without secrets. Raise ArgumentError if the query or a budget is not valid."""
+        """Return ``query`` with its secrets redacted. Raise ArgumentError if ``query`` or a budget is not valid."""
         if not query.strip():
             raise ArgumentError(argument="query", problem="is empty; pass a question or keywords")
         check_query(query)
@@ -372,7 +372,7 @@ class MemoryEngine:
         max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> Response:
-        """Let the LLM answer a query, using memories of all three tiers. Store the exchange, and return the answer.
+        """Let the LLM answer a query with the help of memories. Store the exchange, and return the answer.
 
         Args:
             query: The user's message.
@@ -510,8 +510,8 @@ class MemoryEngine:
                 profile (traits) or long_term (traits and facts).
             topic: Id of a segment, or part of a segment's keyword; empty means any topic.
             state: current (the default), superseded (only for facts) or archived (only for facts and segments).
-            after: Earliest time, inclusive; empty means no limit.
-            before: Latest time, exclusive; empty means no limit.
+            after: Earliest time of the memories, inclusive; empty means no limit.
+            before: Latest time of the memories, exclusive; empty means no limit.
             chain: Number of the chain whose pages to list; None means all chains.
             about: user or assistant, for facts only; empty means both.
             cursor: The cursor that the previous call returned; empty means the beginning of the list.

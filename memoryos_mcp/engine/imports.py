@@ -132,7 +132,7 @@ class Imports:
         return begun
 
     def confirm(self, user_id: str, import_id: str) -> FileImport:
-        """Store the items that the dry run counted, and return the import. Call this when the user has confirmed it.
+        """Let an import store the items that its dry run counted, after the user has confirmed this. Return the import.
 
         Raises:
             ArgumentError: The import does not exist, or does not wait for confirmation.

@@ -89,7 +89,7 @@ class Backlog:
     Attributes:
         pages: Number of pages waiting to be organised.
         oldest_age_s: Seconds since the oldest of these pages was added; 0 if there are none.
-        unembedded_pages: Number of pages waiting for vectors.
+        unembedded_pages: Number of pages waiting for vectors, whether they are organised or not.
         unread_users: Number of open memories whose work could not be read within the time limit. The other numbers do
             not include the work of these memories.
     """

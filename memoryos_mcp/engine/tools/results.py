@@ -79,7 +79,7 @@ class SpeakerNames(BaseModel):
 
 
 class RetrieveMemoryResult(BaseModel):
-    """The memories of all three tiers that are relevant to the query."""
+    """The memories that are relevant to the query, from all three tiers."""
 
     query: str
     timestamp: str
