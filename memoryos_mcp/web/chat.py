@@ -110,7 +110,7 @@ async def _parts(visit: Visit) -> Parts:
     is_remembered = bool(visit.given("remember"))
     if is_remembered and not visit.may_write:
         raise ArgumentError(
-            argument="remember", problem="is not possible, because you may only read this memory; leave it out"
+            argument="remember", problem="is not possible, because you may only read this memory; ask without it"
         )
     async with aclosing(visit.engine.respond_in_parts(visit.given("query"), remember=is_remembered)) as parts:
         async for part in parts:

@@ -1,7 +1,7 @@
 """Messages for the next web page, such as "The fact is corrected.".
 
-A message is stored in a cookie, because another server of the same database may send that page. The message is signed
-with a secret of the session, so that nobody else can put a message on the page.
+A message is stored in a cookie, because another server with the same database may send the next web page. The message
+is signed with a secret of the session, so that only these servers can put a message on the page.
 """
 
 import base64

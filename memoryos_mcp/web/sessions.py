@@ -142,7 +142,7 @@ class _Own:
 
 
 class OwnSignIns:
-    """The sign-ins in the RAM of one process. It implements `SignIns`; its methods do not block.
+    """Keeps sign-ins in the RAM of one process. Implements `SignIns`; the methods do not block.
 
     Args:
         clock: Monotonic clock in seconds.

@@ -51,7 +51,7 @@ class Asked:
 
     @property
     def filters(self) -> Mapping[str, str]:
-        """The filters that apply to the list and to the calendar."""
+        """The filters that apply to both the list and the calendar."""
         return {"topic": self.topic, "source": self.source, "words": self.words}
 
     @property
@@ -79,7 +79,7 @@ class Asked:
 
 
 async def timeline(visit: Visit) -> Response:
-    """Show the pages by day, and the calendar. With a cursor, only older pages are shown."""
+    """Show the pages by day, and the calendar. If there is a cursor, show only the pages from the cursor on."""
     asked, cursor, engine = Asked.of(visit), visit.asked("cursor"), visit.engine
     part, segments = await asyncio.gather(engine.listed(**asked.listed(), cursor=cursor), engine.segments())
     zone = visit.memories.settings.zone
