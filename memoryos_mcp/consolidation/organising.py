@@ -52,7 +52,7 @@ class Organising:
         analyst: The analyst that is tried first, usually the LLM.
         fallback: The analyst that needs no LLM. It files a batch if ``analyst`` has failed too often.
         similarity_threshold: Minimum match (0 to 2) between a topic and the segment that it joins.
-        reading: Stores the facts in the answers of the analyst and of the fallback.
+        reading: Stores the facts that the answers of the analyst and the fallback contain.
     """
 
     def __init__(

@@ -273,7 +273,7 @@ class Reading:
 
 
 def _in_project(lessons: Lessons, project: str | None) -> Lessons:
-    """Return the lessons, with each wish about a property (slot) limited to a project.
+    """Return the lessons, with each wish about a property (slot) limited to ``project``, if this is not None.
 
     For this, the project's name is added to the slot. So wishes in different projects do not supersede each other.
     """
