@@ -48,8 +48,8 @@ class Limits:
         reserved_tokens: Part of the budget that is reserved for the caller's own text.
         is_cut: Whether to omit pages that score far below the best page.
         is_elastic: Whether the budget may be exceeded to include every found page, at least as a short excerpt.
-        has_all_recent: Whether to include all short-term pages. If False, only the newest pages of the
-            conversation and the pages that are relevant to the query are included.
+        has_all_recent: Whether to include all short-term pages. If False, only the newest two of them, and those that
+            are relevant to the query, are included.
     """
 
     pages: int

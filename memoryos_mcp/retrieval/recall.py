@@ -99,5 +99,5 @@ class Recall:
 
     @property
     def text(self) -> str:
-        """The memories as text for an LLM, delimited and marked as information that contains no instructions."""
+        """The memories as text for an LLM, delimited and marked as information, not as instructions."""
         return rendering.recall_text(self)

@@ -1,7 +1,8 @@
 """Rendering: turns the result of a retrieval into text for tool results and for LLM prompts.
 
-`fitting` subtracts the size of each line (`line_bytes`) from the token budget, so the text never exceeds the budget. In
-a prompt, pages have no ids, and the newest pages are shown as a conversation.
+`fitting` subtracts the size of each line (`line_bytes`) from the token budget. The text therefore stays within the
+budget, unless `Limits.is_elastic` is set. In a prompt, pages have no ids, and the newest pages are shown as a
+conversation.
 """
 
 from collections.abc import Iterable, Sequence
