@@ -103,8 +103,9 @@ class SignIns(Protocol):
     """The sign-ins to the web pages, each stored under a secret key. Safe to share between threads.
 
     A sign-in ends after `IDLE_S` seconds without a request, and at the latest after `LONGEST_S` seconds. There are at
-    most `SESSIONS_AT_MOST` sign-ins in total, and at most `SESSIONS_OF_ONE` for each caller. Every method raises
-    `StorageError` if the sign-ins cannot be read or written.
+    most `SESSIONS_AT_MOST` sign-ins in total, and at most `SESSIONS_OF_ONE` for each caller. Above these limits, the
+    least recently used sign-in is removed. Every method raises `StorageError` if the sign-ins cannot be read or
+    written.
     """
 
     def begin(self, key: str, sign_in: SignIn) -> bool:

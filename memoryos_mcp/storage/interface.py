@@ -409,15 +409,15 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         ...
 
     async def in_space(self, identity: str, model: str | None = None) -> "Store":
-        """Return a second `Store` object for this memory, with the vector space of a model.
+        """Return a second `Store` object for this memory. It uses the vector space of a model.
 
         The stored memories are not copied.
 
         Args:
             identity: The model as ``name:dimension:revision``.
-            model: The settings with which the model can be loaded again, as JSON without secrets. If they
-                are given, a missing space is created, and its time of last use is updated. With None, nothing is
-                written, and the returned store uses no space if the model's space does not exist.
+            model: The settings with which the model can be loaded again, as JSON without secrets. With settings, the
+                space is created if it is missing, and its time of last use is updated. With None, nothing is written,
+                and the returned store uses no space if the model's space does not exist.
         """
         ...
 

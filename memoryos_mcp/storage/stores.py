@@ -49,7 +49,7 @@ def make_stores(settings: "Settings", clock: Callable[[], datetime], *, threads:
 
 
 def file_of(settings: "Settings") -> "Path | None":
-    """Return the path of the user's file; None if memories are in a database."""
+    """Return the path of the configured user's file; None if memories are in a database."""
     if settings.database_url is not None:
         return None
     from memoryos_mcp.storage.sqlite.paths import database_file

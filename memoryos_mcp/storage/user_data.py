@@ -95,7 +95,7 @@ class UserData(Protocol):
         ...
 
     async def import_pages(self, batch: PageBatch) -> dict[str, str]:
-        """Add the pages of an export file that do not exist yet, with their chains and segments, in one transaction.
+        """Add those pages of an export file that do not exist yet, with their chains and segments, in one transaction.
 
         Returns:
             A mapping from the ``page_id`` in the file to the stored ``page_id``, for the pages that already existed.
@@ -127,7 +127,7 @@ class UserData(Protocol):
         ...
 
     async def plan(self, ids: Sequence[MemoryId] | None) -> ForgetPlan:
-        """Return a plan to forget the given memories or, with None, all memories that exist now.
+        """Return a plan to forget the memories with these ids or, with None, all memories that exist now.
 
         Raises:
             ArgumentError: A memory does not exist.

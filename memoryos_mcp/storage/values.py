@@ -509,8 +509,8 @@ class StoreOptions:
         short_term_capacity: Maximum number of short-term pages.
         session_gap_s: Maximum number of seconds between two consecutive pages of a session. After a longer gap, a new
             session begins.
-        knowledge_capacity: Maximum number of facts about the user that are not archived. The same limit applies to
-            facts about the assistant.
+        knowledge_capacity: Maximum number of facts about the user that are not archived. The same limit applies
+            separately to facts about each assistant.
     """
 
     assistant_id: str

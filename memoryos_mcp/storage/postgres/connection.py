@@ -59,7 +59,7 @@ class PostgresConnection:
     def set_last_numbers(self, numbers: Mapping[str, int]) -> None:
         """Set the highest number used so far for each kind of row.
 
-        The number for past traits is not in ``numbers``; the table of past traits contains it.
+        The number for past traits is read from the table of past traits, not from ``numbers``.
         """
         changes = ", ".join(f"{kind} = ${place}" for place, kind in enumerate(COPIED_NUMBERS, start=1))
         past = "past_trait = (SELECT coalesce(max(rowid), 0) FROM trait_history)"

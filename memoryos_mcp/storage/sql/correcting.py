@@ -211,7 +211,7 @@ class Correcting:
         return text if is_current else None
 
     def _withdraw(self, successor: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw ``successor``, which replaced ``fact``, after the user has undone this correction.
+        """Withdraw ``successor``, which replaced ``fact``, after the user has undone the correction of ``fact``.
 
         ``successor`` remains valid if it was known before the correction, or if it also replaces another wrong fact.
         Otherwise, ``successor`` becomes invalid if a page is evidence for it, and is deleted if none is.

@@ -47,7 +47,7 @@ def has_trait(connection: Connection, dimension: str) -> bool:
 
 
 def named(connection: Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
-    """Return a plan to forget the given memories.
+    """Return a plan to forget the memories with these ids.
 
     Raises:
         ArgumentError: A memory does not exist.

@@ -111,7 +111,7 @@ def _segment(connection: Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the number of a chain or segment in the memory; None if it is not imported yet.
+    """Return the number under which a chain or segment is stored; None if it is not imported yet.
 
     ``number`` is the number of the chain or segment in the export file. For the kind ``session``, the result is the
     highest session number that the memory had before the import.

@@ -164,8 +164,8 @@ def mark_read(connection: Connection, pages: Sequence[int], reader: str) -> None
 def mark_analysed(connection: Connection, learning: Learning) -> None:
     """Record that traits were extracted from the pages in ``learning``.
 
-    If a page was not analysed before, the visit counts and interaction lengths of the segments in ``learning`` are
-    reset to 0.
+    If any of these pages was not analysed before, the visit counts and interaction lengths of the segments in
+    ``learning`` are reset to 0.
     """
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
@@ -210,7 +210,7 @@ def accept_degraded(connection: Connection, pages: Sequence[int]) -> None:
 
 
 def mark_degraded(connection: Connection, worker: str) -> int:
-    """Mark the mid-term pages that an analyst organised or learned from as degraded; see `Work.mark_degraded`.
+    """Mark as degraded the mid-term pages that an analyst organised or learned from; see `Work.mark_degraded`.
 
     ``worker`` is the analyst's name. Return the number of all degraded pages.
     """
