@@ -1,4 +1,4 @@
-"""Builds the MCP server, which passes requests to tools, resources and prompts, and reports their errors.
+"""Builds the MCP server, which passes requests to tools, resources and prompts, and reports errors to clients.
 
 Tools and resources that a caller has no right to use are not listed, and requests for them fail as if they did not
 exist.

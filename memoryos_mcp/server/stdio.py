@@ -28,9 +28,9 @@ CLOSE_TIMEOUT_S = 20.0
 async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> None:
     """Serve the configured user until stdin ends or the process receives SIGINT or SIGTERM.
 
-    After a signal, this function closes all memories and ``tracing``, then ends the process, because the thread that
-    waits for stdin cannot be stopped. If stdin ends, the function closes all memories and returns. The caller must
-    then close ``tracing``.
+    After a signal, this function closes all memories and ``tracing``. It then ends the process, because the thread
+    that waits for stdin cannot be stopped. If stdin ends, the function closes all memories and returns. The caller
+    must then close ``tracing``.
     """
     with claimed_wire() as (requests, replies):
         tracer = tracing.tracer if tracing is not None else None

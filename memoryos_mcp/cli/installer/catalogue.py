@@ -18,8 +18,8 @@ class Place:
     """A path where a client's configuration file can be.
 
     Attributes:
-        folder: A folder that exists if the client is installed, such as ``{home}/.cursor``. `Machine.base` returns the
-            folder for the name in braces. ``*`` is a wildcard.
+        folder: A folder that exists only if the client is installed, such as ``{home}/.cursor``. `Machine.base`
+            returns the folder for the name in braces. ``*`` is a wildcard.
         file: Path of the file, relative to the folder.
     """
 

@@ -220,7 +220,7 @@ class RateGuard:
     Args:
         app: The guarded application.
         caller: Returns a key that identifies the sender of a request. All callers with an empty key share one limit.
-        per_second: Average number of requests per second from one caller. A burst may have twice this number.
+        per_second: Allowed average number of requests per second from one caller. A burst may have twice this number.
         max_at_once: Maximum number of concurrent requests of all callers.
         clock: Monotonic clock in seconds.
         rates: Counts requests over all servers. If it is None or fails, only the requests of this process count.

@@ -28,7 +28,7 @@ class OwnRates:
     """Limits the request rate of each caller. Only requests to this process are counted.
 
     Args:
-        per_second: Average number of requests per second from one caller. A burst may have twice this number.
+        per_second: Allowed average number of requests per second from one caller. A burst may have twice this number.
         clock: Monotonic clock in seconds.
     """
 
@@ -74,7 +74,7 @@ class SharedRates:
 
     Args:
         rates: The counts in the database.
-        per_second: Average number of requests per second from one caller. A burst may have twice this number.
+        per_second: Allowed average number of requests per second from one caller. A burst may have twice this number.
         clock: Monotonic clock in seconds.
     """
 
