@@ -87,7 +87,7 @@ SETTINGS_SHOWN = ("user_id", "data_storage_path", "database_url")
 
 
 class Choice(click.Choice[str]):
-    """The type of a parameter with a fixed set of values. The error for any other value suggests the most similar one."""
+    """A parameter type with a fixed set of values. The error for any other value suggests the most similar one."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Return the error message for an invalid value, with the most similar valid value if there is one."""
