@@ -66,7 +66,7 @@ class Memoryos:
         mid_term_similarity_threshold: Minimum similarity between a page and the segment that it joins, 0 to 2.
         llm_model: Name of the LLM.
         embedding_model_name: Name or folder of the embedding model.
-        embedding_model_kwargs: Further keyword arguments for the model's constructor.
+        embedding_model_kwargs: Additional arguments for the embedding model.
         settings: Any other settings by name. All arguments override the environment variables ``MEMORYOS_*``.
 
     Raises:

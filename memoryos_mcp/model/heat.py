@@ -1,10 +1,11 @@
 """Heat and prominence of a segment, computed from its stored counters and the current time.
 
 Heat is the weighted sum of three terms: visits since the last analysis, pages added since then, and recency of the last
-visit. When the heat reaches a threshold, the segment is analysed, and both counters are reset to 0.
+visit. When the heat reaches a threshold, the segment is analysed: its new pages are read to update the profile. Both
+counters are then reset to 0.
 
-Prominence is computed from the same number of visits, the total number of pages and the recency. It is only used to
-order segments for display.
+Prominence is computed from the visits since the last analysis, the total number of pages and the recency. It is only
+used to order segments for display.
 """
 
 import math

@@ -30,6 +30,8 @@ class Digest:
 class Segment:
     """A segment of mid-term memory, which contains the pages of one topic.
 
+    An analysis reads new pages of the segment to update the profile.
+
     Attributes:
         segment: Number of the segment, unique within the user's memory.
         keywords: Keywords in lower case, most significant first.
@@ -38,7 +40,7 @@ class Segment:
         n_visit: Number of retrievals that returned the segment since the last analysis.
         l_interaction: Number of pages added since the last analysis.
         last_visit: When the segment was last returned by a retrieval; if it never was, when it was created.
-        unanalysed_count: Number of pages that have not yet been read to update the profile.
+        unanalysed_count: Number of pages that no analysis has read yet, including pages added before the last analysis.
         summariser: Name of the analyst that wrote the summary and the keywords, such as the LLM's name.
         project: Name of the project of the segment's pages; None if they have no project.
     """

@@ -32,7 +32,7 @@ class Counts:
 
     Attributes:
         degraded: Number of pages that were processed without the LLM because it failed.
-        attempts: Highest number of failed attempts to consolidate the same page of the backlog.
+        attempts: Highest number of failed attempts to consolidate any one page of the backlog.
         unembedded: Number of pages without vectors.
         user_facts: Number of current facts about the user, without archived ones.
         assistant_facts: Number of current facts about the assistant, without archived ones.
