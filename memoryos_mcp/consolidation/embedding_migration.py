@@ -243,6 +243,10 @@ class VectorSpaces:
                 is_done &= await cache.index.settle(PURGED_AT_ONCE)
         return is_done
 
+    async def has_others(self) -> bool:
+        """Return whether the memory contains vectors of more than one model."""
+        return len(await self._store.spaces()) > 1
+
     async def tidy(self, lease: Lease) -> bool:
         """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether to call again."""
         if self._target is None or self._previous is not None:

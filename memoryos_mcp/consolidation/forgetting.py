@@ -137,6 +137,11 @@ class Forgetting:
         # The last forget epoch at which every chain and segment had a summary.
         self._summarised_epoch = 0
 
+    @property
+    def has_retention(self) -> bool:
+        """Whether pages have a maximum age."""
+        return self._retention is not None
+
     async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
         """Store a plan for a deletion and return its dry run, without deleting. See `MemoryEngine.plan_forgetting`."""
         _check(selection)

@@ -119,6 +119,7 @@ class Worker:
         self._last_added = -QUIET_S
         self._unread_pages = 0
         self._is_started = False
+        self._are_loops_started = False
         self._tasks = BackgroundTasks()
         self._loading_ended = asyncio.Event()
         self._load_deadline: float | None = None
@@ -151,10 +152,9 @@ class Worker:
         self._tidied_state: object = None
 
     def start(self) -> None:
-        """Start all loops."""
+        """Start the background work."""
         self._is_started = True
-        for loop in (*self._loops.values(), self._watching):
-            loop.start()
+        self._watching.start()  # it starts the other loops
 
     def start_to_read(self) -> None:
         """Start loading the vectors of a memory that cannot be written at the moment. No background loop is started."""
@@ -294,12 +294,19 @@ class Worker:
         return not self._spaces.is_settled or await self._spaces.has_work()
 
     async def _watch(self) -> bool:
-        """Wake the loops if this process or another one has changed the memory. Return False to pause."""
+        """Wake the loops if this process or another one has changed the memory. Return False to pause.
+
+        The first call starts the loops. The state is read before, so that no loop is woken for work that it has done.
+        """
         try:
             state = await self._store.state()
         except StorageError:  # the loops report it
             state = None
-        if state is None or state != self._state:
+        if not self._are_loops_started:
+            self._are_loops_started = True
+            for loop in self._loops.values():
+                loop.start()
+        elif state is None or state != self._state:
             for name in ("embedding", "reading", "consolidation", "redo", "promotion", "forgetting"):
                 self._loops[name].wake()
         self._state = state
@@ -455,7 +462,8 @@ class Worker:
         """
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
-        if self._expired_at is None or not timedelta() <= now - self._expired_at < every:
+        is_due = self._expired_at is None or not timedelta() <= now - self._expired_at < every
+        if is_due and self._forgetting.has_retention:
             async with self._lease.hold() as lease:
                 if lease is not None and await self._forgetting.expire(lease):
                     self.forgot()
@@ -477,6 +485,8 @@ class Worker:
         if damaged:
             logger.warning("%s; run `memoryos-mcp doctor` to see the next steps", damage_message(damaged))
         self._damaged_pages = len(damaged)
+        if not await self._spaces.has_others():
+            return False
         async with self._lease.hold() as lease:
             while lease is not None and await self._spaces.tidy(lease):  # noqa: ASYNC110 - a pause
                 await asyncio.sleep(TIDY_PAUSE_S)
