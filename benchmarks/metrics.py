@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import log2
 
 import numpy as np
+from numpy.typing import NDArray
 
 Place = int | None
 
@@ -89,6 +90,20 @@ def paired_bootstrap(ours: Sequence[float], theirs: Sequence[float]) -> Interval
     )
     low, high = np.percentile(means, [2.5, 97.5])
     return Interval(mean=float(differences.mean()), low=float(low), high=float(high))
+
+
+def grouped_bootstrap(values: NDArray[np.float64], groups: NDArray[np.str_]) -> Interval:
+    """Return the mean of ``values`` with its 95 % percentile interval over resampled groups, such as conversations.
+
+    Args:
+        values: One value per question, shape ``(n,)``.
+        groups: The group of each question, shape ``(n,)``.
+    """
+    names, places = np.unique(groups, return_inverse=True)
+    sums, counts = np.bincount(places, weights=values), np.bincount(places)
+    drawn = np.random.default_rng(BOOTSTRAP_SEED).integers(0, len(names), (BOOTSTRAP_SAMPLES, len(names)))
+    low, high = np.percentile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [2.5, 97.5])
+    return Interval(mean=float(values.mean()), low=float(low), high=float(high))
 
 
 def _is_within(place: Place, k: int) -> bool:

@@ -1,9 +1,11 @@
 """Learns the ranking's weights from development data, and checks them on other conversations.
 
 Run ``python -m benchmarks.tune --data FILE --data FILE``. Every question is asked in process, and its candidates are
-stored with all their signals. Then weights are changed one at a time while that helps. The same is done for each
-conversation with the data of the others, and the resulting weights are scored on it. Only these figures are an
-estimate for other conversations.
+stored with all their signals. Then weights are changed one at a time while that helps, beginning with no signal at all:
+a signal that does not help enough keeps the weight 0. Two kinds of figures are an estimate for other conversations:
+
+- out of fold: each conversation is scored with weights, and a choice of signals, from all other conversations;
+- from one data set alone: the other data sets are scored with its weights.
 """
 
 import asyncio
@@ -21,7 +23,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.datasets import SET_APART, Conversation, Dataset, Question, load
-from benchmarks.metrics import UNRANKED, Place, fraction_at, mean, ndcg_at
+from benchmarks.metrics import CUTS, HEADLINE_CUT, UNRANKED, Interval, grouped_bootstrap
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
@@ -29,15 +31,14 @@ from memoryos_mcp.retrieval.ranking import TOKENS, WINDOWS, WORDS, Recipe, scale
 from memoryos_mcp.retrieval.signals import Mask, Scores
 
 RECIPES = {recipe.name: recipe for recipe in (TOKENS, WINDOWS, WORDS)}
-CUTS = (5, 10, 20)
 # The objective: mostly the figure of the headline, and a little of the others.
-OBJECTIVE = {5: 0.15, 10: 0.6, 20: 0.1}
-NDCG_SHARE = 0.15
-STEPS = (0.4, 0.2, 0.1)
-ROUNDS = 6
+OBJECTIVE = {5: 0.25, 10: 0.6, 20: 0.15}
+STEPS = (0.8, 0.4, 0.2, 0.1)
+ROUNDS = 8
 # Penalty in points of the objective for each 1 by which a weight differs from 0.
 PRICE = 0.05
 POLL_S = 0.1
+_NOT_FOUND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +60,62 @@ class Case:
     gold: tuple[int | None, ...]
     fold: str
 
-    def places(self, weights: Mapping[str, float]) -> tuple[Place, ...]:
-        """Return the place of each gold page in the ranking with these weights."""
-        total = np.zeros(len(self.seqs))
-        for name, weight in weights.items():
-            if weight and name in self.signals:
-                total = total + weight * self.signals[name]
-        total = np.where(self.eligible, total, -np.inf)
-        return tuple(self._place(total, gold) for gold in self.gold)
 
-    def _place(self, total: Scores, gold: int | None) -> Place:
-        if gold is None:
-            return None
-        if gold < 0:
-            return UNRANKED
-        ahead = (total > total[gold]) | ((total == total[gold]) & (self.seqs > self.seqs[gold]))
-        return int(ahead.sum()) + 1
+class Questions:
+    """The cases of a data set as arrays, so that a change of a weight is scored at once.
+
+    Each gold page is compared with all candidates of its question. ``_others`` lists these candidates for one gold page
+    after another, and ``_firsts`` is where each list begins.
+
+    Args:
+        cases: The questions, at least one. Each has a gold page.
+        names: The signals that may get a weight.
+    """
+
+    def __init__(self, cases: Sequence[Case], names: Sequence[str]) -> None:
+        sizes = [len(case.seqs) for case in cases]
+        begins = np.concatenate([[0], np.cumsum(sizes)])
+        self.folds = np.array([case.fold for case in cases])
+        self.signals: dict[str, Scores] = {
+            name: np.concatenate([case.signals.get(name, np.zeros(len(case.seqs))) for case in cases]) for name in names
+        }
+        self._eligible = np.concatenate([case.eligible for case in cases])
+        golds = [(number, gold) for number, case in enumerate(cases) for gold in case.gold]
+        self._question = np.array([number for number, _ in golds])
+        self._gold_counts = np.bincount(self._question)
+        # A gold page that is no candidate, or is a short-term page, has a fixed place.
+        self._fixed = np.array([_NOT_FOUND if gold is None else UNRANKED if gold < 0 else -1 for _, gold in golds])
+        self._others = np.concatenate([np.arange(begins[number], begins[number + 1]) for number, _ in golds])
+        counts = np.array([sizes[number] for number, _ in golds])
+        self._firsts = np.cumsum(counts) - counts
+        self._golds = np.repeat([begins[number] + max(gold or 0, 0) for number, gold in golds], counts)
+        seqs = np.concatenate([case.seqs for case in cases])
+        self._is_newer = seqs[self._others] > seqs[self._golds]
+
+    def scores(self, weights: Mapping[str, float]) -> Scores:
+        """Return the score of every candidate."""
+        return np.sum([weight * self.signals[name] for name, weight in weights.items()], axis=0)
+
+    def found(self, scores: Scores) -> dict[int, Scores]:
+        """Return for each cut the share of each question's gold pages that are within it, 0 to 1."""
+        ranked = np.where(self._eligible, scores, -np.inf)
+        others, golds = ranked[self._others], ranked[self._golds]
+        ahead = np.add.reduceat((others > golds) | ((others == golds) & self._is_newer), self._firsts)
+        places = np.where(self._fixed >= 0, self._fixed, ahead + 1)
+        return {cut: np.bincount(self._question, weights=places <= cut) / self._gold_counts for cut in CUTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some questions of a data set."""
+
+    of: Questions
+    chosen: Mask
+
+    def figure(self, scores: Scores) -> float:
+        """Return the objective in points, without the price of weights."""
+        found = self.of.found(scores)
+        return sum(100 * share * float(found[cut][self.chosen].mean()) for cut, share in OBJECTIVE.items())
 
 
 async def collect(dataset: Dataset, embedding_model_name: str, progress: Progress) -> list[Case]:
@@ -125,82 +166,98 @@ async def _case(
     )
 
 
-def figures(cases: Sequence[Case], weights: Mapping[str, float]) -> dict[int, float]:
-    """Return the mean fraction of gold pages within each cut."""
-    found = [case.places(weights) for case in cases]
-    return {cut: mean([fraction_at(places, cut) for places in found]) for cut in CUTS}
+def learn(parts: Sequence[Part], names: Sequence[str]) -> dict[str, float]:
+    """Return weights, by changing one at a time in ever smaller steps. A weight that does not pay remains 0.
 
+    Every part counts the same, regardless of its number of questions.
+    """
+    weights = dict.fromkeys(names, 0.0)
+    totals = [part.of.scores(weights) for part in parts]
 
-def objective(sets: Sequence[Sequence[Case]], weights: Mapping[str, float]) -> float:
-    """Return the objective in points; every data set counts the same, regardless of its number of questions."""
-    total = 0.0
-    for cases in sets:
-        found = [case.places(weights) for case in cases]
-        total += sum(share * mean([fraction_at(places, cut) for places in found]) for cut, share in OBJECTIVE.items())
-        total += NDCG_SHARE * mean([ndcg_at(places, 10) for places in found])
-    return 100 * total / len(sets) - PRICE * sum(map(abs, weights.values()))
+    def worth(of: Sequence[Scores], tried: Mapping[str, float]) -> float:
+        figures = [part.figure(scores) for part, scores in zip(parts, of, strict=True)]
+        return float(np.mean(figures)) - PRICE * sum(tried.values())
 
-
-def learn(sets: Sequence[Sequence[Case]], names: Sequence[str], start: Mapping[str, float]) -> dict[str, float]:
-    """Return weights that are better than ``start``, by changing one at a time in ever smaller steps."""
-    weights = {name: start.get(name, 0.0) for name in names}
-    best = objective(sets, weights)
+    best = worth(totals, weights)
     for step in STEPS:
         for _ in range(ROUNDS):
             before = best
             for name in names:
                 for change in (step, -step):
-                    tried = {**weights, name: round(max(0.0, weights[name] + change), 3)}
-                    if tried != weights and (score := objective(sets, tried)) > best + 1e-3:
-                        weights, best = tried, score
+                    weight = round(max(0.0, weights[name] + change), 3)
+                    by = weight - weights[name]
+                    moved = [scores + by * part.of.signals[name] for part, scores in zip(parts, totals, strict=True)]
+                    tried = {**weights, name: weight}
+                    if by and (score := worth(moved, tried)) > best + 1e-3:
+                        weights, totals, best = tried, moved, score
             if best == before:
                 break
     return weights
 
 
-def out_of_fold(
-    sets: Sequence[Sequence[Case]], names: Sequence[str], start: Mapping[str, float], progress: Progress
-) -> list[list[tuple[Case, dict[str, float]]]]:
-    """Return every case with weights that were learned without its conversation."""
-    folds = sorted({case.fold for cases in sets for case in cases})
-    learned: dict[str, dict[str, float]] = {}
+def out_of_fold(sets: Sequence[Questions], names: Sequence[str], progress: Progress) -> list[dict[int, Scores]]:
+    """Return what every question finds with weights that were learned without its conversation."""
+    found = [{cut: np.zeros(len(each.folds)) for cut in CUTS} for each in sets]
+    folds = sorted({fold for each in sets for fold in each.folds.tolist()})
     bar = progress.add_task("cross-validation", total=len(folds))
     for fold in folds:
-        learned[fold] = learn([[case for case in cases if case.fold != fold] for cases in sets], names, start)
+        parts = [Part(each, each.folds != fold) for each in sets]
+        weights = learn([part for part in parts if part.chosen.any()], names)
+        for each, shares in zip(sets, found, strict=True):
+            of_fold = each.folds == fold
+            for cut, values in each.found(each.scores(weights)).items():
+                shares[cut][of_fold] = values[of_fold]
         progress.advance(bar)
-    return [[(case, learned[case.fold]) for case in cases] for cases in sets]
+    return found
+
+
+def _whole(questions: Questions) -> Part:
+    return Part(questions, np.ones(len(questions.folds), dtype=np.bool_))
 
 
 def _report(
     console: Console,
     recipe: Recipe,
-    names: Sequence[str],
     data: Sequence[str],
-    sets: Sequence[Sequence[Case]],
-    fitted: Mapping[str, float],
-    apart: Sequence[Sequence[tuple[Case, dict[str, float]]]],
+    sets: Sequence[Questions],
+    names: Sequence[str],
+    apart: Sequence[Mapping[int, Scores]],
 ) -> None:
     table = Table(title=f"{recipe.name}: fraction @{' / @'.join(map(str, CUTS))}, percent", title_justify="left")
     table.add_column("weights")
     for name in data:
         table.add_column(name, justify="right")
-    table.add_row("in the code", *(_percent(figures(cases, recipe.weights)) for cases in sets))
-    table.add_row("fitted", *(_percent(figures(cases, fitted)) for cases in sets))
-    held_out = [
-        {cut: mean([fraction_at(case.places(weights), cut) for case, weights in cases]) for cut in CUTS}
-        for cases in apart
-    ]
-    table.add_row("out of fold", *map(_percent, held_out), end_section=True)
-    for name in names:
-        without = {**recipe.weights, name: 0.0}
-        table.add_row(f"in the code, without {name}", *(_percent(figures(cases, without)) for cases in sets))
+
+    def row(title: str, weights: Mapping[str, float]) -> None:
+        table.add_row(title, *(_percent(each.found(each.scores(weights))) for each in sets))
+
+    used = {name: weight for name, weight in recipe.weights.items() if name in names}
+    row("in the code", used)
+    fitted = {"all data": learn([_whole(each) for each in sets], names)}
+    fitted |= {f"{name} alone": learn([_whole(each)], names) for name, each in zip(data, sets, strict=True)}
+    for title, weights in fitted.items():
+        row(f"learned from {title}", weights)
+    table.add_row("out of fold", *map(_percent, apart))
+    spans = [_interval(each, found) for each, found in zip(sets, apart, strict=True)]
+    table.add_row(
+        f"out of fold @{HEADLINE_CUT}, 95 % over conversations",
+        *(f"{100 * span.low:.1f} to {100 * span.high:.1f}" for span in spans),
+        end_section=True,
+    )
+    for name in used:
+        row(f"in the code, without {name}", {**used, name: 0.0})
     console.print(table)
-    kept = {name: weight for name, weight in fitted.items() if weight}
-    console.print("fitted weights:", kept, highlight=False)
+    for title, weights in fitted.items():
+        kept = {name: weight for name, weight in weights.items() if weight}
+        console.print(f"learned from {title}:", kept, highlight=False)
 
 
-def _percent(found: Mapping[int, float]) -> str:
-    return " / ".join(f"{100 * found[cut]:.1f}" for cut in CUTS)
+def _interval(questions: Questions, found: Mapping[int, Scores]) -> Interval:
+    return grouped_bootstrap(found[HEADLINE_CUT], questions.folds)
+
+
+def _percent(found: Mapping[int, Scores]) -> str:
+    return " / ".join(f"{100 * found[cut].mean():.1f}" for cut in CUTS)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -231,10 +288,10 @@ def main(files: Sequence[Path], lexical: bool, recipe_name: str | None, cases_fi
             sets = [asyncio.run(collect(load(file), model, progress)) for file in files]
             if cases_file is not None:
                 cases_file.write_bytes(pickle.dumps(sets))
-        names = list(recipe.weights)
-        fitted = learn(sets, names, recipe.weights)
-        apart = out_of_fold(sets, names, recipe.weights, progress)
-    _report(Console(width=130), recipe, names, [file.stem for file in files], sets, fitted, apart)
+        names = sorted({name for cases in sets for case in cases for name in case.signals} - {"project"})
+        asked = [Questions(cases, names) for cases in sets]
+        apart = out_of_fold(asked, names, progress)
+    _report(Console(width=130), recipe, [file.stem for file in files], asked, names, apart)
 
 
 if __name__ == "__main__":
