@@ -38,6 +38,12 @@ ROUNDS = 8
 # Penalty in points of the objective for each 1 by which a weight differs from 0.
 PRICE = 0.05
 POLL_S = 0.1
+# Signals that a recipe cannot use: those that its models lack, and the one that no question of a data set has.
+_ABSENT = {
+    TOKENS.name: {"project"},
+    WINDOWS.name: {"project", "cover", "first_cover"},
+    WORDS.name: {"project", "cover", "first_cover", "best_window", "first_window", "meaning_around"},
+}
 _NOT_FOUND = 1_000_000
 
 
@@ -94,7 +100,10 @@ class Questions:
 
     def scores(self, weights: Mapping[str, float]) -> Scores:
         """Return the score of every candidate."""
-        return np.sum([weight * self.signals[name] for name, weight in weights.items()], axis=0)
+        total = np.zeros(len(self._eligible))
+        for name, weight in weights.items():
+            total += weight * self.signals[name]
+        return total
 
     def found(self, scores: Scores) -> dict[int, Scores]:
         """Return for each cut the share of each question's gold pages that are within it, 0 to 1."""
@@ -288,7 +297,7 @@ def main(files: Sequence[Path], lexical: bool, recipe_name: str | None, cases_fi
             sets = [asyncio.run(collect(load(file), model, progress)) for file in files]
             if cases_file is not None:
                 cases_file.write_bytes(pickle.dumps(sets))
-        names = sorted({name for cases in sets for case in cases for name in case.signals} - {"project"})
+        names = sorted({name for cases in sets for case in cases for name in case.signals} - _ABSENT[recipe.name])
         asked = [Questions(cases, names) for cases in sets]
         apart = out_of_fold(asked, names, progress)
     _report(Console(width=130), recipe, [file.stem for file in files], asked, names, apart)

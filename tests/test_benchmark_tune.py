@@ -5,7 +5,7 @@ import pytest
 from rich.progress import Progress
 
 from benchmarks.metrics import UNRANKED
-from benchmarks.tune import Case, figures, learn, objective, out_of_fold
+from benchmarks.tune import Case, Part, Questions, learn, out_of_fold
 
 
 def case(good: list[float], noise: list[float], gold: int | None, fold: str = "a") -> Case:
@@ -30,36 +30,52 @@ def cases(seed: int, fold: str) -> list[Case]:
     return made
 
 
+NAMES = ["good", "noise"]
+
+
+def asked(cases_: list[Case]) -> Questions:
+    return Questions(cases_, NAMES)
+
+
+def found(questions: Questions, weights: dict[str, float]) -> dict[int, list[float]]:
+    return {cut: shares.tolist() for cut, shares in questions.found(questions.scores(weights)).items()}
+
+
 def test_the_weighted_sum_ranks_newer_pages_first_if_equal() -> None:
-    asked = case([1.0, 2.0, 2.0], [9.0, 0.0, 0.0], gold=1)
-    assert asked.places({"good": 1.0}) == (2,)
-    assert asked.places({"good": 1.0, "noise": 1.0}) == (3,)
-    assert asked.places({}) == (2,)
+    equal = [case([0.0, *[1.0] * 5], [9.0, *[0.0] * 5], gold=gold) for gold in (0, 1, 2)]
+    assert found(asked(equal), {"good": 1.0})[5] == [0.0, 1.0, 1.0]
+    assert found(asked(equal), {"good": 1.0, "noise": 1.0})[5] == [1.0, 0.0, 1.0]
+    assert found(asked(equal), {})[5] == [0.0, 1.0, 1.0]
 
 
-def test_shown_pages_and_non_candidates_have_no_rank() -> None:
-    assert case([1.0], [0.0], gold=UNRANKED - 1).places({"good": 1.0}) == (UNRANKED,)
-    assert case([1.0], [0.0], gold=None).places({"good": 1.0}) == (None,)
+def test_shown_pages_are_found_and_non_candidates_are_not() -> None:
+    both = [case([1.0] * 9, [0.0] * 9, gold=UNRANKED - 1), case([1.0], [0.0], gold=None)]
+    assert found(asked(both), {"good": 1.0})[5] == [1.0, 0.0]
+
+
+def test_each_gold_page_counts_by_its_share() -> None:
+    two = Case({"good": np.arange(8.0)}, np.arange(1, 9), np.ones(8, dtype=np.bool_), (0, 7), "a")
+    assert found(asked([two]), {"good": 1.0}) == {5: [0.5], 10: [1.0], 20: [1.0]}
 
 
 def test_learning_keeps_helpful_signals_and_drops_others() -> None:
-    sets = [cases(1, "a") + cases(2, "b")]
-    start = {"good": 0.5, "noise": 0.5}
-    learned = learn(sets, list(start), start)
-    assert objective(sets, learned) > objective(sets, start)
+    part = Part(asked(cases(1, "a") + cases(2, "b")), np.ones(40, dtype=np.bool_))
+    learned = learn([part], NAMES)
+    assert learned["good"] > 0
     assert learned["good"] > 4 * learned["noise"]
-    assert figures(sets[0], learned)[10] > figures(sets[0], start)[10]
+    assert part.figure(part.of.scores(learned)) > part.figure(part.of.scores({"good": 0.5, "noise": 0.5}))
 
 
 def test_a_conversation_is_scored_by_weights_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    sets = [cases(1, "a") + cases(2, "b") + cases(3, "c")]
+    questions = asked(cases(1, "a") + cases(2, "b") + cases(3, "c"))
     learned_from: list[set[str]] = []
 
-    def learn_nothing(kept: list[list[Case]], names: list[str], start: dict[str, float]) -> dict[str, float]:
-        learned_from.append({each.fold for each in kept[0]})
-        return {**start, "good": float(len(learned_from))}
+    def learn_nothing(parts: list[Part], names: list[str]) -> dict[str, float]:
+        learned_from.append(set(parts[0].of.folds[parts[0].chosen].tolist()))
+        return {"good": 1.0 if len(learned_from) == 2 else 0.0}
 
     monkeypatch.setattr("benchmarks.tune.learn", learn_nothing)
-    [apart] = out_of_fold(sets, ["good"], {"good": 0.0}, Progress(disable=True))
+    [apart] = out_of_fold([questions], NAMES, Progress(disable=True))
     assert learned_from == [{"b", "c"}, {"a", "c"}, {"a", "b"}]
-    assert [weights["good"] for _, weights in apart[::20]] == [1, 2, 3]
+    with_signal, without = (questions.found(questions.scores({"good": weight}))[10] for weight in (1.0, 0.0))
+    assert apart[10].tolist() == [*without[:20], *with_signal[20:40], *without[40:]]

@@ -32,7 +32,6 @@ def test_neighbours_add_their_values() -> None:
     near = np.array([[False, True], [True, False]])
     values = np.array([0.0, 4.0])
     assert signals.around(values, near).tolist() == [4.0, 0.0]
-    assert signals.best_near(values, near).tolist() == [4.0, 4.0]
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=30), st.integers(1, 30), st.data())
@@ -66,7 +65,7 @@ def test_the_shares_of_the_signals_add_up_to_the_score(
 
 
 def test_context_counts_less_for_a_long_page() -> None:
-    context = {"words_nearby": np.array([0.0, 1.0, 1.0])}
+    context = {"words_around": np.array([0.0, 1.0, 1.0])}
     windows = np.array([1, 1, 10])
     ranked = ranking.rank(ranking.WORDS, np.array([1, 2, 3]), context, windows, np.ones(3, dtype=bool), 3)
     assert [entry.seq for entry in ranked] == [2, 3, 1]

@@ -13,6 +13,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.model.segments import Vector
+from memoryos_mcp.retrieval import entry_points as points
 from memoryos_mcp.retrieval.index import choice
 from memoryos_mcp.retrieval.index.conformance import DIMENSION, RULES, Make
 from memoryos_mcp.retrieval.index.faiss_index import FaissIndex
@@ -56,7 +57,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> type[KeptIndex]:
     monkeypatch.setattr(KeptIndex, "kept", {})
     monkeypatch.setattr(KeptIndex, "fills", 0)
     point = importlib.metadata.EntryPoint("kept", "tests.test_vector_indexes:KeptIndex.make", ENTRY_POINTS)
-    monkeypatch.setattr(choice, "entry_points", lambda *, group: (point,) if group == ENTRY_POINTS else ())
+    monkeypatch.setattr(points, "entry_points", lambda *, group: (point,) if group == ENTRY_POINTS else ())
     return KeptIndex
 
 
@@ -94,7 +95,7 @@ def test_an_unknown_index_names_the_nearest_known_one() -> None:
 
 def test_an_index_that_cannot_be_imported_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     point = importlib.metadata.EntryPoint("gone", "no_such_package:make", ENTRY_POINTS)
-    monkeypatch.setattr(choice, "entry_points", lambda **_: (point,))
+    monkeypatch.setattr(points, "entry_points", lambda **_: (point,))
     with pytest.raises(ConfigError, match=r"'gone' cannot be loaded .*; install its package again"):
         choice.choose_index(Settings(vector_index="gone"))
 

@@ -223,6 +223,12 @@ class Settings(HttpSettings):
         description="Maximum number of page vectors of one user that `faiss` keeps in RAM. A memory in PostgreSQL with "
         "more vectors is searched in the database. Memories in files are always searched in RAM.",
     )
+    retrieval_strategy: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(checks.name_text)] = Field(
+        default="all",
+        description="How older pages are found. `all` ranks pages of all topics together. `paper` selects the best "
+        "topics first and then their best pages, as the paper on MemoryOS describes. Installed packages may provide "
+        "other strategies.",
+    )
     session_gap_s: Annotated[StrictFloat, Field(ge=0, le=_YEAR_S)] = Field(
         default=1800.0, description="Pause in a conversation after which a new session begins, in seconds."
     )

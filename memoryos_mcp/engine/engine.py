@@ -41,8 +41,9 @@ from memoryos_mcp.retrieval.index.choice import FAISS
 from memoryos_mcp.retrieval.index.interface import IndexRequest
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
-from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
+from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.retrieval.scope import Scope
+from memoryos_mcp.retrieval.strategy import Candidates
 from memoryos_mcp.storage.capabilities import StorageState
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Corrected, FactQuery, Failure, Pending, Receipt, StoreOptions
@@ -76,7 +77,13 @@ class MemoryEngine:
         self._validation = Validation(settings, components.clock)
         self._responding = Responding(self._chat, settings, self._account, self._validation, components.clock)
         # This function does not reference the engine: a cycle would delay the release of a closed memory.
-        make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
+        make_retrieving = partial(
+            Retrieving,
+            strategy=components.strategy,
+            weights=self._heat,
+            zone=settings.zone,
+            clock=components.clock,
+        )
 
         def make_index(store: Store, space: str, dimension: int) -> PageIndex:
             index = components.make_index(IndexRequest(settings, user_id, space, dimension, store))

@@ -29,6 +29,8 @@ from memoryos_mcp.llm.replaying import ReplayChat
 from memoryos_mcp.llm.user_chat import Account, Tally, UserChat
 from memoryos_mcp.retrieval.index.choice import choose_index
 from memoryos_mcp.retrieval.index.interface import MakeIndex
+from memoryos_mcp.retrieval.strategies import choose_strategy
+from memoryos_mcp.retrieval.strategy import RetrievalStrategy
 from memoryos_mcp.storage.interface import Stores
 from memoryos_mcp.storage.stores import STORE_THREADS, make_stores
 
@@ -64,6 +66,7 @@ class Components:
         chat: The LLM client that all users share; None if no LLM is configured.
         tally: Total LLM usage since the process started.
         make_index: Creates the vector index of a memory.
+        strategy: Ranks the pages that answer a query.
         stores: Opens the users' stores.
         clock: Returns the current time, with a time zone.
     """
@@ -75,6 +78,7 @@ class Components:
     chat: ChatModel | None
     tally: Tally
     make_index: MakeIndex
+    strategy: RetrievalStrategy
     stores: Stores
     clock: Callable[[], datetime]
 
@@ -131,6 +135,7 @@ def make_components(
         chat=chat,
         tally=tally,
         make_index=make_index,
+        strategy=choose_strategy(settings.retrieval_strategy),
         stores=overrides.stores or make_stores(settings, clock, threads=STORE_THREADS),
         clock=clock,
     )

@@ -13,9 +13,7 @@ from memoryos_mcp.retrieval.signals import Mask, Scores, z_scores
 ABSOLUTE_SIGNALS = frozenset({"time", "project"})
 # Signals of neighbouring pages. They are divided by the number of windows of the page, because a short turn depends on
 # its context and a long turn does not.
-CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
-# Maximum distance in pages for ``words_nearby``.
-NEIGHBOURHOOD_PAGES = 8
+CONTEXT_SIGNALS = frozenset({"words_around"})
 # The signal ``project`` exists only in queries that name a project. It is -1 for a page that is not of the project, and
 # otherwise 0, so that pages of the project keep their scores. A page of another project then needs a score that is
 # higher by this number. In ``benchmarks.projects``, 6.0 loses 0.7 points and 3.0 loses 1.2.
@@ -44,44 +42,37 @@ class Recipe:
 
 
 TOKENS = Recipe(
-    "pieces+time/5",
+    "pieces+time/6",
     {
         "cover": 0.7,
         "first_cover": 0.8,
         "first_window": 0.5,
         # This signal exists only if the query asks for several memories.
         "own_words": 0.5,
-        "segment": 0.2,
-        "heat": 0.02,
         "time": 5.0,
         "project": PROJECT_WEIGHT,
     },
 )
 WINDOWS = Recipe(
-    "words+windows+time/4",
+    "words+windows+time/5",
     {
-        "words": 0.6,
-        "first_window": 0.9,
-        "best_window": 1.1,
-        "words_around": 0.1,
-        "meaning_around": 0.2,
-        "words_nearby": 0.5,
-        "heat": 0.02,
-        "time": 4.4,
+        "words": 0.8,
+        "own_words": 0.8,
+        "first_window": 1.6,
+        "best_window": 0.9,
+        "words_around": 0.8,
+        "time": 5.1,
         "project": PROJECT_WEIGHT,
     },
 )
 WORDS = Recipe(
-    "words+time/4",
+    "words+time/5",
     {
-        "words": 0.1,
-        "word_cover": 0.2,
-        "own_words": 0.5,
-        "words_around": 0.3,
-        "words_nearby": 0.6,
-        "segment": 0.3,
-        "heat": 0.02,
-        "time": 3.6,
+        "words": 0.8,
+        "word_cover": 0.7,
+        "own_words": 0.8,
+        "words_around": 0.8,
+        "time": 3.8,
         "project": PROJECT_WEIGHT,
     },
 )

@@ -1,7 +1,6 @@
 """Retrieving: finds candidate pages by keywords and vectors, ranks them, and fits the best into a token budget."""
 
 import asyncio
-import heapq
 import logging
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +18,7 @@ from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, speakers_of
 from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.model.profile import Trait, relevant_traits
-from memoryos_mcp.model.segments import Segment, Vector, segment_match
+from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.budget import roots, whole
 from memoryos_mcp.retrieval.cache import MemoryCache
@@ -38,10 +37,12 @@ from memoryos_mcp.retrieval.query import (
 )
 from memoryos_mcp.retrieval.query_cache import QueryCache
 from memoryos_mcp.retrieval.query_time import nearness, time_spans
-from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
+from memoryos_mcp.retrieval.ranking import Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.scope import EVERYTHING, Scope
-from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
+from memoryos_mcp.retrieval.signals import Scores, around, within, z_scores
+from memoryos_mcp.retrieval.strategies import AllPages
+from memoryos_mcp.retrieval.strategy import Candidates, RetrievalStrategy, Search
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import FactQuery, Outlines, PageQuery, TokenRows, WordMatches
 from memoryos_mcp.text.addressees import Speakers, capitalised, without
@@ -78,27 +79,6 @@ _NO_MATCH = WindowMatch(math.nan, math.nan, NO_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """Pages that may answer a query, with their signals.
-
-    Attributes:
-        recipe: The ranking for which the signals were computed.
-        outlines: The properties by which the pages are ranked, in ascending order of ``seq``.
-        signals: The values of each signal by its name, shape ``(n,)``.
-        windows: Number of windows (text sections) of each page, at least 1, shape ``(n,)``.
-        best_parts: Position of each page's best window, shape ``(n,)``; -1 if unknown.
-        code_bytes: Size in bytes of the token vectors that were read.
-    """
-
-    recipe: Recipe
-    outlines: Outlines
-    signals: Mapping[str, Scores]
-    windows: NDArray[np.int64]
-    best_parts: NDArray[np.int64]
-    code_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class _Hidden:
     """The memories that must not be shown in a scope.
 
@@ -123,6 +103,7 @@ class Retrieving:
         store: The store of the user's memory. Its vectors must be from ``embedder``.
         cache: The cache of the store. If there is an embedder, the page vectors must be loaded.
         embedder: A loaded embedder; None to use only keywords.
+        strategy: Ranks the pages that `retrieve` finds.
         zone: The time zone of times in queries; None for the time zone of this machine.
     """
 
@@ -132,10 +113,12 @@ class Retrieving:
         cache: MemoryCache,
         embedder: Embedder | None,
         *,
+        strategy: RetrievalStrategy,
         weights: HeatWeights,
         zone: tzinfo | None,
         clock: Callable[[], datetime],
     ) -> None:
+        self._strategy = strategy
         self._store = store
         self.cache = cache
         self.embedder = embedder
@@ -167,7 +150,9 @@ class Retrieving:
             short_term = [page for page in short_term if scope.includes(page.project)]
         hidden = await self._hidden(scope)
         recent = {page.seq for page in short_term[-RECENT_PAGES:] if page.session == short_term[-1].session}
-        ranked = _ranked(candidates, parsed, {page.seq for page in short_term}, limits.pages)
+        memory = _Searched(self._store, self.cache, parsed, scope)
+        newest = {page.seq for page in short_term}
+        ranked = await self._strategy.rank(Search(parsed, candidates, newest, limits.pages, memory))
         relevant = ranking.cut(ranked, recent)
         if not limits.has_all_recent:
             kept = recent.union(entry.seq for entry in relevant)
@@ -184,7 +169,7 @@ class Retrieving:
         )
         speakers = self._speakers(parsed, hidden)
         return [
-            self._fitted(found, replace(limits, tokens=tokens), parsed, candidates.recipe, speakers)
+            self._fitted(found, replace(limits, tokens=tokens), parsed, self._named(candidates.recipe), speakers)
             for tokens in budgets
         ]
 
@@ -216,9 +201,9 @@ class Retrieving:
             short_term=(),
             pages=[each for each in pages if is_new(each.page)],
         )
-        return self._fitted(found, limits, parsed, candidates.recipe, self._speakers(parsed, hidden))
+        return self._fitted(found, limits, parsed, candidates.recipe.name, self._speakers(parsed, hidden))
 
-    def _fitted(self, found: Found, limits: Limits, parsed: ParsedQuery, recipe: Recipe, speakers: Speakers) -> Recall:
+    def _fitted(self, found: Found, limits: Limits, parsed: ParsedQuery, recipe: str, speakers: Speakers) -> Recall:
         fitted = fit(found, limits, speakers, roots(parsed.subject))
         return Recall(
             short_term=fitted.short_term,
@@ -232,7 +217,7 @@ class Retrieving:
             speakers=speakers,
             asked=parsed,
             is_semantic=parsed.embedded is not None,
-            recipe=recipe.name,
+            recipe=recipe,
             tokens=fitted.tokens,
             left_out=fitted.left_out,
         )
@@ -240,7 +225,7 @@ class Retrieving:
     async def _pages(self, ranked: Sequence[Ranked], candidates: Candidates) -> list[RecalledPage]:
         """Return the ranked pages in full. Pages that were deleted meanwhile are left out."""
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
-        pages = await self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked})
+        pages = await self._store.found_pages({entry.seq: best_parts.get(entry.seq, NO_WINDOW) for entry in ranked})
         return [self._recalled(entry, *pages[entry.seq]) for entry in ranked if entry.seq in pages]
 
     def _recalled(self, entry: Ranked, page: Page, span: tuple[int, int] | None) -> RecalledPage:
@@ -267,8 +252,12 @@ class Retrieving:
     def recipe(self) -> str:
         """Name and version of the ranking in use."""
         if self.embedder is None:
-            return ranking.WORDS.name
-        return (ranking.TOKENS if self.embedder.has_tokens else ranking.WINDOWS).name
+            return self._named(ranking.WORDS)
+        return self._named(ranking.TOKENS if self.embedder.has_tokens else ranking.WINDOWS)
+
+    def _named(self, recipe: Recipe) -> str:
+        """Return the name of the ranking: the recipe's, unless a strategy is configured that does not use recipes."""
+        return recipe.name if isinstance(self._strategy, AllPages) else self._strategy.name
 
     async def candidates(self, query: str, scope: Scope = EVERYTHING) -> tuple[ParsedQuery, Candidates]:
         """Return the parsed query, and the pages in a scope that may answer the query.
@@ -432,38 +421,11 @@ class Retrieving:
         found = Candidates(
             recipe=ranking.WORDS,
             outlines=outlines,
-            signals=self._outline_signals(parsed, outlines, words) if len(outlines.seqs) else {},
+            signals=_outline_signals(parsed, outlines, words) if len(outlines.seqs) else {},
             windows=1 + outlines.sizes // WINDOW_BYTES,
             best_parts=np.full(len(outlines.seqs), NO_WINDOW),
         )
         return _with_windows(found, meaning) if meaning and len(outlines.seqs) else found
-
-    def _outline_signals(
-        self, parsed: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
-    ) -> dict[str, Scores]:
-        """Return the signals that need no page vectors: the signals of words, time and topics.
-
-        ``words`` maps the ``seq`` of a page to the page's keyword score.
-        """
-        by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
-        signals = {
-            "words": by_words,
-            "words_around": around(by_words, within(outlines.seqs, outlines.sessions, 1)),
-            "words_nearby": best_near(by_words, within(outlines.seqs, outlines.sessions, NEIGHBOURHOOD_PAGES)),
-        }
-        if parsed.times:
-            signals["time"] = nearness(parsed.times, outlines.days)
-        vector = parsed.embedded.vector if parsed.embedded else None
-        stems_, now = frozenset(stems(parsed.subject)), self._clock()
-        matches: dict[int, tuple[float, float]] = {}
-        for number in set(outlines.segments.tolist()) & self.cache.segments.keys():
-            segment = self.cache.segments[number]
-            match = segment_match(segment.vector, self.cache.segment_stems[number], vector, stems_)
-            matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
-        # A page without a topic gets the mean, which is neutral.
-        unfiled = tuple(np.mean(list(matches.values()), axis=0)) if matches else (0.0, 0.0)
-        pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
-        return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
     async def _facts(self, parsed: ParsedQuery, hidden: "_Hidden") -> list[RecalledFact]:
         """Return the best facts about the user and the assistant.
@@ -506,17 +468,36 @@ class Retrieving:
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
 
-def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
-    """Return at most ``limit`` candidates, and in addition all candidates in ``newest``, highest score first.
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A memory as a strategy sees it; see `SearchedMemory`."""
 
-    ``newest`` contains the ``seq`` of each short-term page. Short-term pages have a separate section in the result.
-    Those that do not fit there can be shown among the found pages.
-    """
-    is_newest = np.isin(found.outlines.seqs, [*newest])
-    apart = found.outlines.sessions if parsed.is_for_several else None
-    given = (found.recipe, found.outlines.seqs, found.signals, found.windows)
-    best = ranking.rank(*given, ~is_newest, limit, apart=apart)
-    return [*heapq.merge(best, ranking.rank(*given, is_newest, len(newest)), key=lambda entry: -entry.score)]
+    store: Store
+    cache: MemoryCache
+    query: ParsedQuery
+    scope: Scope
+
+    @property
+    def segments(self) -> Sequence[tuple[Segment, AbstractSet[str]]]:
+        stems_ = self.cache.segment_stems
+        return [(segment, stems_[number]) for number, segment in self.cache.segments.items()]
+
+    async def pages_of(self, segment: int) -> Sequence[int]:
+        seqs = [page.seq for page in await self.store.pages(PageQuery(segment=segment))]
+        if not self.scope.is_walled:
+            return seqs
+        others = await self.store.pages_of_others(seqs, self.scope.project)
+        return [seq for seq in seqs if seq not in others]
+
+    async def cosines(self, pages: Collection[int]) -> Mapping[int, float]:
+        if self.query.embedded is None:
+            return {}
+        try:
+            matches = await self.cache.index.match(self.query.embedded.vector, [*pages])
+        except StorageError as error:
+            logger.warning("the vector index failed, so only keywords are searched: %s", error)
+            return {}
+        return {seq: match.best for seq, match in matches.items()}
 
 
 def _is_about(found: Candidates, parsed: ParsedQuery) -> NDArray[np.bool_]:
@@ -530,6 +511,16 @@ def _is_about(found: Candidates, parsed: ParsedQuery) -> NDArray[np.bool_]:
 
 def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
     return [recalled for recalled in facts if recalled.fact.about is about]
+
+
+def _outline_signals(parsed: ParsedQuery, outlines: Outlines, words: Mapping[int, float]) -> dict[str, Scores]:
+    """Return the signals that need no page vectors: the signals of words and time.
+
+    ``words`` maps the ``seq`` of a page to the page's keyword score.
+    """
+    by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
+    signals = {"words": by_words, "words_around": around(by_words, within(outlines.seqs, outlines.sessions, 1))}
+    return signals | {"time": nearness(parsed.times, outlines.days)} if parsed.times else signals
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
@@ -582,11 +573,9 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
     """
     seqs = found.outlines.seqs.tolist()
     matches = [meaning.get(seq, _NO_MATCH) for seq in seqs]
-    best = _completed(np.array([match.best for match in matches]), found)
     signals = {
         "first_window": _completed(np.array([match.first for match in matches]), found),
-        "best_window": best,
-        "meaning_around": around(best, within(found.outlines.seqs, found.outlines.sessions, 1)),
+        "best_window": _completed(np.array([match.best for match in matches]), found),
     }
     parts = np.array([match.best_part for match in matches])
     return replace(found, recipe=ranking.WINDOWS, signals={**found.signals, **signals}, best_parts=parts)

@@ -28,9 +28,3 @@ def around(values: Scores, neighbours: Mask) -> Scores:
     First, the lowest value of all candidates is subtracted from each value.
     """
     return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
-
-
-def best_near(values: Scores, neighbours: Mask) -> Scores:
-    """Return, for each candidate, the highest value of the candidate and its neighbours."""
-    others = np.where(neighbours, values[None, :], -np.inf).max(axis=1)
-    return np.asarray(np.maximum(values, others), dtype=np.float64)

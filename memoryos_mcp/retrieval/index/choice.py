@@ -1,11 +1,10 @@
 """Chooses the vector index according to the setting ``vector_index``."""
 
-from difflib import get_close_matches
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ConfigError
+from memoryos_mcp.retrieval.entry_points import load_entry_point
 from memoryos_mcp.retrieval.index.faiss_index import FaissIndex
 from memoryos_mcp.retrieval.index.interface import ENTRY_POINTS, IndexRequest, MakeIndex, VectorIndex
 
@@ -30,18 +29,7 @@ def choose_index(settings: Settings) -> MakeIndex:
             msg = "vector_index: pgvector needs memories in PostgreSQL; set database_url, or set vector_index to faiss"
             raise ConfigError(msg)
         return _pgvector
-    installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if name not in installed:
-        known = sorted({*BUILT_IN, *installed})
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"use {', '.join(known)}, or install the package that adds it"
-        msg = f"vector_index {name!r} is unknown; {hint}"
-        raise ConfigError(msg)
-    try:
-        make: MakeIndex = installed[name].load()
-    except (ImportError, AttributeError) as error:
-        msg = f"vector_index: the vector index {name!r} cannot be loaded ({error}); install its package again"
-        raise ConfigError(msg) from error
+    make: MakeIndex = load_entry_point(ENTRY_POINTS, name, "vector_index", BUILT_IN)
     return make
 
 

@@ -11,7 +11,13 @@ from rich.text import Text
 
 from memoryos_mcp.cli.commands.doctor.checks import Check, Diagnosis, Verdict, failed_by, passed, warned
 from memoryos_mcp.cli.commands.doctor.clients import check_clients
-from memoryos_mcp.cli.commands.doctor.machine import check_folder, check_memory, check_python, check_vector_index
+from memoryos_mcp.cli.commands.doctor.machine import (
+    check_folder,
+    check_memory,
+    check_python,
+    check_strategy,
+    check_vector_index,
+)
 from memoryos_mcp.cli.commands.doctor.models import check_embedder, check_llm, check_replay, configured, how_to_use_one
 from memoryos_mcp.cli.terminal import make_console, print_report
 from memoryos_mcp.config import Settings
@@ -19,6 +25,7 @@ from memoryos_mcp.config.problems import CONTROL
 from memoryos_mcp.errors import ConfigError
 from memoryos_mcp.llm.providers import Endpoint, endpoint_of
 from memoryos_mcp.retrieval.index.choice import FAISS
+from memoryos_mcp.retrieval.strategies import BUILT_IN
 
 _STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
 
@@ -62,6 +69,8 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
     yield await check_memory(settings)
     if settings.vector_index != FAISS:
         yield await check_vector_index(settings)
+    if settings.retrieval_strategy not in BUILT_IN:
+        yield await check_strategy(settings)
     async for check in check_clients():
         yield check
     yield await check_embedder(settings)

@@ -12,6 +12,7 @@ from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.retrieval.index.choice import PGVECTOR, choose_index
+from memoryos_mcp.retrieval.strategies import choose_strategy
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.stores import make_stores
 
@@ -58,6 +59,16 @@ async def check_vector_index(settings: Settings) -> Check:
     except (ConfigError, StorageError) as error:
         return failed_by(name, error)
     return passed(name, f"{settings.vector_index} can be used")
+
+
+async def check_strategy(settings: Settings) -> Check:
+    """Check whether the configured retrieval strategy can be loaded."""
+    name = "retrieval_strategy"
+    try:
+        await anyio.to_thread.run_sync(choose_strategy, settings.retrieval_strategy)
+    except ConfigError as error:
+        return failed_by(name, error)
+    return passed(name, f"{settings.retrieval_strategy} can be used")
 
 
 async def check_memory(settings: Settings) -> Check:
