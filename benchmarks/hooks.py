@@ -1,7 +1,12 @@
-"""How long a hook takes, and how much of ten written sessions is captured and recalled.
+"""How long a hook takes, and how much of ten recorded sessions is captured and recalled.
 
 ``python -m benchmarks.hooks --part times`` measures hook processes beside ``python -c pass`` and a round trip over a
-socket. ``--part rates`` plays the ten sessions of ``sessions.json``, which are written, not recorded.
+socket. ``--part rates`` plays the ten sessions of ``sessions.json`` with hooks, each in a memory of its own, and prints
+what the assistant of the recording reached by calling tools.
+
+In the recording, the users' messages are written; the assistant is a language model that was connected to this server
+over stdio. It got the server's instructions and tools, and decided at each message which tools to call. The questions
+were asked in new sessions, of a model that had not seen the first ones.
 """
 
 import json
@@ -30,16 +35,16 @@ LIMIT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A written session.
+    """A recorded session.
 
     Attributes:
-        turns: What the user and the assistant say, and whether the assistant calls ``add_memory`` in this turn. In
-            these sessions it does so when it is asked to remember something.
-        questions: Questions of a later session, each with the text that the answer needs.
+        turns: What the user and the assistant say, and whether the assistant called ``add_memory`` in this turn.
+        questions: Questions of a later session, each with the text that the answer needs, and whether a tool that the
+            assistant called until then returned this text.
     """
 
     turns: Sequence[tuple[str, str, bool]]
-    questions: Sequence[tuple[str, str]]
+    questions: Sequence[tuple[str, str, bool]]
 
 
 SESSIONS = [Session(**each) for each in json.loads(Path(__file__).with_name("sessions.json").read_text("utf-8"))]
@@ -116,7 +121,7 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
             place.turn(f"s{number}", said, answered)
     place.ready()
     # The first query loads the model.
-    asked, text = QUESTIONS[0]
+    asked, text, _ = QUESTIONS[0]
     place.until(lambda: text in place.hook("prompt", {"session_id": "w", "prompt": asked}, 30.0))
     left, right = socket.socketpair()
 
@@ -152,17 +157,36 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
     return {name: percentiles(values) for name, values in found.items()}
 
 
-def rates(place: Place) -> tuple[int, int]:
-    """Return how many turns of the sessions are stored, and how many questions recall the text that they need."""
-    for number, session in enumerate(SESSIONS):
-        for said, answered, _ in session.turns:
-            place.turn(f"s{number}", said, answered)
+def rates(place: Place, session: Session) -> tuple[int, int]:
+    """Return how many turns of a session are stored, and how many of its questions recall the text that they need."""
+    for said, answered, _ in session.turns:
+        place.turn("first", said, answered)
     place.ready()
-    place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": QUESTIONS[0][0]}, 30.0)))
+    # The first query loads the model.
+    place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": session.turns[0][0]}, 30.0)))
     line = [sys.executable, "-m", "memoryos_mcp", "stats", "--json", "--data-storage-path", str(place.folder / "data")]
     stats = json.loads(subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout)
-    told = [text in place.hook("prompt", {"session_id": "q", "prompt": asked}, 30.0) for asked, text in QUESTIONS]
+    told = [
+        text in place.hook("prompt", {"session_id": "q", "prompt": asked}, 30.0) for asked, text, _ in session.questions
+    ]
     return int(stats["stats"]["total_pages"]), sum(told)
+
+
+def print_rates(folder: Path) -> None:
+    """Play every session, and print what hooks and the recorded tool calls capture and recall."""
+    stored = told = 0
+    for number, session in enumerate(SESSIONS):
+        place = Place(folder / str(number))
+        place.folder.mkdir()
+        try:
+            found = rates(place, session)
+        finally:
+            place.kill()
+        stored, told = stored + found[0], told + found[1]
+    turns = [called for session in SESSIONS for *_, called in session.turns]
+    helped = sum(was_told for *_, was_told in QUESTIONS)
+    for how, pages, questions in (("with hooks", stored, told), ("by tool calls", sum(turns), helped)):
+        print(f"{how}: {pages} of {len(turns)} turns are stored, {questions} of {len(QUESTIONS)} questions are helped")  # noqa: T201 - it is the result
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -171,17 +195,13 @@ def rates(place: Place) -> tuple[int, int]:
 def main(part: str, rounds: int) -> None:
     """Run one part and print its table."""
     with tempfile.TemporaryDirectory(prefix="memoryos-hooks-") as folder:
+        if part == "rates":
+            print_rates(Path(folder))
+            return
         place = Place(Path(folder))
         try:
-            if part == "times":
-                for name, (p50, p95) in times(place, rounds).items():
-                    print(f"{name:<20} p50 {p50:7.1f} ms   p95 {p95:7.1f} ms")  # noqa: T201 - it is the result
-            else:
-                captured, recalled = rates(place)
-                turns = [called for session in SESSIONS for *_, called in session.turns]
-                of = f"of {len(turns)} turns are stored"
-                print(f"with hooks: {captured} {of}, {recalled} of {len(QUESTIONS)} questions are helped")  # noqa: T201
-                print(f"by tool calls alone: {sum(turns)} {of}, no question is helped unless the assistant asks")  # noqa: T201
+            for name, (p50, p95) in times(place, rounds).items():
+                print(f"{name:<20} p50 {p50:7.1f} ms   p95 {p95:7.1f} ms")  # noqa: T201 - it is the result
         finally:
             place.kill()
 
