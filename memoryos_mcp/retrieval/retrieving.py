@@ -67,6 +67,9 @@ RECENT_PAGES = 2
 # Minimum cosine at which a page counts as being about a query although it contains none of the query's words. With
 # models whose cosines are generally higher, more pages are found, but a person reviews the result.
 ABOUT_COSINE = 0.45
+# For `Retrieving.recall`, this many times the share of a query's informative words that a page contains is added to the
+# page's cosine.
+ABOUT_SHARE_WEIGHT = 0.5
 # A fact is about a query if the share of the query's words in it plus its cosine is at least this.
 ABOUT_FACT_SCORE = 0.6
 # Approximate size of a window of English text.
@@ -189,7 +192,7 @@ class Retrieving:
         Raises:
             StorageError: The store could not be read.
         """
-        parsed, candidates = await self.candidates(query, scope)
+        parsed, candidates = await self.candidates(query, scope, reads_words=True)
         hidden = await self._hidden(scope)
         given = candidates.recipe, candidates.outlines.seqs, candidates.signals, candidates.windows
         ranked = ranking.rank(*given, _is_about(candidates, parsed), limits.pages)
@@ -259,8 +262,12 @@ class Retrieving:
         """Return the name of the ranking: the recipe's, unless a strategy is configured that does not use recipes."""
         return recipe.name if isinstance(self._strategy, AllPages) else self._strategy.name
 
-    async def candidates(self, query: str, scope: Scope = EVERYTHING) -> tuple[ParsedQuery, Candidates]:
-        """Return the parsed query, and the pages in a scope that may answer the query.
+    async def candidates(
+        self, query: str, scope: Scope = EVERYTHING, *, reads_words: bool = False
+    ) -> tuple[ParsedQuery, Candidates]:
+        """Return the parsed query and the pages that may answer it in a scope.
+
+        With ``reads_words``, each page has the signal ``word_cover`` even if vectors are compared.
 
         Raises:
             StorageError: The store could not be read.
@@ -307,7 +314,7 @@ class Retrieving:
             others = await self._store.pages_of_others(seqs, scope.project)
             seqs = [seq for seq in seqs if seq not in others]
             meaning = {seq: match for seq, match in meaning.items() if seq not in others}
-        candidates = await self._candidates(parsed, seqs, words, meaning)
+        candidates = await self._candidates(parsed, seqs, words, meaning, reads_words=reads_words)
         if scope.project is None or not len(candidates.outlines.seqs):
             return parsed, candidates
         project = np.where(np.isin(candidates.outlines.seqs, own), 0.0, -1.0)
@@ -395,9 +402,15 @@ class Retrieving:
             return {}
 
     async def _candidates(
-        self, parsed: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
+        self,
+        parsed: ParsedQuery,
+        seqs: Sequence[int],
+        words: Mapping[int, float],
+        meaning: Mapping[int, WindowMatch],
+        *,
+        reads_words: bool,
     ) -> Candidates:
-        reads_words = parsed.is_for_several or not meaning
+        reads_words = reads_words or parsed.is_for_several or not meaning
         reads_tokens = bool(meaning) and len(parsed.weights) > 0
         promising = _most_promising(seqs, words, meaning) if reads_tokens else ()
         found, matches, rows = await asyncio.gather(
@@ -501,12 +514,25 @@ class _Searched:
 
 
 def _is_about(found: Candidates, parsed: ParsedQuery) -> NDArray[np.bool_]:
-    """Return whether each candidate is about the query, by its vectors if available, otherwise by its words."""
-    if (cosines := found.signals.get("best_window")) is not None:
-        return (cosines >= ABOUT_COSINE) & (found.best_parts >= 0)
-    words = sum(rarity(count, parsed.pages) for count in parsed.counts.values())
+    """Return whether each candidate is about the query, by its words and, if available, by its vectors."""
+    rarities = {word: rarity(count, parsed.pages) for word, count in parsed.counts.items()}
+    known = sum(value for word, value in rarities.items() if parsed.counts[word])
+    # The signal is a share of those words of the query that the memory contains.
     cover = found.signals.get("word_cover", np.zeros(len(found.outlines.seqs)))
-    return (cover > 0) & (cover >= ABOUT_WORD_SHARE * words)
+    share = cover * known / sum(rarities.values()) if known else cover
+    if (cosines := found.signals.get("best_window")) is not None:
+        by_words = ABOUT_SHARE_WEIGHT * share / np.sqrt(found.windows)  # a long page contains many words by chance
+        return (cosines + by_words >= _about_score(parsed.pages)) & (found.best_parts >= 0)
+    return share >= ABOUT_WORD_SHARE
+
+
+def _about_score(pages: int) -> float:
+    """Return the score from which a page is about a query, in a memory with this many pages.
+
+    The largest of ``n`` cosines between texts that have nothing in common grows as ``sqrt(2 ln n)``, as that of any
+    normal values. With the bundled model, their mean and their standard deviation are about 0.1.
+    """
+    return 0.23 + 0.09 * math.sqrt(2 * math.log(max(pages, 2)))
 
 
 def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
@@ -549,7 +575,7 @@ def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Ma
 def _with_words(
     found: Candidates, parsed: ParsedQuery, matches: WordMatches, selected: NDArray[np.bool_]
 ) -> Candidates:
-    """Return the candidates with two more signals, which rate how many words of the query each page contains.
+    """Return the candidates with signals added that rate how many words of the query each page contains.
 
     ``selected`` has one value for each row of ``matches``: whether the page of the row is a candidate.
     """
@@ -562,7 +588,9 @@ def _with_words(
     similar = maxsim(word_matches, weights, parsed.side, outlines.seqs, outlines.sessions, found.windows)
     # Users ask about their own words, unless the question names the assistant.
     own = agent if parsed.side is Side.AGENT else user
-    signals = {"word_cover": similar.best, "own_words": own @ weights}
+    signals = {"word_cover": similar.best}
+    if parsed.is_for_several or parsed.embedded is None:
+        signals["own_words"] = own @ weights
     return replace(found, signals={**found.signals, **signals})
 
 
