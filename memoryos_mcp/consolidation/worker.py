@@ -357,7 +357,8 @@ class Worker:
     async def _consolidate(self) -> bool | None:
         """Assign the due batches of the backlog to chains and segments.
 
-        Return None if the backlog is empty. Otherwise return False: the loop pauses before it files more batches.
+        Return None if the backlog is empty, so that the loop sleeps until pages arrive. Otherwise return False, so that
+        the loop pauses before it looks for more batches.
         """
         if not await self._organising.due():
             return None if await self._organising.due_at() is None else False

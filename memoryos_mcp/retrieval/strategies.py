@@ -85,8 +85,6 @@ def choose_strategy(name: str) -> RetrievalStrategy:
     make = BUILT_IN.get(name) or load_entry_point(ENTRY_POINTS, name, "retrieval_strategy", BUILT_IN)
     strategy: RetrievalStrategy = make()
     if not hasattr(strategy, "rank"):
-        msg = (
-            f"retrieval_strategy: {name!r} returns no strategy; its object needs the attribute name and the method rank"
-        )
+        msg = f"retrieval_strategy: the object of {name!r} has no method rank; install another version of its package"
         raise ConfigError(msg)
     return strategy

@@ -422,7 +422,7 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
         ...
 
     def use_space_of(self, other: "Store") -> None:
-        """Use the vector space of ``other`` from now on. `in_space` of this store must have returned ``other``."""
+        """Use the vector space of ``other`` from now on. ``other`` must be a store that `in_space` returned."""
         ...
 
     async def spaces(self) -> list[Space]:
