@@ -134,7 +134,7 @@ def is_password_or_word(text: str) -> bool:
 
 
 def is_quoted_password(text: str) -> bool:
-    """Return whether ``text``, which was in quotes, may be a password: random characters, a plain word, or a passphrase."""
+    """Return whether ``text``, found in quotes, may be a password: random characters, a plain word, or a passphrase."""
     return is_phrase(text) if any(char.isspace() for char in text) else is_password_or_word(text)
 
 
