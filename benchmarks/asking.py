@@ -26,6 +26,7 @@ class Answer:
     Attributes:
         pages: Best first.
         short_term: The pages that it hands over apart from those it found.
+        wishes: The pages that state the wishes in the answer. An answer contains all wishes of the user.
         search_mode: The search mode that the server reports.
         ranking: The name of its ranking.
         took_s: Time from the call to the parsed answer, at the client.
@@ -33,6 +34,7 @@ class Answer:
 
     pages: list[str]
     short_term: list[str]
+    wishes: list[str]
     search_mode: str
     ranking: str
     took_s: float
@@ -77,9 +79,11 @@ class FedServer:
             "retrieve_memory", query=question, max_results=MAX_RESULTS, max_tokens=MAX_TOKENS
         )
         content = reply.content
+        wishes = [fact for fact in content["user_facts"] if fact["kind"] == "wish"]
         return Answer(
             pages=self._of(content["retrieved_pages"]),
             short_term=self._of(content["short_term_memory"]),
+            wishes=[self.names[page] for fact in wishes for page in fact["evidence"]],
             search_mode=content["search_mode"],
             ranking=content["ranking"],
             took_s=reply.took_s,

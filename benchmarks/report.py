@@ -17,6 +17,8 @@ _RULES = f"""\
 A question's gold pages in the server's short-term memory count as found at every k, because the answer contains \
 them in addition to the found pages. They take no place in the ranking. "without short-term help" omits such questions \
 for every system.
+with wishes: the same answers; pages that state the user's wishes, such as standing instructions, count as found at \
+every k too, because an answer contains all wishes.
 fraction@k: share of the gold pages among the first k, mean over questions. Intervals: 95 %, paired bootstrap over \
 questions, fixed seed.
 with NAME: the same server with that embedding model instead of the bundled one, with the same pages and questions.

@@ -28,7 +28,7 @@ from benchmarks.client import ServerError, running_server
 from benchmarks.datasets import Conversation, Dataset, DatasetError, Question, load
 from benchmarks.figures import POLL_S
 from benchmarks.metrics import Place, places
-from benchmarks.outcomes import BM25, DENSE, SERVER, TWO_STAGES, WORDS_ALONE, Outcome, Run
+from benchmarks.outcomes import BM25, DENSE, SERVER, TWO_STAGES, WITH_WISHES, WORDS_ALONE, Outcome, Run
 from benchmarks.records import write_json, write_questions
 from benchmarks.report import LEAST_WIDTH, print_report
 from benchmarks.two_stages import TwoStages
@@ -173,6 +173,10 @@ async def run(
         bench = _Bench(conversation, measured, progress, database_url)
         by_server, reranked = await bench.server()
         found = {SERVER: _places(conversation.questions, by_server)}
+        found[WITH_WISHES] = [
+            places(question.gold, answer.pages, [*answer.short_term, *answer.wishes])
+            for question, answer in zip(conversation.questions, by_server, strict=True)
+        ]
         for other in (*others, WITHOUT_MODEL):
             answers = await bench.other_server(other)
             found[other.system] = _places(conversation.questions, answers)

