@@ -42,7 +42,7 @@ class Bytes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a document.
+    """One entry of a document. A single value and a list that contains only this value give equal entries.
 
     Attributes:
         section: The top-level key under which the entry was found, or empty if the document is a list.
@@ -59,7 +59,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The keys at the beginning of a document.
+    """The keys at the beginning of a document, without their values.
 
     Attributes:
         top: Keys of the top-level object, or empty if the document is a list.

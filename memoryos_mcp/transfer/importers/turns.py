@@ -31,7 +31,7 @@ class Chat:
 
     Attributes:
         system: The name of the chat service. The keys of the pages begin with this name.
-        name: The conversation's id in the export, or empty if it has none.
+        name: The conversation's id in the export, or empty if it has none. A title is not an id, because it may change.
         title: The conversation's title, or empty if it has none.
         at: When the conversation began, or None if it is unknown. It is used as the time of all pages before the first
             page that has its own time.
