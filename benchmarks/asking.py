@@ -79,7 +79,7 @@ class FedServer:
             "retrieve_memory", query=question, max_results=MAX_RESULTS, max_tokens=MAX_TOKENS
         )
         content = reply.content
-        wishes = [fact for fact in content["user_facts"] if fact["kind"] == "wish"]
+        wishes = [fact for fact in content["retrieved_user_knowledge"] if fact["kind"] == "wish"]
         return Answer(
             pages=self._of(content["retrieved_pages"]),
             short_term=self._of(content["short_term_memory"]),
