@@ -78,7 +78,7 @@ NO_SPACE = 0
 SECONDS_PER_DAY = 86_400
 # Maximum number of attempts to copy a memory that other processes keep changing.
 COPY_ATTEMPTS = 3
-# The columns of `Outlines`.
+# The columns of `Outlines`. `storage.postgres.store.OUTLINES_SQL` reads the same in the same order.
 OUTLINE_COLUMNS = (
     "seq",
     "session",
