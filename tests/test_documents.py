@@ -22,6 +22,7 @@ from memoryos_mcp.engine.tools.definitions import ToolDefinition
 from memoryos_mcp.engine.tools.forget_tool import RESULTS_FOUND
 from memoryos_mcp.engine.wiring import configured_model
 from memoryos_mcp.llm.providers import PRESETS
+from memoryos_mcp.model.records import FORMAT_VERSION
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.server.stdio import local_caller
 from tests.documents import DOCS, ROOT, everything, joined, json_blocks, section, table, text_of
@@ -131,6 +132,10 @@ def test_the_page_names_the_settings_without_a_flag() -> None:
     assert flags == documented | {"--config", "--help-settings"}
     assert all(f"`{name}` has no flag" in joined(section("Configuration")) for name in NOT_AS_FLAGS)
     assert "--config FILE" in section("Configuration")
+
+
+def test_the_page_shows_the_present_export_format() -> None:
+    assert f'"format":"memoryos","version":{FORMAT_VERSION}}}' in text_of(DOCS / "import-and-export.md")
 
 
 def test_every_command_is_described() -> None:

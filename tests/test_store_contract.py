@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.forgotten import ForgetPlan
 from memoryos_mcp.model.ids import read_ids
-from memoryos_mcp.model.pages import Tier, Turn
+from memoryos_mcp.model.pages import TURN_FIELDS, Source, Tier, Turn
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.stores import make_stores
@@ -38,6 +39,19 @@ async def two_views(folder: Path, clock: Callable[[], datetime]) -> AsyncIterato
         yield views[0], views[1]
 
 
+# A value for each field of a turn, other than its default.
+WHOLE = {
+    "user_input": "Where is the boat?",
+    "agent_response": "In the harbour.",
+    "occurred_at": START + timedelta(days=3),
+    "meta_data": '{"client": "test"}',
+    "idempotency_key": "k1",
+    "source": Source.DOCUMENT,
+    "gives_orders": True,
+    "project": "boat",
+}
+
+
 def turn(number: int, key: str | None = None) -> Turn:
     return Turn(f"question {number}", f"answer {number}", START, idempotency_key=key)
 
@@ -57,6 +71,17 @@ async def test_pages_of_two_writers_are_numbered_without_gaps(tmp_path: Path) ->
         await asyncio.gather(*((one, other)[place % 2].add_pages([each]) for place, each in enumerate(turns)))
         assert await seqs(one) == await seqs(other) == list(range(1, 11))
         assert (await one.pending()).newest_seq == 10
+
+
+async def test_a_page_keeps_every_field_of_its_turn(tmp_path: Path) -> None:
+    assert WHOLE.keys() == {*TURN_FIELDS}, "give the new field a value here"
+    whole = Turn(**WHOLE)  # type: ignore[arg-type]
+    async with two_views(tmp_path, Clock()) as (store, other):
+        one, several = replace(whole, idempotency_key="k0"), [whole, replace(whole, idempotency_key="k2")]
+        await store.add_pages([one])  # one page and several are added in different ways
+        await store.add_pages(several)
+        pages = await other.pages(PageQuery())
+        assert [Turn(**{name: getattr(page, name) for name in TURN_FIELDS}) for page in pages] == [one, *several]
 
 
 async def test_a_page_query_keeps_the_first_or_the_newest(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.mapping import TURN_COLUMNS
 from memoryos_mcp.storage.values import Fingerprint
 
 BATCH_ROWS = 200
@@ -61,9 +62,8 @@ TABLES = (
     _table(
         "pages",
         "seq",
-        "page_id session tier chain segment is_analysed occurred_us utc_offset_s added_us idempotency_key meta_data "
-        "user_input agent_response organised_by learned_by is_degraded attempts source gives_orders checksum read_by "
-        "project",
+        "session tier chain segment is_analysed added_us organised_by learned_by is_degraded attempts read_by "
+        + " ".join(TURN_COLUMNS),
     ),
     _table("names", "name", "pages called_by_user called_by_agent"),
     _table("spaces", "space", "identity model next_seq used_us"),

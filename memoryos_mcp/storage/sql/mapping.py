@@ -64,6 +64,13 @@ def _as_is(value: T) -> T:
     return value
 
 
+# The columns of the table ``pages`` that `turn_row` fills.
+TURN_COLUMNS = (
+    *(name for name in TURN_FIELDS if name != "occurred_at"),
+    *("page_id", "occurred_us", "utc_offset_s", "checksum"),
+)
+
+
 def turn_row(page_id: str, turn: Turn) -> dict[str, Any]:
     """Return a page's id, turn and checksum as a mapping from column names to values."""
     row = {name: getattr(turn, name) for name in TURN_FIELDS if name != "occurred_at"}
