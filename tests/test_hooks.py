@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
 import psutil
 import pytest
 
-from memoryos_mcp.hooks import dialects, spool
+from memoryos_mcp.hooks import dialects, hook, spool
 from memoryos_mcp.hooks.daemon import LOCK, project_of
 from memoryos_mcp.hooks.hook import STARTED
 from memoryos_mcp.storage.sqlite.paths import database_file
@@ -252,6 +253,17 @@ def test_walls_hide_pages_from_a_hook_without_the_daemon(
     hooks.kill()
     (hooks.state / STARTED).touch()
     assert hooks.run("prompt", {"session_id": "s3", "prompt": ASKED}) == ""
+
+
+def test_on_windows_a_daemon_is_missing_until_its_address_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hook, "os", SimpleNamespace(name="nt", path=os.path))
+    addresses: list[dict[str, object]] = [{}, {"port": 1}]
+    for address in addresses:
+        spool.write(str(tmp_path / hook.ADDRESS), address)
+        with pytest.raises(ConnectionRefusedError):
+            hook.connected(str(tmp_path), 1.0)
 
 
 def test_turns_wait_while_the_daemon_is_dead(hooks: Hooks) -> None:

@@ -209,6 +209,9 @@ def connected(folder: str, wait_s: float) -> socket.socket:
     """Return a connection to the daemon of the private folder ``folder``. Raise `OSError` if no daemon is running."""
     if os.name == "nt":
         address = spool.read(os.path.join(folder, ADDRESS))
+        if not {"port", "token"} <= address.keys():
+            msg = "no daemon is running"
+            raise ConnectionRefusedError(msg)
         line = socket.create_connection(("127.0.0.1", int(str(address["port"]))), wait_s)
         line.sendall(str(address["token"]).encode() + b"\n")
         return line
