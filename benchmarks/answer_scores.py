@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.datasets import LOCOMO_CATEGORIES, DatasetError
+
+T = TypeVar("T")
 
 # The conversation does not contain the answer to an adversarial question. The only right answer is to say so.
 ADVERSARIAL = 5
@@ -23,6 +25,7 @@ _DECLINES = re.compile(
     re.IGNORECASE,
 )
 DECLINING_CHARS = 200
+_ARTICLES = frozenset({"a", "an", "the"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,15 @@ def token_f1(answer: str, key: str) -> float:
     return 2 * common / (len(given) + len(right)) if common else 0.0
 
 
+def is_exact(answer: str, key: str) -> bool:
+    """Return whether an answer has the words of the key in the same order, without articles.
+
+    Rajpurkar et al. 2016.
+    """
+    given, right = ([word for word in words(text) if word not in _ARTICLES] for text in (answer, key))
+    return given == right
+
+
 def bleu_1(answer: str, key: str) -> float:
     """Return BLEU-1, 0 to 1: the clipped precision of words, times a penalty for a short answer.
 
@@ -108,7 +120,7 @@ def is_refused(answer: str, wrong_answer: str) -> bool:
     return declines(answer) and not (wanted and wanted in " ".join(words(answer)))
 
 
-def spread(questions: Sequence[Question], count: int | None) -> list[Question]:
+def spread(questions: Sequence[T], count: int | None) -> list[T]:
     """Return a number of questions, evenly spread; all of them for None."""
     if count is None or count >= len(questions):
         return list(questions)
