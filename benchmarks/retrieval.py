@@ -44,11 +44,11 @@ KEY_VARIABLE = "MEMORYOS_EMBEDDING_API_KEY"
 
 @dataclass(frozen=True, slots=True)
 class OtherServer:
-    """A server that differs from the measured one in its embedding model.
+    """A server that differs from the measured one in its embedding model or its retrieval strategy.
 
     Attributes:
         system: Its name in the tables.
-        flags: Arguments that set its model.
+        flags: Arguments that set its model or strategy.
         env: Environment variables for the model.
     """
 
@@ -236,13 +236,14 @@ def _chosen(dataset: Dataset, limit: int | None, categories: Sequence[str]) -> D
     return replace(dataset, conversations=tuple(conversations))
 
 
-def other_servers(embeddings: Sequence[str]) -> list[OtherServer]:
-    """Return a server for each argument of ``--embedding``.
+def other_servers(embeddings: Sequence[str], strategies: Sequence[str] = ()) -> list[OtherServer]:
+    """Return a server for each argument of ``--embedding`` and ``--strategy``.
 
     Raises:
         click.BadParameter: Two servers have the same name.
     """
     others = [OtherServer.of(embedding) for embedding in embeddings]
+    others += [OtherServer(f"strategy {name}", ("--retrieval-strategy", name)) for name in strategies]
     systems = [other.system for other in others]
     if doubled := {system for system in systems if systems.count(system) > 1}:
         message = f"the tables could not tell them apart: {', '.join(sorted(doubled))}"
@@ -288,6 +289,13 @@ async def _run_all(
     f"embeddings API, whose key is taken from {KEY_VARIABLE}. May be given more than once.",
 )
 @click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    metavar="NAME",
+    help="Compare with this `retrieval_strategy` too, such as paper. May be given more than once.",
+)
+@click.option(
     "--database-url",
     metavar="URL",
     help="Also move each memory to this PostgreSQL database, and compare the answers from there with those from files.",
@@ -304,12 +312,13 @@ def main(
     limit: int | None,
     categories: Sequence[str],
     embeddings: Sequence[str],
+    strategies: Sequence[str],
     database_url: str | None,
     json_file: Path | None,
     questions_file: Path | None,
 ) -> None:
     """Measure retrieval quality and the effect of each signal, compared with other ways to search the same pages."""
-    others = other_servers(embeddings)
+    others = other_servers(embeddings, strategies)
     output, width = Console(), LEAST_WIDTH + max((len(other.system) for other in others), default=0)
     output = output if output.width >= width else Console(width=width)
     try:
