@@ -282,7 +282,7 @@ async def _change(visit: Visit, memory_id: str, changes: Mapping[str, Change], t
 
 
 def _version(view: FactView | TraitView) -> str:
-    """Return the state of a fact or trait as text. A form with a different text is out of date."""
+    """Return the state of a fact or trait as text, by which `_is_shown` recognises an outdated form of the web page."""
     if isinstance(view, FactView):
         return f"{view.state} {view.fact.text}"
     return "" if view.trait is None else f"{view.trait.level} {view.trait.reason}"
