@@ -210,9 +210,9 @@ def accept_degraded(connection: Connection, pages: Sequence[int]) -> None:
 
 
 def mark_degraded(connection: Connection, worker: str) -> int:
-    """Mark as degraded the mid-term pages that an analyst organised or learned from; see `Work.mark_degraded`.
+    """Mark the mid-term pages on which an analyst worked as degraded; see `Work.mark_degraded`.
 
-    ``worker`` is the analyst's name. Return the number of all degraded pages.
+    ``worker`` is the analyst's name. Return the number of degraded pages, including those that were degraded before.
     """
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
