@@ -75,7 +75,6 @@ class Running:
 async def started(installed: Installed, data: Path, home: Path) -> AsyncIterator[Pipe]:
     """Start a process of a peer on a data folder."""
     peer, python = installed.peer, installed.python
-    data.mkdir(parents=True, exist_ok=True)
     command, *arguments = peer.command_line(python, data)
     # Closed after the process.
     with (home.parent / "stderr.txt").open("ab") as stderr:
@@ -121,6 +120,7 @@ class Bench:
 
     async def _fed(self, installed: Installed, stack: AsyncExitStack) -> Running | None:
         folder = self.folder / installed.peer.name
+        await anyio.Path(folder / "data").mkdir(parents=True)
         own = await stack.enter_async_context(AsyncExitStack())
         try:
             pipe = await own.enter_async_context(started(installed, folder / "data", folder / "home"))
@@ -282,6 +282,9 @@ def _installed(names: Sequence[str], work: Path, say: Say, failures: dict[str, s
         except InstallError as error:
             failures[peer.title] = f"not installed: {error}"
             say(f"{peer.title}: {failures[peer.title]}")
+    if not peers:
+        message = "no peer could be installed"
+        raise click.ClickException(message)
     return peers
 
 
@@ -336,21 +339,15 @@ def main(
     def say(line: str) -> None:
         progress.print(f"[dim]{time.monotonic() - began:5.0f} s[/dim]  {line}", highlight=False, soft_wrap=True)
 
-    try:
-        datasets = [
-            chosen(load(file), conversations[min(number, len(conversations) - 1)], questions)
-            for number, file in enumerate(files)
-        ]
-    except DatasetError as error:
-        raise click.ClickException(str(error)) from error
+    datasets = [
+        chosen(_loaded(file), conversations[min(number, len(conversations) - 1)], questions)
+        for number, file in enumerate(files)
+    ]
     work = work.resolve()
     installed = _installed(names, work, say, failures)
-    if not installed:
-        message = "no peer could be installed"
-        raise click.ClickException(message)
     if again:
-        for name in names:
-            for file in (work / "results").rglob(f"{name}.json"):
+        for file in (work / "results").rglob("*.json"):
+            if file.stem in names:
                 file.unlink()
     compared = anyio.run(compare, datasets, installed, work, say, failures)
     print_comparison(output if output.width >= LEAST_WIDTH else Console(width=LEAST_WIDTH), compared, failures)
@@ -360,6 +357,13 @@ def main(
         markdown_file.write_text(markdown(compared, failures), encoding="utf-8")
     if pictures:
         draw(compared, pictures)
+
+
+def _loaded(file: Path) -> Dataset:
+    try:
+        return load(file)
+    except DatasetError as error:
+        raise click.ClickException(str(error)) from error
 
 
 if __name__ == "__main__":

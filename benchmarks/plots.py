@@ -19,7 +19,8 @@ _STYLE = """\
     .ours { fill: #c2571a; }
     .k5 { fill-opacity: 0.35; }
     .k10 { fill-opacity: 0.65; }
-    text { font-family: system-ui, "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; fill: #1c2736; font-size: 14px; }
+    text { font-family: system-ui, "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; }
+    text { fill: #1c2736; font-size: 14px; }
     .title { font-size: 15px; font-weight: 600; }
     .note { font-size: 12px; fill: #44597a; }
     @media (prefers-color-scheme: dark) {
@@ -43,7 +44,7 @@ def draw(compared: Sequence[Comparison], folder: Path) -> list[Path]:
 
 
 def found(compared: Sequence[Comparison]) -> str:
-    """Return a plot of the share of the gold pages that each peer finds: three dots for each, in a panel for each set."""
+    """Return a plot of the share of the gold pages that each peer finds, with a panel for each data set."""
     titles = _titles(compared)
     panel = (WIDTH - LABELS - PAD) // len(compared)
     parts, told = [*_labels(titles)], []
@@ -92,9 +93,8 @@ def costs(comparison: Comparison) -> str:
         for row, (title, value) in enumerate(values.items()):
             length = width * (0.15 + 0.85 * log10(value / least) / max(log10(most / least), 1e-9))
             y = TOP + row * ROW
-            parts.append(
-                f'<rect class="{_kind(title)}" x="{left}" y="{y - 9}" width="{length:.1f}" height="18" rx="3"/>'
-            )
+            shape = f'x="{left}" y="{y - 9}" width="{length:.1f}" height="18" rx="3"'
+            parts.append(f'<rect class="{_kind(title)}" {shape}/>')
             parts.append(_text(left + length + 5, y + 5, _short(value), "note"))
         told.append(f"{name}: {', '.join(f'{title} {_short(value)} {unit}' for title, value in values.items())}.")
     parts.append(_text(PAD, TOP + ROW * len(titles) + 20, "logarithmic; shorter is better", "note"))

@@ -1,4 +1,4 @@
-"""basic-memory: ``write_note`` and ``search_notes`` over MCP, hybrid search by its own default.
+"""basic-memory: ``write_note`` and ``search_notes`` over MCP; hybrid search is its default.
 
 Documentation: ``basic-memory mcp``; a note has a title, a folder and text; semantic search uses FastEmbed.
 """
@@ -6,7 +6,6 @@ Documentation: ``basic-memory mcp``; a note has a title, a folder and text; sema
 # /// script
 # requires-python = ">=3.12"
 # dependencies = ["basic-memory>=0.24,<0.25"]
-#
 # [tool.peer]
 # title = "basic-memory, hybrid"
 # packages = ["basic-memory", "mcp", "fastembed", "sqlite-vec"]
@@ -18,29 +17,27 @@ Documentation: ``basic-memory mcp``; a note has a title, a folder and text; sema
 # BASIC_MEMORY_HOME = "{data}/notes"
 # BASIC_MEMORY_CONFIG_DIR = "{data}/config"
 # BASIC_MEMORY_SEMANTIC_EMBEDDING_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-# BASIC_MEMORY_NO_PROMOS = "1"
-# FASTMCP_CHECK_FOR_UPDATES = "off"
 # ///
 
 import asyncio
 
 from benchmarks.datasets import Page
 from benchmarks.figures import POLL_S
-from benchmarks.peers.driving import Answer, Ranking, called
+from benchmarks.peers.driving import Answer, Driver, Ranking, called
 from benchmarks.pipe import Pipe
 
 
-class Driver:
+class Client(Driver):
     """The client of a running server."""
 
     def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
+        super().__init__(pipe)
         self._last = ""
 
     async def add(self, page: Page) -> float:
         """Write a page as one note; its title is its id."""
         self._last = page.text
-        return (await called(self._pipe, "write_note", title=page.page_id, directory="pages", content=page.text)).took_s
+        return (await called(self.pipe, "write_note", title=page.page_id, directory="pages", content=page.text)).took_s
 
     async def settle(self) -> None:
         """Wait until the last note is found by its meaning, since vectors are made in the background."""
@@ -49,7 +46,7 @@ class Driver:
 
     async def ask(self, question: str) -> Answer:
         """Search with the question alone."""
-        reply = await called(self._pipe, "search_notes", query=question)
+        reply = await called(self.pipe, "search_notes", query=question)
         return Answer(reply.took_s, reply.text)
 
     async def rank(self, question: str, limit: int) -> Ranking:
@@ -57,6 +54,6 @@ class Driver:
         return Ranking(await self._titles(question, limit))
 
     async def _titles(self, query: str, limit: int, **options: str) -> list[str]:
-        given = {"query": query, "page_size": limit, "output_format": "json", **options}
-        reply = await called(self._pipe, "search_notes", **given)
+        given = {"page_size": limit, "output_format": "json", **options}
+        reply = await called(self.pipe, "search_notes", query=query, **given)
         return [note["title"] for note in reply.content["structuredContent"]["result"]["results"]]

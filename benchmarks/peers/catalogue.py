@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.driving import Driver, LibraryDriver
+from benchmarks.peers.driving import Driver, LibraryClient
 from benchmarks.pipe import Pipe
 
 ROOT = Path(__file__).parent.parent.parent
@@ -20,8 +20,11 @@ _METADATA = re.compile(r"^# /// script\n((?:#.*\n)+?)# ///$", re.MULTILINE)
 # No telemetry and no downloads: models come from packages.
 _SWITCHED_OFF = {
     "ANONYMIZED_TELEMETRY": "False",
+    "BASIC_MEMORY_NO_PROMOS": "1",
     "DO_NOT_TRACK": "1",
+    "FASTMCP_CHECK_FOR_UPDATES": "off",
     "HF_HUB_OFFLINE": "1",
+    "MEM0_TELEMETRY": "False",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
@@ -78,9 +81,9 @@ class Peer:
     def driver(self) -> Callable[[Pipe], Driver]:
         """Return the class of its clients."""
         if not self.command:
-            return LibraryDriver
+            return LibraryClient
         module = importlib.import_module(f"benchmarks.peers.{self.name}")
-        made: Callable[[Pipe], Driver] = module.Driver
+        made: Callable[[Pipe], Driver] = module.Client
         return made
 
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import chromadb
 
-from benchmarks.peers.library import Found, Page, serve
+from benchmarks.peers.library import Found, Library, Page, serve
 
 
-class Collection:
+class Collection(Library):
     """A collection in a folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -32,9 +32,6 @@ class Collection:
     def add(self, page: Page) -> None:
         """Add a page as one document."""
         self._collection.add(ids=[page.page_id], documents=[page.text], metadatas=[{"timestamp": page.timestamp}])
-
-    def settle(self) -> None:
-        """Do nothing: a document is stored when ``add`` returns."""
 
     def find(self, question: str, limit: int | None) -> Found:
         """Query the collection."""

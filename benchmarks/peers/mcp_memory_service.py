@@ -1,7 +1,7 @@
 """mcp-memory-service: ``memory_store`` and ``memory_search`` over MCP, with its SQLite store and hybrid search.
 
-Documentation: ``memory server``; the extra ``sqlite`` with ``MCP_MEMORY_USE_ONNX`` needs no PyTorch; a conversation's id
-keeps similar memories apart; the mode ``hybrid`` adds keyword search.
+Documentation: ``memory server``; the extra ``sqlite`` with ``MCP_MEMORY_USE_ONNX`` needs no PyTorch. A conversation's
+id lets it keep similar memories; the mode ``hybrid`` adds keyword search.
 """
 
 # /// script
@@ -21,33 +21,29 @@ keeps similar memories apart; the mode ``hybrid`` adds keyword search.
 import re
 
 from benchmarks.datasets import Page
-from benchmarks.peers.driving import Answer, Ranking, called
-from benchmarks.pipe import Pipe
+from benchmarks.peers.driving import Answer, Driver, Ranking, called
 
 TAGS = re.compile(r"^   Created: \S+ \[(.+)\]$", re.MULTILINE)
 
 
-class Driver:
+class Client(Driver):
     """The client of a running server."""
-
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
 
     async def add(self, page: Page) -> float:
         """Store a page as one memory; its tag is its id."""
         kept = {"tags": [page.page_id], "timestamp": page.timestamp.isoformat()}
         given = {"content": page.text, "conversation_id": "conversation", "metadata": kept}
-        return (await called(self._pipe, "memory_store", **given)).took_s
+        return (await called(self.pipe, "memory_store", **given)).took_s
 
     async def settle(self) -> None:
         """Do nothing: a memory is stored when ``memory_store`` returns."""
 
     async def ask(self, question: str) -> Answer:
         """Search with the default limit."""
-        reply = await called(self._pipe, "memory_search", query=question, mode="hybrid")
+        reply = await called(self.pipe, "memory_search", query=question, mode="hybrid")
         return Answer(reply.took_s, reply.text)
 
     async def rank(self, question: str, limit: int) -> Ranking:
         """Search with a limit."""
-        reply = await called(self._pipe, "memory_search", query=question, mode="hybrid", limit=limit)
+        reply = await called(self.pipe, "memory_search", query=question, mode="hybrid", limit=limit)
         return Ranking(list(dict.fromkeys(TAGS.findall(reply.text))))

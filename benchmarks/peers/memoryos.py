@@ -22,7 +22,7 @@ from pathlib import Path
 
 from memoryos import Memoryos
 
-from benchmarks.peers.library import Found, Page, serve
+from benchmarks.peers.library import Found, Library, Page, serve
 
 
 def _reply(messages: list[dict[str, str]], **_: object) -> str:
@@ -34,7 +34,7 @@ def _reply(messages: list[dict[str, str]], **_: object) -> str:
     return ", ".join(words) if "keyword" in about else "false" if "continuity" in about else "None"
 
 
-class Memory:
+class Memory(Library):
     """The memory of one user."""
 
     def __init__(self, folder: Path) -> None:
@@ -44,9 +44,6 @@ class Memory:
     def add(self, page: Page) -> None:
         """Add a page; its time carries its id, since the reference does not search by it."""
         self._memory.add_memory(page.user_input, page.agent_response, timestamp=page.page_id)
-
-    def settle(self) -> None:
-        """Do nothing: a page is stored when ``add_memory`` returns."""
 
     def find(self, question: str, limit: int | None) -> Found:  # noqa: ARG002 - it has no such option
         """Return what an LLM would get."""

@@ -15,39 +15,39 @@ import asyncio
 from benchmarks.asking import MAX_TOKENS
 from benchmarks.datasets import Page
 from benchmarks.figures import POLL_S
-from benchmarks.peers.driving import Answer, Ranking, called
+from benchmarks.peers.driving import Answer, Driver, Ranking, called
 from benchmarks.pipe import Pipe
 
 
-class Driver:
+class Client(Driver):
     """The client of a running server."""
 
     def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
+        super().__init__(pipe)
         self._names: dict[str, str] = {}
 
     async def add(self, page: Page) -> float:
         """Add a page."""
         given = {"user_input": page.user_input, "agent_response": page.agent_response}
-        reply = await self._pipe.call("add_memory", **given, timestamp=page.timestamp.isoformat())
+        reply = await self.pipe.call("add_memory", **given, timestamp=page.timestamp.isoformat())
         self._names[reply.content["page_id"]] = page.page_id
         return reply.took_s
 
     async def settle(self) -> None:
         """Wait for the work in the background."""
         while True:
-            stats = (await self._pipe.call("get_memory_stats")).content
+            stats = (await self.pipe.call("get_memory_stats")).content
             if stats["is_settled"] and not stats["backlog_pages"] and not stats["unembedded_pages"]:
                 return
             await asyncio.sleep(POLL_S)
 
     async def ask(self, question: str) -> Answer:
         """Call ``retrieve_memory`` with the question alone."""
-        reply = await called(self._pipe, "retrieve_memory", query=question)
+        reply = await called(self.pipe, "retrieve_memory", query=question)
         return Answer(reply.took_s, reply.text)
 
     async def rank(self, question: str, limit: int) -> Ranking:
         """Call ``retrieve_memory`` for more pages than its budget allows."""
-        reply = await self._pipe.call("retrieve_memory", query=question, max_results=limit, max_tokens=MAX_TOKENS)
+        reply = await self.pipe.call("retrieve_memory", query=question, max_results=limit, max_tokens=MAX_TOKENS)
         found, newest = reply.content["retrieved_pages"], reply.content["short_term_memory"]
         return Ranking(*([self._names[page["page_id"]] for page in pages] for pages in (found, newest)))

@@ -1,6 +1,6 @@
 """txtai: an embeddings database with content and hybrid search.
 
-Documentation: ``Embeddings(hybrid=True, content=True)``, ``upsert``, ``search``, ``save``. It keeps nothing on disk until
+Documentation: ``Embeddings(hybrid=True, content=True)``, ``upsert``, ``search``, ``save``. Nothing is on disk before
 ``save``.
 """
 
@@ -20,10 +20,10 @@ from typing import Any
 
 from txtai import Embeddings
 
-from benchmarks.peers.library import Found, Page, serve
+from benchmarks.peers.library import Found, Library, Page, serve
 
 
-class Database:
+class Database(Library):
     """An embeddings database."""
 
     def __init__(self, folder: Path) -> None:
