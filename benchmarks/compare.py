@@ -124,7 +124,7 @@ class Bench:
         own = await stack.enter_async_context(AsyncExitStack())
         try:
             pipe = await own.enter_async_context(started(installed, folder / "data", folder / "home"))
-            each = Running(installed, folder / "data", folder / "home", pipe, installed.peer.driver()(pipe), own)
+            each = Running(installed, folder / "data", folder / "home", pipe, installed.peer.client(pipe), own)
             began = time.perf_counter()
             for page in self.conversation.pages:
                 async with _limit(CALL_TIMEOUT_S):
@@ -192,7 +192,7 @@ class Bench:
         began = time.perf_counter()
         async with started(each.installed, each.data, each.home) as pipe:
             async with _limit(CALL_TIMEOUT_S):
-                await each.installed.peer.driver()(pipe).ask(self.conversation.questions[0].text)
+                await each.installed.peer.client(pipe).ask(self.conversation.questions[0].text)
             return time.perf_counter() - began
 
     async def _give_up(self, title: str, stack: AsyncExitStack, error: Exception) -> None:

@@ -85,7 +85,8 @@ def paired_bootstrap(ours: Sequence[float], theirs: Sequence[float], groups: Seq
     names = sorted(set(groups))
     if len(names) > 1:
         of_group = np.asarray([names.index(group) for group in groups])
-        sums, counts = np.bincount(of_group, differences), np.bincount(of_group).astype(np.float64)
+        sums = np.bincount(of_group, differences).astype(np.float64)
+        counts = np.bincount(of_group).astype(np.float64)
     else:
         sums, counts = differences, np.ones(len(differences))
     generator = np.random.default_rng(BOOTSTRAP_SEED)

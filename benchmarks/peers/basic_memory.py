@@ -10,7 +10,7 @@ Documentation: ``basic-memory mcp``; a note has a title, a folder and text; sema
 # title = "basic-memory, hybrid"
 # packages = ["basic-memory", "mcp", "fastembed", "sqlite-vec"]
 # weights = "int8"
-# model-folder = "fastembed/fast-all-MiniLM-L6-v2"
+# model-folder = "fastembed_cache/fast-all-MiniLM-L6-v2"
 # sqlite-extensions = true
 # command = ["{python}", "{programs}/basic-memory", "mcp"]
 # [tool.peer.env]

@@ -47,6 +47,7 @@ class Peer:
         needs_sqlite_extensions: Whether its SQLite must load extensions.
         command: Its command line with placeholders; empty for a library.
         env: Further environment variables with placeholders.
+        client: The class of its clients.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Peer:
     needs_sqlite_extensions: bool
     command: Sequence[str]
     env: Mapping[str, str]
+    client: Callable[[Pipe], Driver]
 
     def command_line(self, python: Path, data: Path) -> list[str]:
         """Return the command that starts it on a data folder."""
@@ -74,31 +76,19 @@ class Peer:
             "HOME": str(home),
             "PYTHONPATH": "" if self.command else str(ROOT),
             "PYTHONUTF8": "1",
-            "FASTEMBED_CACHE_PATH": str(home / "fastembed"),
+            "FASTEMBED_CACHE_PATH": str(home / "fastembed_cache"),
             **{name: _filled(value, python, data) for name, value in self.env.items()},
         }
 
-    def driver(self) -> Callable[[Pipe], Driver]:
-        """Return the class of its clients."""
-        if not self.command:
-            return LibraryClient
-        module = importlib.import_module(f"benchmarks.peers.{self.name}")
-        made: Callable[[Pipe], Driver] = module.Client
-        return made
-
 
 def known(name: str) -> Peer:
-    """Return the peer of an adapter."""
-    return described(name, (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8"))
-
-
-def described(name: str, source: str) -> Peer:
-    """Return the peer that the metadata in an adapter's source describes.
+    """Return the peer that the metadata of an adapter describes.
 
     Raises:
-        ValueError: There is no metadata, or it lacks a key.
+        ValueError: There is no metadata.
+        KeyError: It lacks a key.
     """
-    found = _METADATA.search(source)
+    found = _METADATA.search((Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8"))
     if found is None:
         message = f"{name} has no inline script metadata"
         raise ValueError(message)
@@ -116,6 +106,7 @@ def described(name: str, source: str) -> Peer:
         needs_sqlite_extensions=peer.get("sqlite-extensions", False),
         command=peer.get("command", ()),
         env=peer.get("env", {}),
+        client=importlib.import_module(f"benchmarks.peers.{name}").Client if "command" in peer else LibraryClient,
     )
 
 

@@ -58,7 +58,7 @@ class Installed:
     def home(self, folder: Path) -> Path:
         """Make a home folder for a process of the peer, with the model in it, and return it."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "fastembed").mkdir(exist_ok=True)
+        (folder / "fastembed_cache").mkdir(exist_ok=True)
         if self.peer.model_folder:
             link = folder / self.peer.model_folder
             link.parent.mkdir(parents=True, exist_ok=True)

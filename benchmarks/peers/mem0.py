@@ -11,7 +11,7 @@ extra and its stop words come from packages, not from hubs.
 # title = "mem0, hybrid"
 # packages = ["mem0ai", "qdrant-client", "fastembed"]
 # weights = "int8"
-# model-folder = "fastembed/fast-all-MiniLM-L6-v2"
+# model-folder = "fastembed_cache/fast-all-MiniLM-L6-v2"
 # ///
 
 import os
