@@ -22,6 +22,7 @@ import re
 
 from benchmarks.datasets import Page
 from benchmarks.peers.driving import Answer, Driver, Ranking, called
+from benchmarks.pipe import Pipe
 
 TAGS = re.compile(r"^   Created: \S+ \[(.+)\]$", re.MULTILINE)
 
@@ -29,8 +30,13 @@ TAGS = re.compile(r"^   Created: \S+ \[(.+)\]$", re.MULTILINE)
 class Client(Driver):
     """The client of a running server."""
 
+    def __init__(self, pipe: Pipe) -> None:
+        super().__init__(pipe)
+        self._names: dict[str, str] = {}
+
     async def add(self, page: Page) -> float:
-        """Store a page as one memory; its tag is its id."""
+        """Store a page as one memory; its tag is its id, which the server writes in lower case."""
+        self._names[page.page_id.lower()] = page.page_id
         kept = {"tags": [page.page_id], "timestamp": page.timestamp.isoformat()}
         given = {"content": page.text, "conversation_id": "conversation", "metadata": kept}
         return (await called(self.pipe, "memory_store", **given)).took_s
@@ -46,4 +52,4 @@ class Client(Driver):
     async def rank(self, question: str, limit: int) -> Ranking:
         """Search with a limit."""
         reply = await called(self.pipe, "memory_search", query=question, mode="hybrid", limit=limit)
-        return Ranking(list(dict.fromkeys(TAGS.findall(reply.text))))
+        return Ranking([self._names[tag] for tag in dict.fromkeys(TAGS.findall(reply.text))])

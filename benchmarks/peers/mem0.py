@@ -1,7 +1,6 @@
 """mem0: hybrid search of an embedded Qdrant, with ``infer=False``, so that no LLM is needed.
 
-Documentation: ``Memory.from_config``, ``add``, ``search``, and the extra ``nlp`` for keyword search. The model of this
-extra and its stop words come from packages, not from hubs.
+Documentation: ``add``, ``search``, and the extra ``nlp`` for keywords. Its model and stop words come from packages.
 """
 
 # /// script
@@ -25,8 +24,7 @@ from spacy.lang.en.stop_words import STOP_WORDS
 
 from benchmarks.peers.library import Found, Library, Page, serve
 
-MODEL = {"model": "sentence-transformers/all-MiniLM-L6-v2", "embedding_dims": 384}
-UNUSED = {"api_key": "unused"}
+MODEL, LLM = {"model": "sentence-transformers/all-MiniLM-L6-v2", "embedding_dims": 384}, {"api_key": "unused"}
 
 
 class Memories(Library):
@@ -39,19 +37,22 @@ class Memories(Library):
         words.parent.mkdir(exist_ok=True)
         words.write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
         store = {"path": str(folder / "qdrant"), "on_disk": True, "embedding_model_dims": 384}
-        parts = {"vector_store": ("qdrant", store), "embedder": ("fastembed", MODEL), "llm": ("openai", UNUSED)}
+        parts = {"vector_store": ("qdrant", store), "embedder": ("fastembed", MODEL), "llm": ("openai", LLM)}
         config = {part: {"provider": name, "config": given} for part, (name, given) in parts.items()}
         self._memory = Memory.from_config({**config, "history_db_path": str(folder / "history.db")})
 
     def add(self, page: Page) -> None:
-        """Add a page as one message."""
-        self._memory.add(page.text, user_id="user", metadata={"page_id": page.page_id}, infer=False)
+        """Add a page as two messages."""
+        sides = (("user", page.user_input), ("assistant", page.agent_response))
+        messages = [{"role": role, "content": side} for role, side in sides if side]
+        self._memory.add(messages, user_id="user", metadata={"page_id": page.page_id}, infer=False)
 
     def find(self, question: str, limit: int | None) -> Found:
-        """Search the memories."""
-        given = {} if limit is None else {"top_k": limit}
+        """Search the memories, of which a page has two."""
+        given = {} if limit is None else {"top_k": 2 * limit}
         found = self._memory.search(question, filters={"user_id": "user"}, **given)["results"]
-        return Found([each["metadata"]["page_id"] for each in found], [each["memory"] for each in found])
+        pages = list(dict.fromkeys(each["metadata"]["page_id"] for each in found))
+        return Found(pages[:limit], [each["memory"] for each in found])
 
 
 if __name__ == "__main__":
