@@ -34,11 +34,8 @@ class Client(Driver):
         return reply.took_s
 
     async def settle(self) -> None:
-        """Wait for the work in the background."""
-        while True:
-            stats = (await self.pipe.call("get_memory_stats")).content
-            if stats["is_settled"] and not stats["backlog_pages"] and not stats["unembedded_pages"]:
-                return
+        """Wait until all pages have vectors; by keywords they are found at once."""
+        while (await self.pipe.call("get_memory_stats")).content["unembedded_pages"]:
             await asyncio.sleep(POLL_S)
 
     async def ask(self, question: str) -> Answer:
