@@ -7,7 +7,7 @@ Results are kept in a folder, and a second run continues there.
 """
 
 import json
-import shutil
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -252,10 +252,9 @@ async def compare(
             if not left:
                 say(f"{conversation.id}: measured before")
                 continue
-            folder = work / "data"
-            shutil.rmtree(folder, ignore_errors=True)
-            await Bench(conversation, folder, kept, say, failures).run(left)
-            shutil.rmtree(folder, ignore_errors=True)
+            # A process that had to be killed may still write.
+            with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-", ignore_cleanup_errors=True) as folder:
+                await Bench(conversation, Path(folder), kept, say, failures).run(left)
     return [_read(dataset, peers, work) for dataset in datasets]
 
 
