@@ -52,4 +52,6 @@ class Client(Driver):
     async def rank(self, question: str, limit: int) -> Ranking:
         """Search with a limit."""
         reply = await called(self.pipe, "memory_search", query=question, mode="hybrid", limit=limit)
-        return Ranking([self._names[tag] for tag in dict.fromkeys(TAGS.findall(reply.text))])
+        tags = [tag for line in TAGS.findall(reply.text) for tag in line.split(", ")]
+        # It adds tags of its own.
+        return Ranking([self._names[tag] for tag in dict.fromkeys(tags) if tag in self._names])
