@@ -21,6 +21,8 @@ from benchmarks.peers.catalogue import ROOT, Peer
 
 INSTALL_TIMEOUT_S = 1_800
 WEIGHTS = {"fp32": "model.safetensors", "int8": "model.onnx"}
+# This project, as a requirement.
+PROJECT = "."
 # It replaces the standard library's module in Pythons that were built without the loading of extensions.
 OTHER_SQLITE = "pysqlite3-binary>=0.5.4"
 _REPLACE_SQLITE = (
@@ -91,6 +93,9 @@ def install(peer: Peer, work: Path) -> Installed:
             (packages,) = environment.glob("lib/python*/site-packages")
             (packages / "sqlite.pth").write_text(_REPLACE_SQLITE, encoding="utf-8")
         stamp.write_text(json.dumps(wanted), encoding="utf-8")
+    elif PROJECT in wanted:
+        # Its code may have changed.
+        _pip(python, "--force-reinstall", "--no-deps", PROJECT)
     model = model_folder(work)
     versions = json.loads(_run([str(python), "-c", _VERSIONS, *peer.packages]))
     weights = (model / WEIGHTS[peer.weights]).stat().st_size if peer.weights else 0
