@@ -95,7 +95,9 @@ def ablate(questions: Sequence[Reranked]) -> tuple[Row, dict[str, Row]]:
         rows[signal] = Row(
             questions=sum(signal in question.without for question in questions),
             fractions=_fractions(found),
-            change=paired_bootstrap(*([fraction_at(each, HEADLINE_CUT) for each in side] for side in (found, whole))),
+            change=paired_bootstrap(
+                [fraction_at(each, HEADLINE_CUT) for each in found], [fraction_at(each, HEADLINE_CUT) for each in whole]
+            ),
         )
     return Row(questions=len(questions), fractions=_fractions(whole), change=None), rows
 

@@ -70,25 +70,32 @@ def mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def paired_bootstrap(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+def paired_bootstrap(ours: Sequence[float], theirs: Sequence[float], groups: Sequence[str] = ()) -> Interval:
     """Return the mean of ``ours - theirs`` with its 95 % percentile interval over resampled questions.
 
     Args:
         ours: One value per question.
         theirs: The same questions in the same order.
+        groups: The conversation of each question. If there are several, whole conversations are resampled, because the
+            questions of one conversation are not independent.
     """
     differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     if not len(differences):
         return Interval(mean=float("nan"), low=float("nan"), high=float("nan"))
+    names = sorted(set(groups))
+    if len(names) > 1:
+        of_group = np.asarray([names.index(group) for group in groups])
+        sums = np.bincount(of_group, differences).astype(np.float64)
+        counts = np.bincount(of_group).astype(np.float64)
+    else:
+        sums, counts = differences, np.ones(len(differences))
     generator = np.random.default_rng(BOOTSTRAP_SEED)
-    shape = (_SAMPLES_AT_ONCE, len(differences))
-    means = np.concatenate(
-        [
-            differences[generator.integers(0, len(differences), shape)].mean(axis=1)
-            for _ in range(BOOTSTRAP_SAMPLES // _SAMPLES_AT_ONCE)
-        ]
-    )
-    low, high = np.percentile(means, [2.5, 97.5])
+    shape = (_SAMPLES_AT_ONCE, len(sums))
+    means = []
+    for _ in range(BOOTSTRAP_SAMPLES // _SAMPLES_AT_ONCE):
+        drawn = generator.integers(0, len(sums), shape)
+        means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
+    low, high = np.percentile(np.concatenate(means), [2.5, 97.5])
     return Interval(mean=float(differences.mean()), low=float(low), high=float(high))
 
 

@@ -5,14 +5,17 @@ import json
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from benchmarks.client import Reply, ServerError
 
 LINE_MAX_BYTES = 64 * 1024 * 1024
 START_TIMEOUT_S = 60.0
+# A server that still runs this long after its stdin was closed is killed.
+END_TIMEOUT_S = 30.0
 
 
 class Pipe:
@@ -59,6 +62,11 @@ class Pipe:
         text = "the server has ended"
         raise ServerError(text)
 
+    def notify(self, method: str) -> None:
+        """Send a notification, which has no answer."""
+        if self._process.stdin is not None:
+            self._process.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method}).encode() + b"\n")
+
 
 def initialize_params() -> dict[str, Any]:
     """Return the first messages of a client."""
@@ -66,21 +74,43 @@ def initialize_params() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def opened(*arguments: str) -> AsyncIterator[Pipe]:
-    """Start ``python ARGUMENTS`` as an MCP server, initialise it and yield it; closing its stdin stops it."""
+async def opened(
+    *arguments: str,
+    python: str = sys.executable,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stderr: IO[bytes] | None = None,
+    start_timeout_s: float = START_TIMEOUT_S,
+) -> AsyncIterator[Pipe]:
+    """Start ``PYTHON ARGUMENTS`` as an MCP server, initialise it and yield it; closing its stdin stops it.
+
+    Args:
+        arguments: The arguments of Python.
+        python: The interpreter.
+        env: All environment variables; None for those of this process.
+        cwd: Its working folder.
+        stderr: A file for its stderr; None for that of this process.
+        start_timeout_s: Time until it has listed its tools, seconds.
+    """
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, stdin=PIPE, stdout=PIPE, limit=LINE_MAX_BYTES
+        python, *arguments, stdin=PIPE, stdout=PIPE, stderr=stderr, limit=LINE_MAX_BYTES, env=env, cwd=cwd
     )
     pipe = Pipe(process)
     try:
-        async with asyncio.timeout(START_TIMEOUT_S):
+        async with asyncio.timeout(start_timeout_s):
             await pipe.request("initialize", initialize_params())
+            pipe.notify("notifications/initialized")
             await pipe.request("tools/list", {})
         yield pipe
     finally:
         if process.stdin is not None:
             process.stdin.close()
-        await process.wait()
+        try:
+            async with asyncio.timeout(END_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
 
 
 def memory_server(data_folder: object, user_id: str, *options: str) -> tuple[str, ...]:

@@ -193,7 +193,7 @@ def test_every_benchmark_is_described() -> None:
     assert set(re.findall(r"^\.venv/bin/python -m benchmarks\.(\w+)", section("Benchmarks"), re.MULTILINE)) == runnable
 
 
-@pytest.mark.parametrize("picture", sorted(DOCS.glob("*.svg")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.svg")), ids=lambda path: path.stem)
 def test_every_picture_has_a_text_alternative(picture: Path) -> None:
     text = picture.read_text(encoding="utf-8")
     title, desc = re.search(r'aria-labelledby="([\w-]+) ([\w-]+)"', text).groups()  # type: ignore[union-attr]

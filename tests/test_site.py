@@ -102,7 +102,7 @@ def test_no_internal_link_is_dead(site: Path) -> None:
 def test_every_picture_exists_with_a_text_alternative(site: Path) -> None:
     pictures = [(found, source, alt) for found in pages(site) for source, alt in found.pictures]
     shown = {source.rpartition("/")[2] for _, source, _ in pictures}
-    drawn = {path.name for path in DOCS.glob("*.svg")}
+    drawn = {path.name for path in DOCS.rglob("*.svg")}
     assert drawn < shown <= drawn | {path.name for path in (DOCS / "pictures").glob("*.png")}
     assert all((found.file.parent / source).is_file() and len(alt) > 40 for found, source, alt in pictures)
 
