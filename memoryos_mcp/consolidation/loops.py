@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
@@ -23,6 +24,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 LEASE_TTL_S = 30.0
+# If another process has the lease, how long to wait before asking for it again. Every added page wakes loops that ask.
+LEASE_RETRY_S = 0.5
 FIRST_BACKOFF_S = 1.0
 LONGEST_BACKOFF_S = 300.0
 
@@ -214,6 +217,7 @@ class LeaseKeeper:
         self._store = store
         self._ttl_s = ttl_s
         self.is_elsewhere = False
+        self._refused_at_s = -LEASE_RETRY_S
         self._lock = asyncio.Lock()
         self._holders = 0
         self._lease: Lease | None = None
@@ -222,10 +226,13 @@ class LeaseKeeper:
     @asynccontextmanager
     async def hold(self) -> "AsyncIterator[Lease | None]":
         """Yield the lease, or None if another process has it. Background work needs the lease."""
+        await asyncio.sleep(max(0.0, self._refused_at_s + LEASE_RETRY_S - time.monotonic()))
         async with self._lock:
             lease = self._lease = await self._store.take_lease(self._ttl_s)
             self._holders += 1
             self.is_elsewhere = lease is None
+            if lease is None:
+                self._refused_at_s = time.monotonic()
             if lease is not None and self._heartbeat is None:
                 self._heartbeat = asyncio.create_task(self._beat())  # noqa: TID251 - the owner
         try:
