@@ -121,8 +121,8 @@ def times(place: Place, rounds: int) -> dict[str, tuple[float, float]]:
             place.turn(f"s{number}", said, answered)
     place.ready()
     # The first query loads the model.
-    asked, text, _ = QUESTIONS[0]
-    place.until(lambda: text in place.hook("prompt", {"session_id": "w", "prompt": asked}, 30.0))
+    said = SESSIONS[0].turns[0][0]
+    place.until(lambda: bool(place.hook("prompt", {"session_id": "w", "prompt": said}, 30.0)))
     left, right = socket.socketpair()
 
     def answer() -> None:
