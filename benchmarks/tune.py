@@ -89,7 +89,7 @@ class Questions:
         golds = [(number, gold) for number, case in enumerate(cases) for gold in case.gold]
         self._question = np.array([number for number, _ in golds])
         self._gold_counts = np.bincount(self._question)
-        # A gold page that is no candidate, or is a short-term page, has a fixed place.
+        # A gold page has a fixed place if it is a short-term page or was not found as a candidate.
         self._fixed = np.array([_NOT_FOUND if gold is None else UNRANKED if gold < 0 else -1 for _, gold in golds])
         self._others = np.concatenate([np.arange(begins[number], begins[number + 1]) for number, _ in golds])
         counts = np.array([sizes[number] for number, _ in golds])

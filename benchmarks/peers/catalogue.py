@@ -85,7 +85,7 @@ def known(name: str) -> Peer:
     """Return the peer that the metadata of an adapter describes.
 
     Raises:
-        ValueError: There is no metadata.
+        ValueError: The adapter has no metadata.
         KeyError: It lacks a key.
     """
     found = _METADATA.search((Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8"))

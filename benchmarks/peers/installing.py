@@ -77,7 +77,7 @@ def install(peer: Peer, work: Path) -> Installed:
         work: The folder for all environments.
 
     Raises:
-        InstallError: There is no suitable Python, or pip failed.
+        InstallError: No suitable Python is installed, or pip failed.
     """
     environment = work / "environments" / peer.name
     stamp, wanted = environment / "installed.json", [*peer.dependencies, *peer.alone]

@@ -48,7 +48,7 @@ def dimensions() -> tuple[Dimension, ...]:
 
 
 def find(name: str, extra: Sequence[str] = ()) -> str | None:
-    """Return the name of a profile dimension in its standard spelling; None if there is no such dimension.
+    """Return the name of a profile dimension in its standard spelling; None if the name is unknown.
 
     Args:
         name: The name in any spelling. Case, spaces and punctuation do not matter.

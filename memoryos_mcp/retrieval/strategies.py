@@ -41,7 +41,7 @@ class Paper:
 
     This is the retrieval of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.4. The score of a segment is its
     cosine to the query plus the Jaccard index of the keywords. The score of a page is its cosine to the query, or the
-    score of its keywords if there is no embedding model. Candidates that have no segment yet, such as pages of the
+    score of its keywords without an embedding model. Candidates that have no segment yet, such as pages of the
     backlog, are treated as pages of a selected segment.
     """
 

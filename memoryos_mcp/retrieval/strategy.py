@@ -71,7 +71,7 @@ class SearchedMemory(Protocol):
     async def cosines(self, pages: Collection[int]) -> Mapping[int, float]:
         """Return the cosine between the query and the best window of each page, by ``seq``.
 
-        Pages without vectors are left out. The result is empty if there is no embedding model.
+        Pages without vectors are left out. Without an embedding model, the result is empty.
         """
         ...
 

@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 def tool_of(context: ServerRequestContext[Any, Any]) -> str:
-    """Return the called tool's name. Return ``unknown`` if there is no such tool, to limit the number of metrics."""
+    """Return the called tool's name. Names of unknown tools become ``unknown``, to limit the number of metrics."""
     name = (context.params or {}).get("name")
     return name if isinstance(name, str) and name in _TOOL_NAMES else "unknown"
 

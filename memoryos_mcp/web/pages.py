@@ -70,7 +70,7 @@ class _Door:
         """Sign in with a one-time key."""
         session = await self._sessions.redeem(request.query_params.get("key", ""))
         if session is None:
-            problem = "This link was already used, or is no longer valid. Run memoryos-mcp ui to get a new link."
+            problem = "This link was already used or has expired. Run memoryos-mcp ui to get a new link."
             earlier = session_of(request.scope)
             return shown("problem.html", request, 403, session=earlier, title="This link has expired", problem=problem)
         return await self._signed_in(request, session, f"{PREFIX}/")

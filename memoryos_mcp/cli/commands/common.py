@@ -178,8 +178,8 @@ class Failures:
     def last(self, stats: Stats, left: int) -> str | None:
         """Return the last error of a loop that has failed `FAILURES_IN_A_ROW` times since the last progress.
 
-        Return None if there is no such loop. ``left`` is the number of unprocessed pages. Progress means that this
-        number has decreased.
+        Return None if no loop has failed so often. ``left`` is the number of unprocessed pages. Progress means that
+        this number has decreased.
         """
         failed = {name: health.failed_attempts for name, health in stats.health.items()}
         if self._least_left is None or left < self._least_left:

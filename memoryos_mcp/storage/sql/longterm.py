@@ -77,7 +77,7 @@ def past_dimensions(connection: Connection) -> list[str]:
 
 
 def find_dimension(connection: Connection, name: str, *, with_history: bool = False) -> str | None:
-    """Return the stored spelling of the trait dimension ``name``; None if there is no such trait.
+    """Return the stored spelling of the trait dimension ``name``; None if the trait does not exist.
 
     Case and extra spaces are ignored. If ``with_history`` is true, previous traits are searched too.
     """
@@ -369,7 +369,7 @@ def _add_fact(
 def _end_before_newer(connection: Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
     """End the validity of a fact, and mark it as superseded by the next newer fact about the same property (slot).
 
-    Nothing is changed if there is no newer fact, or if the fact ended before the newer fact begins. A newer fact exists
+    Nothing is changed if no newer fact exists, or if the fact ended before the newer fact begins. A newer fact exists
     only if the pages were not read in order. ``said`` is the result of `_last_said` for ``fact``.
     """
     sql = (
