@@ -26,9 +26,9 @@ from pathlib import Path
 
 import click
 
-from memoryos_mcp.hooks import spool
-from memoryos_mcp.hooks.daemon import LOCK
-from memoryos_mcp.hooks.hook import ADDRESS, STARTED
+from memoryos_mcp.server.hooks import spool
+from memoryos_mcp.server.hooks.daemon import LOCK
+from memoryos_mcp.server.hooks.hook import ADDRESS, STARTED
 
 LIMIT_S = 120.0
 

@@ -31,13 +31,13 @@ from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.server.http.page_server import make_page_app
+from memoryos_mcp.server.web.guard import ENTER, PREFIX
+from memoryos_mcp.server.web.sessions import Sessions
+from memoryos_mcp.server.web.visits import MENU, compile_templates, memory_path
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import Learning
-from memoryos_mcp.web.guard import ENTER, PREFIX
-from memoryos_mcp.web.sessions import Sessions
-from memoryos_mcp.web.visits import MENU, compile_templates, memory_path
 
 SIZES, LARGE = (100, 10_000), 100_000
 FACTS = 1_000

@@ -15,7 +15,7 @@ STDERR = 2
 def main() -> None:
     """Run the program with its command-line arguments."""
     if sys.argv[1:2] == ["hook"] and not {"-h", "--help"}.intersection(sys.argv):
-        from memoryos_mcp.hooks import hook  # a client waits for it, so nothing else is imported
+        from memoryos_mcp.server.hooks import hook  # a client waits for it, so nothing else is imported
 
         hook.main(sys.argv[2:])
     _loaded().main()

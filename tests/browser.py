@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 from benchmarks.pictures import BROWSERS
-from memoryos_mcp.web.guard import PREFIX
+from memoryos_mcp.server.web.guard import PREFIX
 from tests.programs import AXE, program
 from tests.servers import serve_environment
 

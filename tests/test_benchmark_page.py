@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.page import measured
 from benchmarks.pictures import COLOURS, pixels, smaller
-from memoryos_mcp.web.visits import MENU
+from memoryos_mcp.server.web.visits import MENU
 
 LIMIT_S = 120
 SIZE = 40

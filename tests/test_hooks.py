@@ -15,9 +15,9 @@ import apsw
 import psutil
 import pytest
 
-from memoryos_mcp.hooks import dialects, hook, spool
-from memoryos_mcp.hooks.daemon import LOCK, project_of
-from memoryos_mcp.hooks.hook import STARTED
+from memoryos_mcp.server.hooks import dialects, hook, spool
+from memoryos_mcp.server.hooks.daemon import LOCK, project_of
+from memoryos_mcp.server.hooks.hook import STARTED
 from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.claude_api import claude_api
 from tests.commands import run_on
@@ -185,7 +185,7 @@ def test_a_project_is_named_after_its_repository(tmp_path: Path) -> None:
 
 def test_the_hook_imports_only_the_standard_library() -> None:
     code = (
-        "import sys\nfrom memoryos_mcp.hooks import hook\n"
+        "import sys\nfrom memoryos_mcp.server.hooks import hook\n"
         "print(*{name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names))"
     )
     done = subprocess.run(

@@ -25,7 +25,7 @@ from memoryos_mcp.cli.installer.catalogue import CLIENTS, Client
 from memoryos_mcp.cli.installer.places import Location, Machine, locations_of
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.errors import ClientFileError
-from memoryos_mcp.hooks.dialects import EVENTS
+from memoryos_mcp.server.hooks.dialects import EVENTS
 from tests.test_client_texts import FILES
 
 LIMIT_S = 120

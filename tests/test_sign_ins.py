@@ -15,11 +15,11 @@ from benchmarks.postgres import OWNER, PostgresServer
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.server.web.guard import PREFIX, SIGN_IN
+from memoryos_mcp.server.web.sessions import Session, Sessions
 from memoryos_mcp.storage.capabilities import IDLE_S, LONGEST_S, SESSIONS_AT_MOST, SESSIONS_OF_ONE, SignIn
 from memoryos_mcp.storage.postgres.sign_ins import NOTED_EVERY_S
 from memoryos_mcp.storage.postgres.stores import PostgresStores
-from memoryos_mcp.web.guard import PREFIX, SIGN_IN
-from memoryos_mcp.web.sessions import Session, Sessions
 from tests.fakes import Clock, Seconds
 from tests.http_server import HttpServer
 from tests.issuer import AUDIENCE, Issuer, issuer_server

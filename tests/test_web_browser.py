@@ -13,8 +13,8 @@ from playwright.sync_api import Browser
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.web.guard import PREFIX
-from memoryos_mcp.web.visits import MENU, memory_path
+from memoryos_mcp.server.web.guard import PREFIX
+from memoryos_mcp.server.web.visits import MENU, memory_path
 from tests import hostile
 from tests.browser import PHONE, Opener, PageServer, Tab, open_browser, open_tabs
 

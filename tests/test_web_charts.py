@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.model.heat import HeatPoint
-from memoryos_mcp.web.charts import HOTTEST, Tile, at_intervals, calendar, heat_chart, level, treemap
+from memoryos_mcp.server.web.charts import HOTTEST, Tile, at_intervals, calendar, heat_chart, level, treemap
 
 NOW = datetime(2026, 5, 8, tzinfo=UTC)
 

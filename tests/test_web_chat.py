@@ -11,7 +11,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Usage
-from memoryos_mcp.web.guard import PREFIX
+from memoryos_mcp.server.web.guard import PREFIX
 from tests.fakes import Clock, ScriptedAnalyst
 from tests.memories import NO_MODEL, USER
 from tests.web_client import ORIGIN, Pages, open_pages

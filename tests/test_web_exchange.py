@@ -17,7 +17,7 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.imports import ENDED_PER_USER, OPEN_PER_USER, Imports
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.records import FORMAT_VERSION
-from memoryos_mcp.web.guard import PREFIX
+from memoryos_mcp.server.web.guard import PREFIX
 from tests.fakes import Clock
 from tests.memories import NO_MODEL, UNFILED, USER
 from tests.web_client import Pages, Shown, open_pages

@@ -11,9 +11,9 @@ from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.model.ids import trait_id
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.model.records import TraitRecord
+from memoryos_mcp.server.web.charts import PERIODS_WIDTH, Period, period_chart
+from memoryos_mcp.server.web.visits import memory_path
 from memoryos_mcp.storage.values import LongTerm
-from memoryos_mcp.web.charts import PERIODS_WIDTH, Period, period_chart
-from memoryos_mcp.web.visits import memory_path
 from tests.fakes import START
 from tests.memories import UNFILED, Memory, Said, memory
 from tests.web_client import Pages, Shown, open_pages

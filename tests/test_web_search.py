@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.rendering import recall_text
-from memoryos_mcp.web.charts import signed_bars
-from memoryos_mcp.web.search import SIGNALS
+from memoryos_mcp.server.web.charts import signed_bars
+from memoryos_mcp.server.web.search import SIGNALS
 from tests.memories import POLL_S, Said, memory
 from tests.web_client import Shown, open_pages
 

@@ -18,11 +18,11 @@ from memoryos_mcp.server.http.access import BearerVerifier
 from memoryos_mcp.server.http.app import make_app
 from memoryos_mcp.server.http.page_server import make_page_app
 from memoryos_mcp.server.http.shutdown import Closing
+from memoryos_mcp.server.web.guard import ENTER, PREFIX, SIGN_IN, STATIC
+from memoryos_mcp.server.web.pages import ADDRESSES
+from memoryos_mcp.server.web.sessions import Sessions
 from memoryos_mcp.storage.capabilities import IDLE_S, LONGEST_S, SESSIONS_OF_ONE, SignIn
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
-from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC
-from memoryos_mcp.web.pages import ADDRESSES
-from memoryos_mcp.web.sessions import Sessions
 from tests.fakes import Seconds
 from tests.http_server import HttpServer, bearer
 from tests.memories import NO_MODEL, USER, Said, memory

@@ -15,10 +15,10 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ClientFileError
 from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.model.stats import UsageEntry
+from memoryos_mcp.server.web import charts
+from memoryos_mcp.server.web.visits import OwnMachine
 from memoryos_mcp.storage.capabilities import SignIn
 from memoryos_mcp.storage.values import Failure
-from memoryos_mcp.web import charts
-from memoryos_mcp.web.visits import OwnMachine
 from tests.fakes import Clock
 from tests.memories import NO_MODEL, USER
 from tests.web_client import Pages, open_pages

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 
-from memoryos_mcp.web.visits import STATIC_FOLDER
+from memoryos_mcp.server.web.visits import STATIC_FOLDER
 
 LIST = STATIC_FOLDER / "vendored.json"
 OWN = {"style.css", "page.js", "icon.svg", LIST.name}

@@ -23,9 +23,9 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.http.page_server import make_page_app
-from memoryos_mcp.web.guard import ENTER, PREFIX
-from memoryos_mcp.web.sessions import Sessions
-from memoryos_mcp.web.visits import OwnMachine
+from memoryos_mcp.server.web.guard import ENTER, PREFIX
+from memoryos_mcp.server.web.sessions import Sessions
+from memoryos_mcp.server.web.visits import OwnMachine
 from tests.memories import USER
 
 ORIGIN = "http://127.0.0.1:8000"

@@ -179,7 +179,7 @@ def daemon(config_file: Path | None, idle_s: float, **flags: str | None) -> None
 
     Hooks start the daemon when they need it. The daemon ends when no hook has used it for a while.
     """
-    from memoryos_mcp.hooks.daemon import run_daemon
+    from memoryos_mcp.server.hooks.daemon import run_daemon
 
     settings = chosen_settings(config_file, flags)
     sys.setswitchinterval(SWITCH_INTERVAL_S)

@@ -10,7 +10,7 @@ from memoryos_mcp.cli.installer.catalogue import Scope
 from memoryos_mcp.cli.installer.entries import Local
 from memoryos_mcp.cli.installer.places import Machine
 from memoryos_mcp.errors import ClientFileError
-from memoryos_mcp.hooks.dialects import EVENTS
+from memoryos_mcp.server.hooks.dialects import EVENTS
 
 # Seconds after which a client ends a hook; a hook of ours is over much earlier.
 TIMEOUT_S = 10

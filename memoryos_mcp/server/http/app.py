@@ -33,10 +33,10 @@ from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import PostGuard, SessionGuard, UnreadReplies
 from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
+from memoryos_mcp.server.web.guard import PageGuard, PageHeaders, is_page, session_of
+from memoryos_mcp.server.web.pages import ERROR_HANDLERS, make_routes
+from memoryos_mcp.server.web.sessions import Sessions
 from memoryos_mcp.storage.capabilities import Rates, SignIn, SignIns
-from memoryos_mcp.web.guard import PageGuard, PageHeaders, is_page, session_of
-from memoryos_mcp.web.pages import ERROR_HANDLERS, make_routes
-from memoryos_mcp.web.sessions import Sessions
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer

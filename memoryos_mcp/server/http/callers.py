@@ -12,7 +12,7 @@ from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.server.http import access
 from memoryos_mcp.server.http.guard import refusal
-from memoryos_mcp.web.guard import is_page
+from memoryos_mcp.server.web.guard import is_page
 
 logger = logging.getLogger(__name__)
 

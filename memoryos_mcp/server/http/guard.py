@@ -20,9 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoryos_mcp.config.http import LOOPBACK
 from memoryos_mcp.server.http.rates import OwnRates, SharedRates
+from memoryos_mcp.server.web.guard import STATIC, is_page
+from memoryos_mcp.server.web.visits import shown
 from memoryos_mcp.storage.capabilities import Rates
-from memoryos_mcp.web.guard import STATIC, is_page
-from memoryos_mcp.web.visits import shown
 
 # Time limit for receiving a whole body. On a slow line, a page takes a few seconds.
 BODY_TIMEOUT_S = 20.0

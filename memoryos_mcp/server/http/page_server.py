@@ -19,10 +19,10 @@ from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.http.guard import HostGuard
 from memoryos_mcp.server.http.serving import listen, serve_until_signal
 from memoryos_mcp.server.http.shutdown import Closing
-from memoryos_mcp.web.guard import ENTER, PREFIX, PageGuard, PageHeaders
-from memoryos_mcp.web.pages import ERROR_HANDLERS, make_routes
-from memoryos_mcp.web.sessions import Sessions
-from memoryos_mcp.web.visits import OwnMachine, compile_templates
+from memoryos_mcp.server.web.guard import ENTER, PREFIX, PageGuard, PageHeaders
+from memoryos_mcp.server.web.pages import ERROR_HANDLERS, make_routes
+from memoryos_mcp.server.web.sessions import Sessions
+from memoryos_mcp.server.web.visits import OwnMachine, compile_templates
 
 HOST = "127.0.0.1"
 GRACE_S = 1

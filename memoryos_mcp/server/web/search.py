@@ -14,8 +14,8 @@ from memoryos_mcp.retrieval.budget import roots
 from memoryos_mcp.retrieval.fitting import TOKENS_AT_MOST
 from memoryos_mcp.retrieval.recall import Recall, RecalledPage
 from memoryos_mcp.retrieval.rendering import grouped, left_out_text, recall_text
-from memoryos_mcp.web.charts import SignedBar, signed_bars
-from memoryos_mcp.web.visits import Visit, get
+from memoryos_mcp.server.web.charts import SignedBar, signed_bars
+from memoryos_mcp.server.web.visits import Visit, get
 
 BAR_WIDTH = 120.0
 DIGITS_AT_MOST = 9

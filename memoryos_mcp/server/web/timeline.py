@@ -14,8 +14,8 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, numbered_id
 from memoryos_mcp.model.pages import EARLIEST_YEAR, Source
 from memoryos_mcp.model.views import ListEntry
-from memoryos_mcp.web import charts
-from memoryos_mcp.web.visits import Visit, get
+from memoryos_mcp.server.web import charts
+from memoryos_mcp.server.web.visits import Visit, get
 
 PAGES_AT_ONCE = 40
 LATEST_YEAR = 2200

@@ -13,8 +13,8 @@ from starlette.responses import Response
 import memoryos_mcp
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.stats import UsageEntry
-from memoryos_mcp.web import charts
-from memoryos_mcp.web.visits import Visit, get
+from memoryos_mcp.server.web import charts
+from memoryos_mcp.server.web.visits import Visit, get
 
 USAGE_DAYS = 30
 # What each background loop does, as shown to people.

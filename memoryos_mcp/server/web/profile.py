@@ -15,9 +15,9 @@ from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.model.views import FactView, MemoryView, PageView, State, TraitView
 from memoryos_mcp.retrieval.budget import quote, roots
-from memoryos_mcp.web.charts import Period, period_chart
-from memoryos_mcp.web.guard import PREFIX
-from memoryos_mcp.web.visits import Visit, get, memory_path, number, post
+from memoryos_mcp.server.web.charts import Period, period_chart
+from memoryos_mcp.server.web.guard import PREFIX
+from memoryos_mcp.server.web.visits import Visit, get, memory_path, number, post
 
 FACTS_AT_ONCE = 30
 EVIDENCE_AT_ONCE = 8

@@ -15,7 +15,7 @@ from memoryos_mcp.model.pages import page_marks
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.retrieval import rendering
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
-from memoryos_mcp.web.visits import Visit, fact_path, get, memory_path, post
+from memoryos_mcp.server.web.visits import Visit, fact_path, get, memory_path, post
 
 Parts = AsyncGenerator[Recall | str | responding.Response, None]
 

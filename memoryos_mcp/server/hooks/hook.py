@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from memoryos_mcp import __version__
-from memoryos_mcp.hooks import dialects, spool
+from memoryos_mcp.server.hooks import dialects, spool
 
 # Seconds that a client waits at most for recall.
 WAIT_S = 1.0
@@ -176,7 +176,7 @@ def _found_by_words(call: Call, given: dict[str, object], prompt: str) -> str:
     file = named.get("file")
     if not isinstance(file, str) or named.get("stamp") != stamp(call.settings) or not os.path.exists(file):
         return ""
-    from memoryos_mcp.hooks.relevance import text_by_words
+    from memoryos_mcp.server.hooks.relevance import text_by_words
 
     return text_by_words(file, prompt, dialects.session_of(given))
 

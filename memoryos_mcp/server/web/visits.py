@@ -28,11 +28,11 @@ from memoryos_mcp.model.knowledge import LEARNED_BY_RULES, LEARNED_BY_USER, Fact
 from memoryos_mcp.model.pages import page_marks
 from memoryos_mcp.retrieval.budget import matches
 from memoryos_mcp.retrieval.rendering import period
+from memoryos_mcp.server.web import notes
+from memoryos_mcp.server.web.guard import PREFIX, SIGN_IN, STATIC, session_of
+from memoryos_mcp.server.web.sessions import Session
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.quoting import plain, topic_text
-from memoryos_mcp.web import notes
-from memoryos_mcp.web.guard import PREFIX, SIGN_IN, STATIC, session_of
-from memoryos_mcp.web.sessions import Session
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.heat import recency
 from memoryos_mcp.model.ids import Kind, numbered_id
 from memoryos_mcp.model.views import State, TitledSegment, TopicView
-from memoryos_mcp.web import charts
-from memoryos_mcp.web.visits import Visit, get
+from memoryos_mcp.server.web import charts
+from memoryos_mcp.server.web.visits import Visit, get
 
 TOPICS_AT_ONCE = 100
 ARCHIVED_AT_ONCE = 50

@@ -10,8 +10,8 @@ from hmac import compare_digest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoryos_mcp.web.guard import add_cookie, cookie_name
-from memoryos_mcp.web.sessions import Session
+from memoryos_mcp.server.web.guard import add_cookie, cookie_name
+from memoryos_mcp.server.web.sessions import Session
 
 COOKIE = "memoryos_note"
 KEPT_S = 60

@@ -15,11 +15,11 @@ from starlette.responses import Response, StreamingResponse
 
 from memoryos_mcp.engine.imports import FileImport, Stage
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.server.web.visits import Visit, get, post
 from memoryos_mcp.text.quoting import one_line
 from memoryos_mcp.transfer.choosing import FORMATS, check_format
 from memoryos_mcp.transfer.reports import report_lines
 from memoryos_mcp.transfer.writing import writing
-from memoryos_mcp.web.visits import Visit, get, post
 
 _CHUNK_BYTES = 256 * 1024
 _NAME_CHARS = 100

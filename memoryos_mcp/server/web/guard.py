@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.server.web.sessions import Session, Sessions
 from memoryos_mcp.storage.capabilities import SignIn
-from memoryos_mcp.web.sessions import Session, Sessions
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from starlette.responses import Response
 from memoryos_mcp.consolidation.forgetting import CONFIRM_WITHIN, DryRun, Selection
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.forgotten import ForgetCounts
+from memoryos_mcp.server.web.visits import Visit, get, number, post
 from memoryos_mcp.text.amounts import amount
-from memoryos_mcp.web.visits import Visit, get, number, post
 
 RECEIPTS_AT_ONCE = 20
 PAGES_FOUND = 10

@@ -20,12 +20,12 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, MemoryOSError
-from memoryos_mcp.hooks import spool
-from memoryos_mcp.hooks.hook import ADDRESS, MEMORY, folder_of, stamp
-from memoryos_mcp.hooks.relevance import relevant_text
 from memoryos_mcp.model.knowledge import Kind
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, trait_line
 from memoryos_mcp.retrieval.rendering import fact_line as shown_fact
+from memoryos_mcp.server.hooks import spool
+from memoryos_mcp.server.hooks.hook import ADDRESS, MEMORY, folder_of, stamp
+from memoryos_mcp.server.hooks.relevance import relevant_text
 from memoryos_mcp.storage.stores import file_of
 from memoryos_mcp.text.quoting import framed, section
 

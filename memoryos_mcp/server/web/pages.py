@@ -12,11 +12,11 @@ from starlette.staticfiles import StaticFiles
 
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import MemoryOSError
+from memoryos_mcp.server.web import chat, dialogue, exchange, forgetting, now, profile, search, status, timeline, topics
+from memoryos_mcp.server.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, is_page, protect, session_of, set_cookie
+from memoryos_mcp.server.web.sessions import Session, Sessions
+from memoryos_mcp.server.web.visits import STATIC_FOLDER, OwnMachine, Visit, post, shown
 from memoryos_mcp.storage.capabilities import SignIn
-from memoryos_mcp.web import chat, dialogue, exchange, forgetting, now, profile, search, status, timeline, topics
-from memoryos_mcp.web.guard import ENTER, PREFIX, SIGN_IN, STATIC, is_page, protect, session_of, set_cookie
-from memoryos_mcp.web.sessions import Session, Sessions
-from memoryos_mcp.web.visits import STATIC_FOLDER, OwnMachine, Visit, post, shown
 
 ADDRESSES = (
     *now.ADDRESSES,

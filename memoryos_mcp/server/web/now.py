@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from starlette.responses import Response
 
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER, Fact, Kind, is_head
-from memoryos_mcp.web.visits import Visit, get
+from memoryos_mcp.server.web.visits import Visit, get
 
 NEWEST_FACTS = 10
 # Facts in each of the other lists, so that the page stays small after a large import.

@@ -9,7 +9,7 @@ from memoryos_mcp.model.ids import Kind, numbered_id
 from memoryos_mcp.model.pages import Source, Tier
 from memoryos_mcp.model.views import ChainView, PageView, SegmentView
 from memoryos_mcp.retrieval.fitting import TOKENS_AT_MOST
-from memoryos_mcp.web.visits import Visit, get
+from memoryos_mcp.server.web.visits import Visit, get
 
 # A longer text is shown in part until the reader asks for all of it. In HTML, it can be five times as long.
 TEXT_TOKENS = 8_000
