@@ -125,7 +125,8 @@ class Worker:
         self._load_deadline: float | None = None
         # The end of a conversation must be polled. Every other event wakes the loop that handles it.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
-        self._batch_pages = settings.batch_pages(has_llm=self._has_llm)
+        # The number of pages that are due without silence.
+        self._due_pages = settings.batch_pages(has_llm=self._has_llm) if settings.consolidation_idle_s else 1
         self._loops = {
             name: BackgroundLoop(
                 name,
@@ -188,13 +189,13 @@ class Worker:
         """Wake the loops that process a new page.
 
         ``backlog_pages`` is the number of pages in the backlog: pages that have left short-term memory and wait to be
-        organised in a batch. If they fill a batch, the loop that organises them is woken too.
+        organised in a batch. If they are due at once, the loop that organises them is woken too.
         """
         self._last_added = time.monotonic()
         self._unread_pages += 1
         for name in ("embedding", "reading"):
             self._loops[name].wake()
-        if backlog_pages >= self._batch_pages:
+        if backlog_pages >= self._due_pages:
             self._loops["consolidation"].wake()
 
     def imported(self) -> None:
