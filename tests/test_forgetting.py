@@ -216,6 +216,7 @@ def test_a_kill_while_forgetting_forgets_all_or_nothing(data: Path) -> None:
 def test_purging_waits_for_a_reader_and_the_receipt_says_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vacuum, "PURGE_BUSY_TIMEOUT_MS", 10)
     monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
     reader_ended = asyncio.Event()
 
     async def check() -> None:
@@ -388,6 +389,7 @@ async def test_topics_get_summaries_of_their_remaining_pages(tmp_path: Path) -> 
 async def test_many_topics_get_their_summaries_in_the_background(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
     monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.SUMMARIES_AT_ONCE", 1)
     async with memory(tmp_path, short_term_capacity=0) as engine:
         ids = await add_all(engine, *POTTERY)
@@ -430,6 +432,7 @@ async def test_pages_older_than_the_retention_are_forgotten_daily(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
     monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.RETAINED_AT_ONCE", 2)
     clock = Clock()
     go_on(monkeypatch, clock)

@@ -8,8 +8,6 @@ import inspect
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,11 @@ import pytest
 
 import memoryos_mcp
 from memoryos_mcp import MemoryEngine, Memoryos, MemoryService, Settings, errors
-from tests.servers import PipeServer, clean_environment, open_store, wait_until
+from tests.commands import run_here
+from tests.servers import PipeServer, open_store, wait_until
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITES = os.environ.get("MEMORYOS_GOLDEN") == "write"
-LIMIT_S = 60
 SETTINGS = {
     "embedding_model_name": "none",
     "consolidation_idle_s": 3600,
@@ -160,10 +158,9 @@ def test_json_of_commands_is_unchanged(tmp_path: Path) -> None:
     options = ["--data-storage-path", str(data), "--embedding-model-name", "none", "--timezone", "UTC"]
 
     def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "memoryos_mcp", *arguments, *options]
-        return subprocess.run(
-            command, env=clean_environment(), check=True, capture_output=True, encoding="utf-8", timeout=LIMIT_S
-        ).stdout
+        done = run_here(*arguments, *options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     commands = [
         ("stats", "--json"),

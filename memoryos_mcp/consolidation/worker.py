@@ -189,13 +189,14 @@ class Worker:
         """Wake the loops that process a new page.
 
         ``backlog_pages`` is the number of pages in the backlog: pages that have left short-term memory and wait to be
-        organised in a batch. If they are due at once, the loop that organises them is woken too.
+        organised in a batch. The loop that organises them is woken if they are due at once, and by the first of them,
+        so that it waits for the end of the conversation.
         """
         self._last_added = time.monotonic()
         self._unread_pages += 1
         for name in ("embedding", "reading"):
             self._loops[name].wake()
-        if backlog_pages >= self._due_pages:
+        if backlog_pages == 1 or backlog_pages >= self._due_pages:
             self._loops["consolidation"].wake()
 
     def imported(self) -> None:
