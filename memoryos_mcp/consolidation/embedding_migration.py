@@ -13,7 +13,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +22,6 @@ from memoryos_mcp.embedding.embedders import Embedders
 from memoryos_mcp.embedding.revision import known_identity
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.stats import Move
-from memoryos_mcp.retrieval import query_time
 from memoryos_mcp.retrieval.cache import MemoryCache
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.priority import QueryPriority
@@ -115,7 +113,6 @@ class VectorSpaces:
         except ModelError:
             await self._use_previous()
             raise
-        await anyio.to_thread.run_sync(query_time.load)
         identity = known_identity(configured.identity, [space.identity for space in await self._store.spaces()])
         target = _OpenSpace.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
         missing = (await target.store.pending()).unembedded
@@ -141,7 +138,6 @@ class VectorSpaces:
         except ModelError:
             await self._use_previous()
             raise
-        await anyio.to_thread.run_sync(query_time.load)
         spaces = {space.identity: space for space in await self._store.spaces()}
         identity = known_identity(configured.identity, [*spaces])
         missing = spaces[identity].unembedded if identity in spaces else None

@@ -13,6 +13,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
+import anyio.to_thread
+
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.embedding import Remaining
 from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
@@ -25,6 +27,7 @@ from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.stats import Health
+from memoryos_mcp.retrieval import query_time
 from memoryos_mcp.storage.damage import damage_message
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Failure, Lease, PageQuery
@@ -44,6 +47,9 @@ QUIET_S = 0.25
 KNOWN_WITHIN_S = 1.5
 BURST_PAGES = 20
 QUIET_WITHIN_S = 30.0
+# After this time without new pages, everything that the first query needs is loaded. A process that only adds pages, or
+# that ends soon, does not spend CPU time on this.
+PREPARE_AFTER_S = 1.0
 # In a memory that was just opened, queries wait for the model and the vectors, at most this long after the first query.
 LOAD_WAIT_S = 1.5
 # Queries of a memory with more pages do not wait, because its vectors cannot be loaded within LOAD_WAIT_S.
@@ -148,6 +154,7 @@ class Worker:
             )
         }
         self._watching = BackgroundLoop("watching", self._watch, poll_s=POLL_S, clock=clock)
+        self._preparing = BackgroundLoop("preparing", self._prepare, poll_s=DAILY_POLL_S, clock=clock)
         # The state of the memory when it was last looked at, and when nothing was left to tidy up.
         self._state: object = None
         self._tidied_state: object = None
@@ -156,6 +163,7 @@ class Worker:
         """Start the background work."""
         self._is_started = True
         self._watching.start()  # it starts the other loops
+        self._preparing.start()
 
     def start_to_read(self) -> None:
         """Start loading the vectors of a memory that cannot be written at the moment. No background loop is started."""
@@ -164,6 +172,7 @@ class Worker:
     async def _open_to_read(self) -> None:
         try:
             await self._spaces.open_to_read()
+            await anyio.to_thread.run_sync(query_time.load)
         except (ModelError, StorageError) as error:
             logger.warning("semantic search is not available; keyword search still works: %s", error)
 
@@ -174,7 +183,7 @@ class Worker:
             StorageError: The visits could not be written.
         """
         await self._tasks.wait()
-        await asyncio.gather(*(loop.close() for loop in (*self._loops.values(), self._watching)))
+        await asyncio.gather(*(loop.close() for loop in (*self._loops.values(), self._watching, self._preparing)))
         try:
             await self._count_visits()
         finally:
@@ -313,6 +322,13 @@ class Worker:
                 self._loops[name].wake()
         self._state = state
         return False
+
+    async def _prepare(self) -> None:
+        """Load what the first query needs besides the vectors, once the process has nothing else to do."""
+        await self._loading_ended.wait()
+        await asyncio.sleep(PREPARE_AFTER_S)
+        await self._until_quiet(QUIET_WITHIN_S)
+        await anyio.to_thread.run_sync(query_time.load)
 
     async def _embed(self) -> bool | None:
         """Load the model and its vectors, then embed all pages, facts and segments that have no vector.

@@ -86,10 +86,11 @@ class Span:
         return first if self.days == 1 else f"{first} to {last}"
 
 
+@cache
 def load() -> None:
     """Compile the patterns and import the parser, so that the first query is as fast as later ones.
 
-    This takes a few tenths of a second.
+    This takes a few tenths of a second. A second call does nothing.
     """
     time_spans("yesterday", datetime(2000, 1, 2))  # noqa: DTZ001 - times of queries have no zone
 
