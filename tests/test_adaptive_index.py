@@ -132,3 +132,13 @@ def test_searches_continue_while_rows_are_added(vectors: NDArray[np.float32], gr
         reader.join(30)
     assert not failures
     assert len(grown) == ROWS + 500
+
+
+def test_a_cancelled_build_leaves_the_exact_index(vectors: NDArray[np.float32]) -> None:
+    index = AdaptiveIndex(DIMENSION, exact_rows=ROWS - 1)
+    index.add(numbered(vectors), vectors)
+    index.settle(is_cancelled=lambda: True)
+    assert index.is_exact
+    assert not index.is_settled
+    index.settle()
+    assert index.is_settled

@@ -202,7 +202,7 @@ class VectorSpaces:
         return Remaining.NONE if self._target is None else await self._target.embedding.step(lease)
 
     async def settle(self) -> None:
-        """Use the new vector space for queries if it is complete, and optimise the index that queries use.
+        """Use the new vector space for queries if it is complete, and load the index again if it has failed.
 
         If the new space is not complete yet, queries still use the previous space.
         """
@@ -215,7 +215,10 @@ class VectorSpaces:
         await cache.load_index(self.query_priority.pauses())  # if the index has failed
         if cache.index.is_kept:
             await cache.refresh()  # pages forgotten by other processes are removed even if no query follows
-        await cache.index.settle()
+
+    async def optimise(self) -> None:
+        """Maintain the index of the current vector space. A large index takes seconds, and a huge one minutes."""
+        await self.retrieving.cache.index.settle()
 
     async def purge(self) -> bool:
         """Remove forgotten pages from the vector indexes that are stored outside this process.

@@ -50,6 +50,8 @@ QUIET_WITHIN_S = 30.0
 # After this time without new pages, everything that the first query needs is loaded. A process that only adds pages, or
 # that ends soon, does not spend CPU time on this.
 PREPARE_AFTER_S = 1.0
+# Building the approximate index of a large memory takes seconds of CPU time. Many memories are closed before that.
+OPTIMISE_AFTER_S = 3.0
 # In a memory that was just opened, queries wait for the model and the vectors, at most this long after the first query.
 LOAD_WAIT_S = 1.5
 # Queries of a memory with more pages do not wait, because its vectors cannot be loaded within LOAD_WAIT_S.
@@ -125,6 +127,7 @@ class Worker:
         self._last_added = -QUIET_S
         self._unread_pages = 0
         self._is_started = False
+        self._started_at = 0.0
         self._are_loops_started = False
         self._tasks = BackgroundTasks()
         self._loading_ended = asyncio.Event()
@@ -162,6 +165,7 @@ class Worker:
     def start(self) -> None:
         """Start the background work."""
         self._is_started = True
+        self._started_at = time.monotonic()
         self._watching.start()  # it starts the other loops
         self._preparing.start()
 
@@ -351,10 +355,15 @@ class Worker:
                     if remaining is Remaining.UNKNOWN:
                         await asyncio.sleep(GATHER_S)
             self._loops["consolidation"].wake()
-            await self._spaces.settle()
+            await self._settle()
             return False
-        await self._spaces.settle()
+        await self._settle()
         return None if self._spaces.is_settled else False
+
+    async def _settle(self) -> None:
+        await self._spaces.settle()
+        if time.monotonic() >= self._started_at + OPTIMISE_AFTER_S:
+            await self._spaces.optimise()
 
     async def _read(self) -> bool | None:
         """Extract facts from new pages. Return None if there were no new pages, otherwise False."""

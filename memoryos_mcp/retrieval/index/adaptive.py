@@ -2,12 +2,13 @@
 
 import logging
 import threading
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.retrieval.index.flat import FlatIndex
-from memoryos_mcp.retrieval.index.ivf import IvfIndex
+from memoryos_mcp.retrieval.index.ivf import BuildCancelledError, IvfIndex
 
 logger = logging.getLogger(__name__)
 
@@ -72,11 +73,11 @@ class AdaptiveIndex:
         """Return the cosine between the query and each of the given rows, shape ``(n,)``; NaN for unknown rows."""
         return self._index.cosines(query, rows)
 
-    def settle(self) -> None:
+    def settle(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         """Switch to approximate search if there are too many rows for exact search.
 
         For a million rows, this takes about a minute. Call it in a worker thread; the index can be searched and changed
-        meanwhile.
+        meanwhile. If ``is_cancelled`` returns True, the index stays as it is.
         """
         with self._building:
             exact = self._index
@@ -86,13 +87,15 @@ class AdaptiveIndex:
                 self._missed = []
                 blocks = exact.blocks()
             try:
-                lists = IvfIndex(self._dimension, blocks)
+                lists = IvfIndex(self._dimension, blocks, is_cancelled)
                 with self._writing:
                     for rows, vectors in self._missed:
                         lists.remove(rows)
                         if vectors is not None:
                             lists.add(rows, vectors)
                     self._index = lists
+            except BuildCancelledError:
+                return
             finally:
                 self._missed = None
             logger.info("the vector index is large, so its %d vectors are now searched approximately", len(lists))

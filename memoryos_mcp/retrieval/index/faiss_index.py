@@ -1,5 +1,6 @@
 """The vector index ``faiss``: keeps all vectors in RAM. They are read from the store when the memory is opened."""
 
+import threading
 from collections.abc import Sequence
 
 import anyio.to_thread
@@ -64,7 +65,11 @@ class FaissIndex:
 
     async def settle(self) -> None:
         """Do pending maintenance, such as building an approximate index; see `VectorIndex.settle`."""
-        await anyio.to_thread.run_sync(self._index.settle)
+        is_cancelled = threading.Event()
+        try:
+            await anyio.to_thread.run_sync(self._index.settle, is_cancelled.is_set)
+        finally:
+            is_cancelled.set()  # otherwise the thread would use a core for seconds after the memory was closed
 
     async def mark(self) -> str | None:
         """Return None, because the index is lost when the process ends."""

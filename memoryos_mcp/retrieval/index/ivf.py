@@ -7,7 +7,7 @@ uses artificial queries that are as far from the rows as questions usually are f
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,15 +31,25 @@ SEED = 1
 _HASHED = 2
 
 
+class BuildCancelledError(Exception):
+    """The index is no longer needed, so its build has stopped."""
+
+
 class IvfIndex:
     """A vector index of inverted lists with half-precision vectors. For its methods, see `AdaptiveIndex`.
 
     Args:
         dimension: Length of every vector.
         blocks: Numbers and vectors of the first rows. The centres of the lists are learned from these vectors.
+        is_cancelled: Called between the parts of the build.
+
+    Raises:
+        BuildCancelledError: ``is_cancelled`` returned True.
     """
 
-    def __init__(self, dimension: int, blocks: Sequence[Block]) -> None:
+    def __init__(
+        self, dimension: int, blocks: Sequence[Block], is_cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
         import faiss
 
         self._faiss = faiss
@@ -56,6 +66,8 @@ class IvfIndex:
         index.train(_sample(blocks, centres * ROWS_PER_CENTRE))
         index.set_direct_map_type(_HASHED)
         for rows, vectors in blocks:
+            if is_cancelled():
+                raise BuildCancelledError
             index.add_with_ids(np.ascontiguousarray(vectors), rows)
         self._index = index
         self._calibrate(blocks)
