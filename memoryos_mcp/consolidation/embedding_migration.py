@@ -225,7 +225,7 @@ class VectorSpaces:
 
         Returns:
             True if all data of these pages has been removed from the indexes. False if some of it must still be
-            removed by `settle`.
+            removed by `optimise`.
         """
         is_done = True
         for space in await self._store.spaces():
