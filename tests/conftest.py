@@ -22,12 +22,12 @@ sys.dont_write_bytecode = False
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return half as many workers again as there are cores, because many tests wait for a server or a time limit.
+    """Return twice the number of cores, because many tests wait for a server or a time limit.
 
     The campaign gets one worker for each core: its language model needs a whole core.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if config.option.markexpr == "campaign" else cores + (cores + 1) // 2
+    return cores if config.option.markexpr == "campaign" else 2 * cores
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

