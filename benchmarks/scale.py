@@ -84,9 +84,14 @@ def database() -> Iterator[PostgresServer]:
         server.close()
 
 
-async def kill_often(servers: list[Server], load: Load, size: Size, superuser_url: str, say: Say) -> list[Interrupted]:
-    """Kill random servers while the load runs; then end the load. Return the users whose work was interrupted."""
-    draw, interrupted = random.Random(load.seed), list[Interrupted]()  # noqa: S311 - made-up data
+async def kill_often(
+    servers: list[Server], load: Load, size: Size, superuser_url: str, say: Say
+) -> tuple[list[Interrupted], int]:
+    """Kill random servers while the load runs; then end the load.
+
+    Return the users whose work was interrupted and not taken over at once, and the number of all interruptions.
+    """
+    draw, interrupted, interruptions = random.Random(load.seed), list[Interrupted](), 0  # noqa: S311 - made-up data
     for kill in range(size.kills):
         await asyncio.sleep(size.alive_s * (0.5 + draw.random()))
         server = draw.choice(servers)
@@ -95,16 +100,18 @@ async def kill_often(servers: list[Server], load: Load, size: Size, superuser_ur
             return bool(await asyncio.to_thread(held, superuser_url, server.name))
 
         await poll(is_working, HELD_EVERY_S, HELD_LIMIT_S)
+        before = await asyncio.to_thread(held, superuser_url, server.name)
         await server.kill()
         await asyncio.sleep(ENDED_S)
         found = await asyncio.to_thread(held, superuser_url, server.name)
         interrupted += found
+        interruptions += len({each.user_no for each in (*before, *found)})
         say(f"kill {kill + 1} of {size.kills}: {len(load.took_s):,} calls so far, {len(found)} users interrupted")
         await asyncio.sleep(DOWN_S * draw.random())
         await server.start()
     await asyncio.sleep(size.alive_s)
     load.is_over = True
-    return interrupted
+    return interrupted, interruptions
 
 
 async def measure_kills(
@@ -140,7 +147,7 @@ async def _measure_kills(
     reader.close()
     say("each server searches for pages that others have written")
     unread = await load.unread(SEARCHED_PAGES)
-    interrupted = killing.result()
+    interrupted, interruptions = killing.result()
     asked = (await llm.tally()).of[Purpose.ORGANISE].calls
     say(
         f"{load.repeated} pages were stored by a call whose answer was lost; "
@@ -165,7 +172,7 @@ async def _measure_kills(
         ),
         *audit(superuser_url, load.sent, marker_of),
         *filing_figures(superuser_url),
-        _llm_calls(asked, batches(superuser_url), len(interrupted)),
+        _llm_calls(asked, batches(superuser_url), interruptions),
         *takeover_figures(superuser_url, interrupted),
         none_of(f"of {reader.changes:,} changes that a reader followed, lost", lost),
         none_of(f"of {load.searched:,} pages searched for by another server at once, not found", load.unfound),

@@ -128,7 +128,7 @@ class _Model:
     def _output(self, states: NDArray[np.float32]) -> _Output:
         # The sum has the same direction as the mean.
         total = states.sum(axis=0)
-        tokens = states[1:-1] @ self.projection
+        tokens = token_vectors.project(states[1:-1], self.projection)
         return _Output(
             vector=np.asarray(total / np.sqrt((total * total).sum()), dtype=np.float32),
             tokens=tokens / np.sqrt(np.einsum("nd,nd->n", tokens, tokens))[:, None],

@@ -81,7 +81,7 @@ class FactTable:
             return []
         signals = {"words": self._word_shares(parsed)}
         if parsed.embedded is not None and self._vectors.shape[1] == len(parsed.embedded.vector):
-            signals["meaning"] = (self._vectors @ parsed.embedded.vector).astype(np.float64)
+            signals["meaning"] = np.einsum("nd,d->n", self._vectors, parsed.embedded.vector).astype(np.float64)
         if parsed.times:
             signals["time"] = nearness(parsed.times, self._days)
         ones = np.ones(len(self._facts), dtype=np.int64)

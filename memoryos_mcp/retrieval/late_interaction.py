@@ -119,7 +119,7 @@ def maxsim(
     if side is not None:
         named = matches.user if side is Side.USER else matches.agent
         either = np.maximum(named, OTHER_SIDE * either)
-    similarities = np.maximum(either, lent[places]) @ (weights / weights.sum())
+    similarities = np.einsum("nq,q->n", np.maximum(either, lent[places]), weights / weights.sum())
     return _by_page(similarities, places, len(seqs))
 
 

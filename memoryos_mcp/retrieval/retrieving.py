@@ -590,7 +590,7 @@ def _with_words(
     own = agent if parsed.side is Side.AGENT else user
     signals = {"word_cover": similar.best}
     if parsed.is_for_several or parsed.embedded is None:
-        signals["own_words"] = own @ weights
+        signals["own_words"] = np.einsum("nq,q->n", own, weights)
     return replace(found, signals={**found.signals, **signals})
 
 

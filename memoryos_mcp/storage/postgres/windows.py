@@ -29,7 +29,7 @@ def nearest(connection: "PostgresConnection", space: int, query: Vector, k: int)
     code = "".join("1" if is_positive else "0" for is_positive in (query >= 0).tolist())
     rows = connection.native(_NEAREST, space, code, k * RANKED_PER_RESULT).fetchall()
     vectors = np.frombuffer(b"".join([row[2] for row in rows]), dtype=np.float16).astype(np.float32)
-    cosines = vectors.reshape(len(rows), len(query)) @ query
+    cosines = np.einsum("nd,d->n", vectors.reshape(len(rows), len(query)), query)
     best = np.argsort(-cosines, kind="stable")[:k]
     places = np.array([row[:2] for row in rows], dtype=np.int64).reshape(len(rows), 2)[best]
     return WindowHits(places[:, 0], places[:, 1], cosines[best])
