@@ -33,7 +33,7 @@ from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.server.http.page_server import make_page_app
 from memoryos_mcp.server.web.guard import ENTER, PREFIX
 from memoryos_mcp.server.web.sessions import Sessions
-from memoryos_mcp.server.web.visits import MENU, compile_templates, memory_path
+from memoryos_mcp.server.web.visits import MENU, memory_path, prepare_views
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
@@ -75,7 +75,7 @@ async def measured(pages: int) -> list[Figure]:
         settings = Settings(data_storage_path=folder, user_id=USER_ID)
         async with MemoryService(settings) as service, service.user(USER_ID) as engine:
             await _settled(engine)
-            compile_templates()  # as ``ui`` does when it starts
+            prepare_views()  # as ``ui`` does when it starts
             sessions = Sessions(time.monotonic)
             transport = httpx2.ASGITransport(make_page_app(service, sessions))
             async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN, timeout=60) as http:

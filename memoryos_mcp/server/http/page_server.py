@@ -22,7 +22,7 @@ from memoryos_mcp.server.http.shutdown import Closing
 from memoryos_mcp.server.web.guard import ENTER, PREFIX, PageGuard, PageHeaders
 from memoryos_mcp.server.web.pages import ERROR_HANDLERS, make_routes
 from memoryos_mcp.server.web.sessions import Sessions
-from memoryos_mcp.server.web.visits import OwnMachine, compile_templates
+from memoryos_mcp.server.web.visits import OwnMachine, prepare_views
 
 HOST = "127.0.0.1"
 GRACE_S = 1
@@ -57,7 +57,7 @@ async def serve_pages(
             link = f"http://{HOST}:{listening.getsockname()[1]}{ENTER}?key={key}"
             async with anyio.create_task_group() as group:
                 group.start_soon(anyio.to_thread.run_sync, opened, link)
-                group.start_soon(anyio.to_thread.run_sync, compile_templates)
+                group.start_soon(anyio.to_thread.run_sync, prepare_views)
                 if only_reads:
                     group.start_soon(_load_to_look, service, settings.user_id)
                 await serve_until_signal(app, listening, Closing(), GRACE_S)

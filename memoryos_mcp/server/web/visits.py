@@ -26,6 +26,7 @@ from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError, Stora
 from memoryos_mcp.model.ids import Kind, numbered_id, read_id, trait_id
 from memoryos_mcp.model.knowledge import LEARNED_BY_RULES, LEARNED_BY_USER, Fact
 from memoryos_mcp.model.pages import page_marks
+from memoryos_mcp.retrieval import query_time
 from memoryos_mcp.retrieval.budget import matches
 from memoryos_mcp.retrieval.rendering import period
 from memoryos_mcp.server.web import notes
@@ -230,11 +231,12 @@ def _problem(request: Request, session: Session, error: MemoryOSError) -> Respon
     return shown("problem.html", request, status, session=session, title=title, problem=str(error))
 
 
-def compile_templates() -> None:
-    """Compile all templates, so that the first visit of a view is as fast as later ones."""
+def prepare_views() -> None:
+    """Compile all templates and what Search needs, so that the first visit of a view is as fast as later ones."""
     environment = _templates()
     for name in environment.list_templates():
         environment.get_template(name)
+    query_time.load()
 
 
 @cache
