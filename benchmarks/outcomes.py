@@ -23,8 +23,8 @@ from benchmarks.metrics import (
 
 # The second counts the pages of wishes as found, because an answer contains all wishes, whatever the question is.
 SERVER, WITH_WISHES = "server", "with wishes"
-WORDS_ALONE, BM25, DENSE, TWO_STAGES = "words alone", "BM25", "dense", "two stages"
-BASELINES = (WORDS_ALONE, BM25, DENSE, TWO_STAGES)
+WORDS_ALONE, BM25, DENSE = "words alone", "BM25", "dense"
+BASELINES = (WORDS_ALONE, BM25, DENSE)
 METRICS: dict[str, Callable[[Sequence[Place], int], float]] = {"any": any_at, "all": all_at, "fraction": fraction_at}
 COLUMNS = (*(f"{name}@{k}" for name, k in product(METRICS, CUTS)), f"nDCG@{HEADLINE_CUT}")
 

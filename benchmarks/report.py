@@ -8,7 +8,6 @@ from benchmarks.baselines import BM25_B, BM25_K1
 from benchmarks.figures import percentile_ms
 from benchmarks.metrics import CUTS, HEADLINE_CUT, Interval
 from benchmarks.outcomes import COLUMNS, SERVER, Run, Scope, headline, scopes, unhelped
-from benchmarks.two_stages import JOINS_FROM, KEYWORDS_PER_PAGE, PAGE_COSINE_MIN, PAGES_AT_MOST, SEGMENTS_AT_MOST
 
 # A narrow pipe would cut or wrap the table.
 LEAST_WIDTH = 140
@@ -25,11 +24,6 @@ with NAME: the same server with that embedding model instead of the bundled one,
 words alone: the same server without an embedding model, with the same pages and questions.
 BM25: k1 {BM25_K1}, b {BM25_B}, whole page text, lower-case words without stop words, no stemming.
 dense: the bundled model's page vectors, cut at its window, cosine.
-two stages: the reference's rules without its LLM, on the page vectors of dense. In order of arrival a page joins the \
-segment with the highest cosine (to the mean of its pages) plus Jaccard index (of keywords: a page's \
-{KEYWORDS_PER_PAGE} rarest stems, a segment's are those of its pages) if that is at least {JOINS_FROM}, else it opens \
-one. Of the {SEGMENTS_AT_MOST} segments that match a query best in the same way, the pages with a cosine of at least \
-{PAGE_COSINE_MIN} are found, best first, at most {PAGES_AT_MOST}: more places than {PAGES_AT_MOST} bring it nothing.
 The ranking without a signal re-ranks the {RERANKED_PAGES} best pages with all signals, asked for once more with \
 explain after all questions, when heat has moved on a little: by score less the signal's share. A page that is not \
 among them does not come back, the weights stay as they were learned with the signal, and signals that say much the \

@@ -28,10 +28,9 @@ from benchmarks.client import ServerError, running_server
 from benchmarks.datasets import Conversation, Dataset, DatasetError, Question, load
 from benchmarks.figures import POLL_S
 from benchmarks.metrics import Place, places
-from benchmarks.outcomes import BM25, DENSE, SERVER, TWO_STAGES, WITH_WISHES, WORDS_ALONE, Outcome, Run
+from benchmarks.outcomes import BM25, DENSE, SERVER, WITH_WISHES, WORDS_ALONE, Outcome, Run
 from benchmarks.records import write_json, write_questions
 from benchmarks.report import LEAST_WIDTH, print_report
-from benchmarks.two_stages import TwoStages
 from memoryos_mcp.embedding import Embedder
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 
@@ -204,7 +203,6 @@ async def _baselines(conversation: Conversation, embedder: Embedder) -> dict[str
     return {
         BM25: Bm25(pages),
         DENSE: Dense(pages, embedder, vectors),
-        TWO_STAGES: TwoStages(pages, embedder, vectors),
     }
 
 

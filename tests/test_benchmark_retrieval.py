@@ -108,7 +108,7 @@ def test_keyword_search_is_a_server_without_a_model(made: Made) -> None:
     # Its short-term memory counts too; the plain baselines have none.
     places = made.questions[2]["places"]
     assert places["server"] == places["words alone"] == [0]
-    assert 0 not in places["BM25"] + places["dense"] + places["two stages"]
+    assert 0 not in places["BM25"] + places["dense"]
 
 
 def test_another_embedding_model_runs_in_its_own_server(made: Made) -> None:
