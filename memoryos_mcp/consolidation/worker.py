@@ -202,8 +202,8 @@ class Worker:
         """Wake the loops that process a new page.
 
         ``backlog_pages`` is the number of pages in the backlog: pages that have left short-term memory and wait to be
-        organised in a batch. The loop that organises them is woken if they are due at once, and by the first of them,
-        so that it waits for the end of the conversation.
+        organised in a batch. The loop that organises them is woken by the first of them, so that it notices the end of
+        the conversation, and by each page with which they are due at once.
         """
         self._last_added = time.monotonic()
         self._unread_pages += 1
