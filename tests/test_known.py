@@ -61,7 +61,9 @@ async def memory_of(page: str, folder: Path, *lessons: AddFact) -> AsyncIterator
 def asked(query: str, counts: Mapping[str, int] | None = None) -> ParsedQuery:
     found = counts or dict.fromkeys(query_words(query), 1)
     times = time_spans(query, NOW)
-    return ParsedQuery(query, None, found, 10, times, is_for_several=False, embedded=None, weights=np.zeros(0))
+    return ParsedQuery(
+        query, None, found, 10, times, is_for_several=False, is_for_course=False, embedded=None, weights=np.zeros(0)
+    )
 
 
 def fact(number: int, text: str, since: datetime = NOW) -> Fact:

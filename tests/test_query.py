@@ -7,6 +7,7 @@ from memoryos_mcp.retrieval.query import (
     COMMON_WEIGHT,
     RARITY_POWER,
     Side,
+    asks_for_course,
     asks_for_several,
     side_of,
     subject_of,
@@ -86,3 +87,24 @@ def test_questions_for_several_memories_are_recognised(query: str) -> None:
 @pytest.mark.parametrize("query", ["What did I order for lunch?", "When did I move?", "Wo wohne ich?", ""])
 def test_questions_for_one_memory_are_recognised(query: str) -> None:
     assert not asks_for_several(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Can you summarize how my garden project went?",
+        "In what order did I visit these towns?",
+        "How has my training evolved over time?",
+        "Kannst du den Verlauf zusammenfassen?",
+        "Fais-moi un résumé de mon projet.",
+        "Resume cómo fue mi mudanza.",
+        "我的项目经过是怎样的？",
+    ],
+)
+def test_a_question_about_a_course_is_recognised(query: str) -> None:
+    assert asks_for_course(query)
+
+
+@pytest.mark.parametrize("query", ["Where do I live?", "Which game did I develop?", "How many bees do I keep?", ""])
+def test_other_questions_ask_for_no_course(query: str) -> None:
+    assert not asks_for_course(query)

@@ -34,6 +34,13 @@ def test_neighbours_add_their_values() -> None:
     assert signals.around(values, near).tolist() == [4.0, 0.0]
 
 
+def test_the_first_candidates_of_a_session_lead() -> None:
+    seqs, sessions = np.array([3, 8, 13, 20]), np.array([5, 5, 9, 5])
+    found = signals.lead(seqs, sessions)
+    assert found[[0, 2]].tolist() == [1.0, 1.0]
+    assert found[0] > found[1] > found[3] > 0
+
+
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=30), st.integers(1, 30), st.data())
 def test_only_eligible_candidates_are_returned_best_first(values: list[float], limit: int, data: st.DataObject) -> None:
     count = len(values)

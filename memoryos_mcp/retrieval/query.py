@@ -37,6 +37,17 @@ _SEVERAL = re.compile(
     r"|顺序|順序|列出|所有|多少|几次|每|順番|一覧|すべて|全て|いくつ|何回|순서|목록|모든|몇|ترتيب|قائمة|كل|كم",
     re.IGNORECASE,
 )
+# Words that ask how something went, as for a summary or an order of events.
+_COURSE = re.compile(
+    r"\b(?:summar\w*|recap\w*|overview|in (?:what |which |the )?(?:\w+ )?order|order in which|sequence|timeline|"
+    r"chronolog\w*|over time|throughout|so far|developed|progress(?:ed)?|evol(?:ved|ution)|"
+    r"zusammenfass\w*|überblick|reihenfolge|im laufe|verlauf|entwickelt|"
+    r"résum\w*|récapitul\w*|ordre|au fil|évolu\w*|resum\w*|orden|cronol\w*|a lo largo|evolu\w*|"
+    r"riassun\w*|riepilog\w*|ordine|nel tempo|ordem|ao longo|samenvat\w*|overzicht|volgorde|verloop|"
+    r"порядк\w*|обзор\w*|итог\w*|хронолог\w*)\b"
+    r"|总结|總結|概述|顺序|順序|经过|まとめ|要約|順番|経緯|요약|순서|경과|ملخص|ترتيب|تسلسل",
+    re.IGNORECASE,
+)
 
 
 class Side(StrEnum):
@@ -57,6 +68,7 @@ class ParsedQuery:
         pages: Approximate number of pages in the memory.
         times: The time spans in the query.
         is_for_several: Whether the query asks for several memories, which are usually in different sessions.
+        is_for_course: Whether the query asks how something went: for a summary or an order of events.
         embedded: Vectors of the subject; None if search uses only keywords.
         weights: Weight of each token of the subject, shape ``(n,)``; empty if there are no vectors.
         user_called: The name that the assistant uses most often for the user; None if no name is known.
@@ -69,6 +81,7 @@ class ParsedQuery:
     pages: int
     times: Sequence[Span]
     is_for_several: bool
+    is_for_course: bool
     embedded: EmbeddedQuery | None
     weights: NDArray[np.float64]
     user_called: str | None = None
@@ -104,6 +117,11 @@ def side_of(query: str, stats: TermStats) -> Side | None:
 def asks_for_several(query: str) -> bool:
     """Return whether a query asks for several memories: for a list, an order of events, a count or a comparison."""
     return _SEVERAL.search(query) is not None
+
+
+def asks_for_course(query: str) -> bool:
+    """Return whether a query asks how something went: for a summary, an order of events or a development."""
+    return _COURSE.search(query) is not None
 
 
 def token_weights(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.retrieval.signals import Mask, Scores, z_scores
 
 # Signals that are not scaled; all others become z-scores over the candidates of a query.
-ABSOLUTE_SIGNALS = frozenset({"time", "project"})
+ABSOLUTE_SIGNALS = frozenset({"time", "project", "lead"})
 # Signals of neighbouring pages. They are divided by the number of windows of the page, because a short turn depends on
 # its context and a long turn does not.
 CONTEXT_SIGNALS = frozenset({"words_around"})
@@ -18,6 +18,8 @@ CONTEXT_SIGNALS = frozenset({"words_around"})
 # otherwise 0, so that pages of the project keep their scores. A page of another project then needs a score that is
 # higher by this number. In ``benchmarks.projects``, 6.0 loses 0.7 points and 3.0 loses 1.2.
 PROJECT_WEIGHT = 6.0
+# The signal ``lead`` exists only in queries that ask how something went. Chosen on chats of BEAM: 3 to 6 do as well.
+LEAD_WEIGHT = 4.0
 # If a query asks for several memories, a page loses this score for each better page of the same session.
 SPREAD = 0.8
 # Pages below this share of the best score are omitted, but at least `CUT_KEEPS` pages are returned.
@@ -42,7 +44,7 @@ class Recipe:
 
 
 TOKENS = Recipe(
-    "pieces+time/6",
+    "pieces+time/7",
     {
         "cover": 0.7,
         "first_cover": 0.8,
@@ -50,11 +52,12 @@ TOKENS = Recipe(
         # This signal exists only if the query asks for several memories.
         "own_words": 0.5,
         "time": 5.0,
+        "lead": LEAD_WEIGHT,
         "project": PROJECT_WEIGHT,
     },
 )
 WINDOWS = Recipe(
-    "words+windows+time/5",
+    "words+windows+time/6",
     {
         "words": 0.8,
         "own_words": 0.8,
@@ -62,17 +65,19 @@ WINDOWS = Recipe(
         "best_window": 0.9,
         "words_around": 0.8,
         "time": 5.1,
+        "lead": LEAD_WEIGHT,
         "project": PROJECT_WEIGHT,
     },
 )
 WORDS = Recipe(
-    "words+time/5",
+    "words+time/6",
     {
         "words": 0.8,
         "word_cover": 0.7,
         "own_words": 0.8,
         "words_around": 0.8,
         "time": 3.8,
+        "lead": LEAD_WEIGHT,
         "project": PROJECT_WEIGHT,
     },
 )

@@ -29,6 +29,7 @@ from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.query import (
     ParsedQuery,
     Side,
+    asks_for_course,
     asks_for_several,
     normalised,
     side_of,
@@ -40,7 +41,7 @@ from memoryos_mcp.retrieval.query_time import nearness, time_spans
 from memoryos_mcp.retrieval.ranking import Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.scope import EVERYTHING, Scope
-from memoryos_mcp.retrieval.signals import Scores, around, within, z_scores
+from memoryos_mcp.retrieval.signals import Scores, around, lead, within, z_scores
 from memoryos_mcp.retrieval.strategies import AllPages
 from memoryos_mcp.retrieval.strategy import Candidates, RetrievalStrategy, Search
 from memoryos_mcp.storage.interface import Store
@@ -293,6 +294,7 @@ class Retrieving:
             pages=stats.pages,
             times=times,
             is_for_several=asks_for_several(text),
+            is_for_course=asks_for_course(text),
             embedded=embedded,
             weights=token_weights(subject, tokens, stats.counts, stats.pages),
             user_called=stats.user_called,
@@ -540,13 +542,17 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 
 
 def _outline_signals(parsed: ParsedQuery, outlines: Outlines, words: Mapping[int, float]) -> dict[str, Scores]:
-    """Return the signals that need no page vectors: the signals of words and time.
+    """Return the signals that need no page vectors: the signals of words and time, and the place in the session.
 
     ``words`` maps the ``seq`` of a page to the page's keyword score.
     """
     by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
     signals = {"words": by_words, "words_around": around(by_words, within(outlines.seqs, outlines.sessions, 1))}
-    return signals | {"time": nearness(parsed.times, outlines.days)} if parsed.times else signals
+    if parsed.times:
+        signals["time"] = nearness(parsed.times, outlines.days)
+    if parsed.is_for_course:
+        signals["lead"] = lead(outlines.seqs, outlines.sessions)
+    return signals
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:

@@ -3,6 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+# After this many pages, the signal `lead` has fallen to 37 %.
+LEAD_PAGES = 10
+
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -20,6 +23,16 @@ def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> 
     """
     apart = np.abs(seqs[:, None] - seqs[None, :])
     return np.asarray((sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0))
+
+
+def lead(seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Scores:
+    """Return how early in its session each candidate is, from 1 for the first candidate of a session down to 0.
+
+    At the beginning of a session, people say what is new. Later pages of the session go into details. ``seqs`` must be
+    in ascending order.
+    """
+    _, begins, groups = np.unique(sessions, return_index=True, return_inverse=True)
+    return np.exp(-(seqs - seqs[begins][groups]) / LEAD_PAGES)
 
 
 def around(values: Scores, neighbours: Mask) -> Scores:

@@ -30,6 +30,7 @@ SIGNALS = {
     "own_words": "words of the question, said by the one who is asked about",
     "words_around": "words of the question on the pages beside it",
     "time": "how near its day is to the time in the question",
+    "lead": "how early in its conversation it is, because the question asks how something went",
     "project": "how much a page of the question's project is preferred",
     "spread": "lower, because a better page of the same conversation ranks higher",
 }
