@@ -40,9 +40,10 @@ _SEVERAL = re.compile(
 # Words that ask how something went, as for a summary or an order of events.
 _COURSE = re.compile(
     r"\b(?:summar\w*|recap\w*|overview|in (?:what |which |the )?(?:\w+ )?order|order in which|sequence|timeline|"
-    r"chronolog\w*|over time|throughout|so far|developed|progress(?:ed)?|evol(?:ved|ution)|"
+    r"chronolog\w*|over time|throughout|so far|developed|progressed|evol(?:ved|ution)|"
     r"zusammenfass\w*|überblick|reihenfolge|im laufe|verlauf|entwickelt|"
-    r"résum\w*|récapitul\w*|ordre|au fil|évolu\w*|resum\w*|orden|cronol\w*|a lo largo|evolu\w*|"
+    r"(?:un|le|en) résumé|résume[rz]?|récapitul\w*|ordre|au fil|évolu\w*|"
+    r"resumen|resúm\w*|resumir|resumo|orden|cronol\w*|a lo largo|evolu\w*|"
     r"riassun\w*|riepilog\w*|ordine|nel tempo|ordem|ao longo|samenvat\w*|overzicht|volgorde|verloop|"
     r"порядк\w*|обзор\w*|итог\w*|хронолог\w*)\b"
     r"|总结|總結|概述|顺序|順序|经过|まとめ|要約|順番|経緯|요약|순서|경과|ملخص|ترتيب|تسلسل",
