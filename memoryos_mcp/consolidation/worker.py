@@ -167,7 +167,8 @@ class Worker:
         self._is_started = True
         self._started_at = time.monotonic()
         self._watching.start()  # it starts the other loops
-        self._preparing.start()
+        if not query_time.is_loaded():
+            self._preparing.start()
 
     def start_to_read(self) -> None:
         """Start loading the vectors of a memory that cannot be written at the moment. No background loop is started."""

@@ -26,27 +26,28 @@ PARSED_CHARS = 4_096
 
 # The text between the two names in "Ada and Ben".
 _CONJUNCTION = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
-# Words that ask for several memories, as for a list, a count or a comparison, in the languages of `query_time`.
+# Words that ask for an order of events, in the languages of `query_time`.
+_ORDER = (
+    r"in (?:what |which |the )?(?:\w+ )?order|order in which|sequence|timeline|chronolog\w*|over time|throughout|"
+    r"reihenfolge|im laufe|ordre|au fil|orden|ordine|ordem|volgorde|порядк\w*"
+)
+_ORDER_UNSPACED = "顺序|順序|順番|순서|ترتيب"
+# Words that ask for several memories, as for an order, a list, a count or a comparison.
 _SEVERAL = re.compile(
-    r"\b(?:in (?:what |which |the )?(?:\w+ )?order|order in which|list|sequence|timeline|chronolog\w*|how many|total|"
-    r"all|every|across|over time|throughout|several|different|various|compar\w*|"
-    r"reihenfolge|liste|alle|jede[nrs]?|wie viele|insgesamt|verschiedene\w*|im laufe|"
-    r"ordre|tous|toutes|combien|chaque|différent\w*|au fil|orden|lista|todos|todas|cuánt[oa]s|cada|diferentes|"
-    r"ordine|elenco|tutt[ei]|quant[ei]|ogni|divers[ei]|ordem|quant[oa]s|volgorde|lijst|hoeveel|elke|"
-    r"порядк\w*|список|все|сколько|кажд\w+)\b"
-    r"|顺序|順序|列出|所有|多少|几次|每|順番|一覧|すべて|全て|いくつ|何回|순서|목록|모든|몇|ترتيب|قائمة|كل|كم",
+    rf"\b(?:{_ORDER}|list|how many|total|all|every|across|several|different|various|compar\w*|"
+    r"liste|alle|jede[nrs]?|wie viele|insgesamt|verschiedene\w*|tous|toutes|combien|chaque|différent\w*|"
+    r"lista|todos|todas|cuánt[oa]s|cada|diferentes|elenco|tutt[ei]|quant[ei]|ogni|divers[ei]|quant[oa]s|"
+    r"lijst|hoeveel|elke|список|все|сколько|кажд\w+)\b"
+    rf"|{_ORDER_UNSPACED}|列出|所有|多少|几次|每|一覧|すべて|全て|いくつ|何回|목록|모든|몇|قائمة|كل|كم",
     re.IGNORECASE,
 )
-# Words that ask how something went, as for a summary or an order of events.
+# Words that ask how something went, as for an order or a summary. "Resume" is no summary in English.
 _COURSE = re.compile(
-    r"\b(?:summar\w*|recap\w*|overview|in (?:what |which |the )?(?:\w+ )?order|order in which|sequence|timeline|"
-    r"chronolog\w*|over time|throughout|so far|developed|progressed|evol(?:ved|ution)|"
-    r"zusammenfass\w*|überblick|reihenfolge|im laufe|verlauf|entwickelt|"
-    r"(?:un|le|en) résumé|résume[rz]?|récapitul\w*|ordre|au fil|évolu\w*|"
-    r"resumen|resúm\w*|resumir|resumo|orden|cronol\w*|a lo largo|evolu\w*|"
-    r"riassun\w*|riepilog\w*|ordine|nel tempo|ordem|ao longo|samenvat\w*|overzicht|volgorde|verloop|"
-    r"порядк\w*|обзор\w*|итог\w*|хронолог\w*)\b"
-    r"|总结|總結|概述|顺序|順序|经过|まとめ|要約|順番|経緯|요약|순서|경과|ملخص|ترتيب|تسلسل",
+    rf"\b(?:{_ORDER}|summar\w*|recap\w*|overview|so far|developed|progressed|evol(?:ved|ution)|"
+    r"zusammenfass\w*|überblick|verlauf|entwickelt|(?:un|le|en) résumé|résume[rz]?|récapitul\w*|évolu\w*|"
+    r"resumen|resúm\w*|resumir|resumo|cronol\w*|a lo largo|evolu\w*|riassun\w*|riepilog\w*|nel tempo|ao longo|"
+    r"samenvat\w*|overzicht|verloop|обзор\w*|итог\w*|хронолог\w*)\b"
+    rf"|{_ORDER_UNSPACED}|总结|總結|概述|经过|まとめ|要約|経緯|요약|경과|ملخص|تسلسل",
     re.IGNORECASE,
 )
 

@@ -95,6 +95,11 @@ def load() -> None:
     time_spans("yesterday", datetime(2000, 1, 2))  # noqa: DTZ001 - times of queries have no zone
 
 
+def is_loaded() -> bool:
+    """Return whether `load` has finished in this process."""
+    return load.cache_info().currsize > 0
+
+
 def time_spans(query: str, now: datetime) -> list[Span]:
     """Return the distinct time spans in a query, at most `SPANS_MAX`.
 

@@ -32,7 +32,7 @@ _HASHED = 2
 
 
 class BuildCancelledError(Exception):
-    """The index is no longer needed, so its build has stopped."""
+    """Ends the build of an index that nobody needs any more."""
 
 
 class IvfIndex:
@@ -47,9 +47,7 @@ class IvfIndex:
         BuildCancelledError: ``is_cancelled`` returned True.
     """
 
-    def __init__(
-        self, dimension: int, blocks: Sequence[Block], is_cancelled: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, dimension: int, blocks: Sequence[Block], is_cancelled: Callable[[], bool]) -> None:
         import faiss
 
         self._faiss = faiss
