@@ -1,6 +1,8 @@
 """Background loops continue after failures and end on `close`."""
 
 import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -9,16 +11,20 @@ from pathlib import Path
 import pytest
 
 from memoryos_mcp.consolidation import loops, worker
-from memoryos_mcp.consolidation.loops import BackgroundLoop, LeaseKeeper
+from memoryos_mcp.consolidation.loops import BackgroundLoop, BackgroundTasks, LeaseKeeper
 from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.stats import Health
+from memoryos_mcp.retrieval import query_time
+from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
+from memoryos_mcp.retrieval.index.faiss_index import FaissIndex
 from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import START, Clock
 from tests.memories import USER, memory
 from tests.stores import open_one
+from tests.test_engine import memory as engine_of
 from tests.test_engine import until
 
 pytestmark = pytest.mark.both_stores(in_campaign=True)
@@ -67,6 +73,53 @@ async def test_an_idle_memory_organises_pages_of_other_processes(
             await other.store.add_pages([Turn(f"I like tea {number}.", "Noted.", START)])
         await until(is_done)
         await other.close()
+
+
+@pytest.mark.parametrize("idle_s", [0.0, 0.05])
+async def test_pages_are_organised_without_a_poll(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle_s: float
+) -> None:
+    monkeypatch.setattr(worker, "POLL_S", 10.0 * LIMIT_S)  # a poll would come too late
+    clock = Clock()
+    async with engine_of(tmp_path, clock=clock, short_term_capacity=0, consolidation_idle_s=idle_s) as engine:
+        for number in range(2):
+            await engine.add(f"I like tea {number}.", "Noted.")
+            clock.move(seconds=1)
+
+            async def is_done() -> bool:
+                return not (await engine.waiting()).backlog
+
+            async with asyncio.timeout(LIMIT_S):
+                await until(is_done)
+
+
+async def test_an_open_memory_prepares_the_first_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "PREPARE_AFTER_S", 0.0)
+    query_time.load.cache_clear()
+
+    async def is_loaded() -> bool:
+        return query_time.is_loaded()
+
+    async with memory(tmp_path, None), asyncio.timeout(LIMIT_S):
+        await until(is_loaded)
+
+
+async def test_a_build_of_an_index_ends_with_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def build(_index: AdaptiveIndex, is_cancelled: Callable[[], bool]) -> None:
+        started.set()
+        while not is_cancelled():
+            time.sleep(0.01)
+        ended.set()
+
+    monkeypatch.setattr(AdaptiveIndex, "settle", build)
+    async with asyncio.timeout(LIMIT_S):
+        tasks = BackgroundTasks()
+        tasks.start(FaissIndex(4).settle())
+        await asyncio.to_thread(started.wait)
+        await tasks.cancel()
+        assert await asyncio.to_thread(ended.wait, LIMIT_S)
 
 
 async def test_steps_follow_immediately_while_there_is_more_work() -> None:

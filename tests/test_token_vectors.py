@@ -39,3 +39,10 @@ def test_coordinates_are_rounded_to_half_a_level_or_clipped(rows: np.ndarray) ->
 def test_encoding_a_decoded_vector_changes_nothing(rows: np.ndarray) -> None:
     codes = token_vectors.encode(rows)
     assert np.array_equal(token_vectors.encode(token_vectors.cosines(codes, AXES)), codes)
+
+
+def test_a_product_in_blocks_is_the_product() -> None:
+    draw = np.random.default_rng(3)
+    states, projection = draw.normal(size=(57, 384)).astype(np.float32), draw.normal(size=(384, 80)).astype(np.float32)
+    assert len(states) * projection.size > token_vectors.PRODUCT_MAX
+    np.testing.assert_allclose(token_vectors.project(states, projection), states @ projection, rtol=1e-4, atol=1e-4)
