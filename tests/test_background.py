@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.consolidation.loops import BackgroundLoop, BackgroundTasks, LeaseKeeper
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.stats import Health
@@ -22,9 +24,8 @@ from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import START, Clock
-from tests.memories import USER, memory
+from tests.memories import NO_MODEL, USER, memory
 from tests.stores import open_one
-from tests.test_engine import memory as engine_of
 from tests.test_engine import until
 
 pytestmark = pytest.mark.both_stores(in_campaign=True)
@@ -81,14 +82,17 @@ async def test_pages_are_organised_without_a_poll(
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 10.0 * LIMIT_S)  # a poll would come too late
     clock = Clock()
-    async with engine_of(tmp_path, clock=clock, short_term_capacity=0, consolidation_idle_s=idle_s) as engine:
+    # Without a model, the loop that embeds pages wakes nobody.
+    settings = Settings(data_storage_path=tmp_path, short_term_capacity=0, consolidation_idle_s=idle_s, **NO_MODEL)
+    async with MemoryService(settings, clock=clock) as service, service.user(USER) as engine:
+
+        async def is_done() -> bool:
+            return not (await engine.waiting()).backlog
+
         for number in range(2):
+            await asyncio.sleep(0.2)  # the loops have nothing to do and pause
             await engine.add(f"I like tea {number}.", "Noted.")
             clock.move(seconds=1)
-
-            async def is_done() -> bool:
-                return not (await engine.waiting()).backlog
-
             async with asyncio.timeout(LIMIT_S):
                 await until(is_done)
 

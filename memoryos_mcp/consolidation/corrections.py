@@ -86,9 +86,9 @@ async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFa
 
 
 def _has_all_words(text: str, corrected: CorrectedFact) -> bool:
-    """Return whether ``text`` contains all words of the wrong fact that are not in the user's correct text.
+    """Return whether ``text`` contains all those words of the wrong fact which the user's correct text lacks.
 
-    If there are no such words, return False.
+    If the correct text lacks none of them, return False.
     """
     said, wrong, right = (set(stems(_SUBJECT.sub("", each))) for each in (text, corrected.text, corrected.right or ""))
     return bool(wrong - right) and wrong - right <= said

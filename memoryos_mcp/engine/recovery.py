@@ -44,10 +44,10 @@ class Recovery:
     Each memory stays open until no work is due or the time limit is reached.
 
     Args:
-        find: Returns the users with unfinished work. This function is called in a thread, several times after the start
-            and after ``wait`` has returned True.
-        wait: Takes a number of seconds. Waits for at most this time until another server may have ended. Returns
-            whether a server may have ended; see `Stores.wait_for_work`.
+        find: Returns the users with unfinished work. This function is called in a thread: several times after the start
+            of this process, and again whenever ``wait`` has returned True.
+        wait: Waits for a sign that another server has ended, but at most the given number of seconds. Returns whether
+            there was such a sign; see `Stores.wait_for_work`.
         borrow: Opens a user's memory. If too many memories are open, those that this function opened are closed first.
         is_busy: Returns whether any caller is being served.
         capacity_users: Maximum number of users whose memories are open.

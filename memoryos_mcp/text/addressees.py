@@ -79,7 +79,7 @@ def addressed(text: str) -> set[str]:
 
 
 def _addresses(before: str) -> bool:
-    """Return whether the word that follows the text ``before`` may be the name of the person addressed."""
+    """Return whether the next word after the text ``before`` may be the name of the person addressed."""
     said = before.rstrip()
     if not before or said.endswith((".", "!", "?", ",", ":")) or "\n" in before[len(said) :]:
         return True

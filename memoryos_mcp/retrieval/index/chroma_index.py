@@ -295,7 +295,7 @@ class ChromaIndex:
         )
 
     async def _delete_others(self, kept: Collection) -> None:
-        """Delete replaced and unfinished collections except ``kept``, and those of deleted vector spaces."""
+        """Delete collections of deleted vector spaces, and all replaced or unfinished collections but ``kept``."""
         known = {self._prefix, *(_prefix(space.identity) for space in await self._request.store.spaces())}
         folder = self._indexes.folder
 

@@ -76,7 +76,7 @@ def last_exchange(given: dict[str, object]) -> tuple[str, str, str]:
 
 
 def _text(content: object) -> str:
-    """Return the text of a message without tool calls and tool results."""
+    """Return the text of a message. Tool calls and their results are left out."""
     if isinstance(content, str):
         return content.strip()
     parts = content if isinstance(content, list) else []

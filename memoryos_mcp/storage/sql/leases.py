@@ -16,7 +16,8 @@ LONGEST_LEASE_US = 300_000_000
 def take_lease(connection: Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
     """Take or renew the lease for ``holder``.
 
-    Return None if another holder has an unexpired lease, unless that holder's process is known to have ended.
+    Return None if another holder has an unexpired lease. If that holder's process is known to have ended, its lease is
+    taken over.
     """
     now_us += connection.clock_offset_us()
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
