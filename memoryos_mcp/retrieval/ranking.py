@@ -146,8 +146,8 @@ def rank(
 def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
     """Return the candidates whose score is at least the best score times `CUT_SHARE`, best first.
 
-    If these are fewer than `CUT_KEEPS`, the next best candidates are returned too, up to that number. The scores are
-    compared without the loss ``spread`` (see `rank`).
+    If these are fewer than `CUT_KEEPS`, the next best candidates are returned too, up to that number. What a page loses
+    because its session has better pages (``spread`` in `rank`) does not count here.
 
     Args:
         ranked: The candidates, best first.

@@ -161,8 +161,8 @@ def _said_by_user(text: str) -> Iterator[tuple[str, Kind, Answer]]:
 def _wishes(sentence: str) -> Iterator[tuple[str, Kind, Answer]]:
     """Yield the wishes in a sentence.
 
-    The sentence is split at words such as "and". A later part is a wish only if it follows another wish or begins with
-    words such as "please", or a colon precedes it.
+    The sentence is split at words such as "and". A later part is a wish only in three cases: it follows another wish,
+    it follows a colon, or it begins with a word such as "please".
     """
     start, is_after_wish = 0, True
     ends = [(match.start(), match.end()) for match in context.NEXT_WISH.finditer(sentence)]

@@ -264,16 +264,15 @@ class _Note:
         return cls(file, journal, (str(status.st_size), str(status.st_mtime_ns), _boot()))
 
     def may_be_unchanged(self, path: Path) -> bool:
-        """Return whether a file may still be in the noted state.
+        """Return whether a file may still be as it was when this note was written.
 
-        The result is True if the note contains no state, and False if the file's size is not the noted size. Otherwise,
-        the file's modification time is compared with the noted time:
+        The note contains the size and the modification time of the file at that time. If it lacks them, the result is
+        True. If the file's size differs, the result is False. Otherwise, the file's present time decides:
 
-        - If the file's time is later, the file was overwritten or copied. If the journal or the note has an even later
-          time, all three were probably copied together, and the result is True. Otherwise, the result is False.
-        - If the file's time is the same, or at most two seconds earlier, the result is True.
-        - If the file's time is more than two seconds earlier, the result is True only if the machine may have crashed
-          since the note was written.
+        - Same as in the note, or up to two seconds earlier: True.
+        - More than two seconds earlier: True only if the machine may have crashed since the note was written.
+        - Later: the file was overwritten or copied. True only if the journal or the note's own file is newer than the
+          file, because then all three were probably copied together.
         """
         if len(self.state) < 2 or not all(word.isdecimal() for word in self.state[:2]):
             return True

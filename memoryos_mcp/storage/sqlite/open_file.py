@@ -257,7 +257,7 @@ class OpenFile:
         """Open the writing connection; return it and the file's schema version.
 
         If the file is replaced before the connection first reads it, for instance by a restore, the new file is opened
-        instead. Writes to the replaced file would be lost.
+        instead, because writes to the old one would be lost.
         """
         while True:
             status = self.path.stat()
