@@ -31,7 +31,7 @@ TODAY = (NOW - datetime(1970, 1, 1, tzinfo=UTC)).days
 
 
 async def settled(engine: MemoryEngine) -> None:
-    """Wait until the background work, which would take the lease, is done."""
+    """Wait until the background work is done, so that it does not learn from the pages afterwards."""
     async with asyncio.timeout(LIMIT_S):
         stats = await engine.stats()
         while not stats.is_settled or stats.counts.unembedded:
@@ -49,12 +49,10 @@ async def memory_of(page: str, folder: Path, *lessons: AddFact) -> AsyncIterator
     ):
         await engine.add(page, "Noted.")
         await settled(engine)
-        store = engine._store
-        lease = await store.take_lease(30)
-        assert lease is not None
-        for fact in lessons:
-            await store.commit(lease, Learning((1,), (1,), Lessons((), (fact,)), (), "test"))
-        await store.release_lease(lease)
+        async with engine._worker._lease.hold() as lease:
+            assert lease is not None
+            for fact in lessons:
+                await engine._store.commit(lease, Learning((1,), (1,), Lessons((), (fact,)), (), "test"))
         yield service, engine
 
 
