@@ -350,6 +350,49 @@ async def test_closed_threads_refuse_calls() -> None:
             await threads.run(lambda: 7)
 
 
+async def test_a_cancelled_check_that_waits_for_its_thread_is_not_made() -> None:
+    threads, may_end, done = StoreThreads(1), threading.Event(), []
+    try:
+        async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
+            long = group.create_task(threads.run(may_end.wait))
+            check = group.create_task(threads.run(lambda: done.append("check"), on_cancelled=lambda: None))
+            write = group.create_task(threads.run(lambda: done.append("write")))
+            await asyncio.sleep(0)
+            check.cancel()
+            await asyncio.wait([check])  # although the thread is still at work
+            write.cancel()
+            assert not long.done()
+            may_end.set()
+    finally:
+        may_end.set()
+        threads.close()
+    assert check.cancelled()
+    assert write.cancelled()
+    assert done == ["write"]
+
+
+async def test_a_loop_rests_until_it_is_woken() -> None:
+    results: list[bool | None] = [False, None]
+    waits = asyncio.Event()
+
+    async def step() -> bool | None:
+        await waits.wait()
+        return results.pop(0) if results else None
+
+    loop = BackgroundLoop("test", step, poll_s=0.001, clock=utc_now, idle_s=60)
+    assert not loop.is_resting
+    loop.start()
+    assert not loop.is_resting
+    waits.set()
+    async with asyncio.timeout(LIMIT_S):
+        while not loop.is_resting:  # noqa: ASYNC110 - another task's state
+            await asyncio.sleep(0.001)
+    assert not results
+    loop.wake()
+    assert not loop.is_resting
+    await loop.close()
+
+
 async def test_health_is_saved_after_failures_and_the_next_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.001)
     failures: list[Exception] = [ModelError("first"), ModelError("second")]

@@ -15,8 +15,10 @@ from mcp_types import CallToolResult, Completion, PromptReference, TextContent, 
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.tools import core_tools
 from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.assembly import make_server
+from memoryos_mcp.server.tool_calls import listing
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.memories import NO_MODEL
 from tests.servers import (
@@ -102,6 +104,15 @@ class CallerClient:
         result = await self.client.call_tool(tool, arguments)
         assert isinstance(result, CallToolResult)
         return result
+
+
+def test_the_schemas_that_headers_are_checked_with_are_those_of_the_tools() -> None:
+    server = make_server(MemoryService(Settings()), lambda _: Caller("ada"))
+    assert server.get_tool_input_schema is not None
+    schemas = {tool.name: server.get_tool_input_schema(tool.name) for tool in core_tools.TOOLS}
+    listed = [listing(tool, may_act_as=True) for tool in core_tools.TOOLS]
+    assert schemas == {tool.name: tool.input_schema for tool in listed}
+    assert server.get_tool_input_schema("no_such_tool") is None
 
 
 class OneServer:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from memoryos_mcp.model.ids import read_ids
 from memoryos_mcp.model.pages import TURN_FIELDS, Source, Tier, Turn
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.interface import Store
+from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan, StoreOptions
 from tests.fakes import START, Clock
@@ -96,6 +99,23 @@ async def test_a_page_query_keeps_the_first_or_the_newest(tmp_path: Path) -> Non
         assert await found(PageQuery(tier=Tier.BACKLOG, after_seq=1, before_seq=4)) == [2, 3]
         assert await found(PageQuery(tier=Tier.SHORT_TERM)) == [5, 6]
         assert await found(PageQuery(is_degraded=True)) == []
+
+
+async def test_columns_are_those_of_the_rows(tmp_path: Path) -> None:
+    columns = "seq, CAST(page_id AS BLOB) AS id, CAST(user_input AS BLOB) AS text"
+    query = f"SELECT {columns} FROM pages WHERE seq > ? ORDER BY seq DESC"  # noqa: S608 - constants
+
+    def both(connection: Connection, after: int) -> tuple[list[tuple[int, bytes, bytes]], list[Any]]:
+        rows = connection.execute(query, (after,)).fetchall()
+        return rows, connection.columns(query, (after,), numbers=["seq"], blobs=["id", "text"])
+
+    async with two_views(tmp_path, Clock()) as (store, _):
+        assert isinstance(store, SqlStore)
+        await store.add_pages([turn(number) for number in range(12)])
+        rows, (numbers, ids, texts) = await store._database.read(both, 3)
+        assert numbers == [row[0] for row in rows] == [*range(12, 3, -1)]
+        assert (ids, texts) == (b"".join(row[1] for row in rows), b"".join(row[2] for row in rows))
+        assert await store._database.read(both, 12) == ([], [[], b"", b""])
 
 
 async def test_a_reader_finds_every_change_after_its_position(tmp_path: Path) -> None:

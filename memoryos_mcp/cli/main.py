@@ -37,7 +37,7 @@ from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.telemetry import open_tracing
 
 # Seconds after which a thread that is computing must release the interpreter, so that replies are not delayed.
-SWITCH_INTERVAL_S = 0.0001
+SWITCH_INTERVAL_S = 0.001
 
 
 @click.group(PROGRAM, cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -67,7 +67,13 @@ class BackgroundLoop:
         self._awake = asyncio.Event()
         self._retry_at = clock()
         self._is_closing = False
+        self._has_nothing_to_do = False
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the last step found that there is no work, and nothing has woken the loop since."""
+        return self._has_nothing_to_do and not self._awake.is_set()
 
     def start(self) -> None:
         """Start the loop with an immediate first step."""
@@ -113,6 +119,7 @@ class BackgroundLoop:
     async def _try_step(self) -> float:
         """Run one step. Return the number of seconds to pause before the next step."""
         self._awake.clear()
+        self._has_nothing_to_do = False
         try:
             has_more = await self._step()
         except LeaseLostError:
@@ -127,6 +134,7 @@ class BackgroundLoop:
             self.health = Health(0, self.health.last_error, self.health.last_error_at)
             await self._store_health()
         if has_more is None:
+            self._has_nothing_to_do = True
             return self._idle_s
         return 0.0 if has_more else self._poll_s
 

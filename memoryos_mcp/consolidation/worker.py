@@ -298,6 +298,8 @@ class Worker:
         If work is due already, return the current time. If another process is doing this work, return the current time
         plus the duration of a lease.
         """
+        if all(self._loops[name].is_resting for name in ("embedding", "reading", "consolidation", "promotion")):
+            return None
         now = self._clock()
         if await self._is_behind():
             return now + timedelta(seconds=LEASE_TTL_S) if self._lease.is_elsewhere else now
@@ -441,7 +443,8 @@ class Worker:
         extracted without waiting.
         """
         await self._until_quiet(QUIET_WITHIN_S)
-        if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
+        filing = self._loops["consolidation"]
+        if not filing.is_resting and not filing.health.failed_attempts and await self._organising.due():
             return False
         if not await self._promotion.has_work():
             return None

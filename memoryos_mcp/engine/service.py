@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Fewer than STORE_THREADS, so that open users have free threads even while others wait for locked files to open.
-OPENINGS_AT_ONCE = 6
+# Fewer than the stores' threads, so that open users have free threads even while others wait for locked files to open.
+OPENINGS_AT_ONCE = 3
 # Maximum number of users that are being closed at once. Other users are opened only afterwards, to limit open files.
 CLOSINGS_AT_ONCE = 16
 # A survey of the open memories uses only a few threads, so that calls can use the others.

@@ -6,7 +6,7 @@ exist.
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -51,6 +51,7 @@ def make_server(service: MemoryService, find_caller: FindCaller) -> Server[dict[
         title="MemoryOS",
         description="Long-term memory of the user across conversations.",
         instructions=INSTRUCTIONS,
+        get_tool_input_schema=_input_schema_of,
         on_list_tools=surface.list_tools,
         on_call_tool=surface.call_tool,
         on_list_resources=surface.list_resources,
@@ -208,6 +209,15 @@ def _tools(*, may_write: bool) -> Sequence[ToolDefinition]:
 def _listings(*, may_write: bool, may_act_as: bool) -> list[types.Tool]:
     """Return the tools for callers with these rights. The list is cached, because building the schemas takes time."""
     return [listing(tool, may_act_as=may_act_as) for tool in _tools(may_write=may_write)]
+
+
+def _input_schema_of(name: str) -> Mapping[str, Any] | None:
+    """Return the schema with which the library checks a call's headers; without it, it would list all tools each time.
+
+    A caller's rights do not matter here: arguments are checked when the tool is called.
+    """
+    schemas = {tool.name: tool.input_schema for tool in _listings(may_write=True, may_act_as=True)}
+    return schemas.get(name)
 
 
 def _tool_error(message: str) -> types.CallToolResult:

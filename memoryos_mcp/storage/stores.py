@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.storage.interface import Stores
 
 
-# Threads for the memories of many users. Short transactions spend as much time in Python as in SQLite, so more threads
-# would compete for the interpreter lock. If there were fewer threads, all of them could be blocked by files that
-# other processes have locked, each for up to 30 s.
+# Most threads for the memories of many users; each waits for a database.
 STORE_THREADS = 8
 
 

@@ -42,7 +42,8 @@ class StoreThreads:
 
         Args:
             work: The blocking function to call.
-            on_cancelled: Called in the event loop's thread if the caller is cancelled, to make the work end early.
+            on_cancelled: Called in the event loop's thread if the caller is cancelled, to make the work end early. Work
+                with this function is not done at all if no thread has begun it by then.
             afterwards: Called after ``work`` in the thread of ``work``, even if ``work`` fails. `run` does not wait for
                 this function. The function must not raise an error.
 
@@ -60,8 +61,10 @@ class StoreThreads:
         except asyncio.CancelledError:
             if on_cancelled is not None:
                 on_cancelled()
-            with anyio.CancelScope(shield=True):
-                await _ended(call.end)
+                call.is_cancelled = True
+            if call.has_begun or not call.is_cancelled:
+                with anyio.CancelScope(shield=True):
+                    await _ended(call.end)
             raise
         return result
 
@@ -77,7 +80,7 @@ class StoreThreads:
             del call  # frees its objects now instead of at the next call
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Call:
     """Work for a thread, and the futures on which its caller waits."""
 
@@ -86,9 +89,16 @@ class _Call:
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[Any]
     end: asyncio.Future[None]
+    has_begun: bool = False
+    is_cancelled: bool = False
 
     def run(self) -> None:
         """Call ``work``, and pass its result or error to the caller's event loop."""
+        self.has_begun = True
+        if self.is_cancelled:  # the caller sets this before it reads `has_begun`, so it waits for work that begins
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self._tell, None, None)
+            return
         result: Any = None
         failure: BaseException | None = None
         try:

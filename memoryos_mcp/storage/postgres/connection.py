@@ -1,7 +1,7 @@
 """A connection to PostgreSQL that runs the SQL of `storage.sql`."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -50,6 +50,13 @@ class PostgresConnection:
         for bindings in sequenceofbindings:
             rows = self.execute(statements, bindings)
         return rows
+
+    def columns(self, query: str, bindings: Any, *, numbers: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
+        """Return the result of a query by column; see `storage.sql.connection.Connection`."""
+        columns = list(zip(*self.execute(query, bindings).fetchall(), strict=True)) or [()] * len([*numbers, *blobs])
+        return [list(column) for column in columns[: len(numbers)]] + [
+            b"".join(each) for each in columns[len(numbers) :]
+        ]
 
     def last_numbers(self) -> dict[str, int]:
         """Return the highest number used so far for each kind of numbered row, such as facts."""

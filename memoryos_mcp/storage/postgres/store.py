@@ -19,7 +19,7 @@ from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.mapping import turn_row
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.names import called
-from memoryos_mcp.storage.sql.store import SqlStore
+from memoryos_mcp.storage.sql.store import OUTLINE_COLUMNS, SqlStore
 from memoryos_mcp.storage.values import Commit, Filing, Lease, Receipt, StoreOptions, TokenRows, WindowHits
 
 ADD_PAGE_SQL = "SELECT * FROM add_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
@@ -77,16 +77,18 @@ class PostgresStore(SqlStore):
             *(" ".join(str(each[column]) for each in names) for column in range(3)),
         ]
 
-    def _outline_rows(self, connection: Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
+    def _outline_columns(self, connection: Connection, seqs: Sequence[int]) -> list[list[int]]:
         assert isinstance(connection, PostgresConnection)  # noqa: S101 - it is from this store's database
-        return connection.native(OUTLINES_SQL, list(seqs)).fetchall()
+        rows = connection.native(OUTLINES_SQL, list(seqs)).fetchall()
+        return [[row[place] for row in rows] for place in range(len(OUTLINE_COLUMNS))]
 
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         places = [vector_table.place(self._space, seq) for seq in seqs]
         rows = await self._database.read(
             lambda connection: connection.native(TOKENS_SQL, places, max_bytes, vector_table.SEQ_MASK).fetchall()
         )
-        return vector_table.to_token_rows(rows)
+        seqs, counts, codes = zip(*rows, strict=True) if rows else ((), (), ())
+        return vector_table.to_token_rows(seqs, [len(each) for each in counts], b"".join(counts), b"".join(codes))
 
     async def can_search_vectors(self, above: int) -> bool:
         sql = "SELECT EXISTS (SELECT 1 FROM page_vectors WHERE space = ? OFFSET ?)"

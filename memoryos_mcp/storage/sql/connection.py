@@ -128,6 +128,17 @@ class Connection(Protocol):
         """Run a statement once for each set of parameters."""
         ...
 
+    def columns(self, query: str, bindings: Any, *, numbers: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
+        """Return the result of a query by column, which is much faster than many rows.
+
+        Args:
+            query: The query. Its result has first the columns ``numbers``, then the columns ``blobs``, by these names.
+            bindings: The parameters of the query.
+            numbers: The columns of integers. Each is returned as a list.
+            blobs: The columns of bytes. Each is returned as the content of all rows, joined.
+        """
+        ...
+
     def last_numbers(self) -> dict[str, int]:
         """Return the highest number used so far for each kind of numbered row, such as facts.
 

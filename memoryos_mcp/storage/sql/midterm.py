@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memoryos_mcp.storage.sql.connection import Connection
-from memoryos_mcp.storage.sql.vector_table import drop_segment_vectors, note_change, set_segment_vector
+from memoryos_mcp.storage.sql.vector_table import drop_segment_vectors, note_change, note_changes, set_segment_vector
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
 
 _LISTED = "(SELECT value FROM json_each(?))"
@@ -17,13 +17,12 @@ def add_visits(connection: Connection, visits: Mapping[int, int], at_us: int) ->
 
     ``visits`` maps the number of each segment to its number of new visits.
     """
-    for segment, count in visits.items():
-        connection.execute(
-            "UPDATE segments SET n_visit = n_visit + ?1, "
-            "last_visit_us = CASE WHEN last_visit_us < ?2 THEN ?2 ELSE last_visit_us END WHERE segment = ?3",
-            (count, at_us, segment),
-        )
-        note_change(connection, "segment", segment)
+    connection.executemany(
+        "UPDATE segments SET n_visit = n_visit + ?1, "
+        "last_visit_us = CASE WHEN last_visit_us < ?2 THEN ?2 ELSE last_visit_us END WHERE segment = ?3",
+        [(count, at_us, segment) for segment, count in visits.items()],
+    )
+    note_changes(connection, "segment", visits)
 
 
 def file_pages(connection: Connection, space: int, filing: Filing, now_us: int) -> bool:

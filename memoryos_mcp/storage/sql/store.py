@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from memoryos_mcp.errors import DamagedStoreError
 from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact
-from memoryos_mcp.model.pages import Page, Tier, Turn
+from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
@@ -78,14 +77,8 @@ NO_SPACE = 0
 SECONDS_PER_DAY = 86_400
 # Maximum number of attempts to copy a memory that other processes keep changing.
 COPY_ATTEMPTS = 3
-# The columns of `Outlines`. `storage.postgres.store.OUTLINES_SQL` reads the same in the same order.
-OUTLINE_COLUMNS = (
-    "seq",
-    "session",
-    "coalesce(segment, 0)",
-    "occurred_us / 1000000 + utc_offset_s",
-    "octet_length(user_input) + octet_length(agent_response)",
-)
+# The columns that both databases read for `Outlines`.
+OUTLINE_COLUMNS = ("seq", "session", "segment", "local_s", "bytes")
 
 T = TypeVar("T")
 
@@ -105,7 +98,8 @@ class SqlStore:
 
     async def limit_short_term(self) -> None:
         """Move short-term pages to the backlog if there are more than the settings allow."""
-        if len(await self.pages(PageQuery(tier=Tier.SHORT_TERM))) > self._options.short_term_capacity:
+        (found,) = await self._database.rows("SELECT count(*) FROM pages WHERE tier = 'short_term'")
+        if found[0] > self._options.short_term_capacity:
             await self._database.write(page_table.overflow, self._options.short_term_capacity)
 
     @property
@@ -166,9 +160,9 @@ class SqlStore:
         return found[::-1] if query.is_newest else found
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
-        rows = await self._shared(sorted(seqs), self._outline_rows)
-        columns = np.array(list(chain.from_iterable(rows)), dtype=np.int64).reshape(-1, len(OUTLINE_COLUMNS))
-        found, sessions, segments, seconds, sizes = columns.T
+        parts = await self._shared(sorted(seqs), self._outline_columns)
+        nothing = np.zeros((len(OUTLINE_COLUMNS), 0), dtype=np.int64)
+        found, sessions, segments, seconds, sizes = np.hstack([nothing, *(np.array(part, np.int64) for part in parts)])
         return Outlines(found, sessions, segments, days=seconds // SECONDS_PER_DAY, sizes=sizes)
 
     async def project_pages(self, project: str, limit: int) -> list[int]:
@@ -182,8 +176,8 @@ class SqlStore:
         )
         return {seq for (seq,) in await self._database.rows(sql, project, json.dumps(list(seqs)))}
 
-    def _outline_rows(self, connection: Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Return a row of `OUTLINE_COLUMNS` for each page, in the order of ``seq``."""
+    def _outline_columns(self, connection: Connection, seqs: Sequence[int]) -> list[list[int]]:
+        """Return the columns `OUTLINE_COLUMNS` of pages, in the order of ``seq``."""
         raise NotImplementedError
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, tuple[Page, tuple[int, int] | None]]:
@@ -285,7 +279,8 @@ class SqlStore:
             "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq IN (SELECT value FROM json_each(?)) "
             "ORDER BY seq, part"
         )
-        return vector_table.to_page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
+        listed = json.dumps(list(seqs))
+        return await self._database.read(vector_table.read_page_vectors, sql, self._space, listed)
 
     async def can_search_vectors(self, above: int) -> bool:  # noqa: ARG002 - a file-based store cannot
         return False
@@ -297,25 +292,20 @@ class SqlStore:
         raise NotImplementedError
 
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
-        space = self._space
-        found = await self._shared(seqs, lambda connection, part: vector_table.code_sizes(connection, space, part))
-        sizes = dict(chain.from_iterable(found))
-        encoded = [seq for seq in seqs if seq in sizes]
-        fitting = int(np.searchsorted(np.cumsum([sizes[seq] for seq in encoded]), max_bytes, side="right"))
-        rows = await self._shared(
-            encoded[:fitting], lambda connection, part: vector_table.page_tokens(connection, space, part)
-        )
-        return vector_table.to_token_rows([*chain.from_iterable(rows)])
+        raise NotImplementedError
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
         sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
-        rows = await self._database.rows(sql, self._space, after_seq, limit)
-        if len(rows) < limit:
-            return vector_table.to_page_vectors(rows)
-        last = rows[-1][0]  # the last page may be incomplete, so it is left for the next call, or returned alone
-        if rows[0][0] == last:
+        found = await self._database.read(vector_table.read_page_vectors, sql, self._space, after_seq, limit)
+        if len(found.seqs) < limit:
+            return found
+        last = int(
+            found.seqs[-1]
+        )  # the last page may be incomplete, so it is left for the next call, or returned alone
+        if found.seqs[0] == last:
             return await self.page_vectors([last])
-        return vector_table.to_page_vectors([row for row in rows if row[0] != last])
+        is_whole = found.seqs != last
+        return PageVectors(found.seqs[is_whole], found.vectors[is_whole])
 
     # Background writes ---------------------------------------------------------------------------------------------
 

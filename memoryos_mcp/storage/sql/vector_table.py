@@ -4,8 +4,7 @@ The change sequence is a numbered list of all changes to a memory. Other process
 changed.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,14 @@ def note_change(connection: Connection, kind: str, row: int) -> None:
 
     ``kind`` is the kind of the changed item, such as ``fact``, and ``row`` is the number of the item.
     """
-    connection.execute("DELETE FROM changes WHERE kind = ? AND row = ?", (kind, row))
-    connection.execute("INSERT INTO changes (kind, row) VALUES (?, ?)", (kind, row))
+    note_changes(connection, kind, [row])
+
+
+def note_changes(connection: Connection, kind: str, rows: Iterable[int]) -> None:
+    """Append changes of several items of the same kind; see `note_change`."""
+    changed = [(kind, row) for row in rows]
+    connection.executemany("DELETE FROM changes WHERE kind = ? AND row = ?", changed)
+    connection.executemany("INSERT INTO changes (kind, row) VALUES (?, ?)", changed)
 
 
 def page_kind(space: int) -> str:
@@ -96,32 +101,22 @@ def drop_segment_vectors(connection: Connection, segment: int) -> None:
     connection.execute("DELETE FROM segment_vectors WHERE segment = ?", (segment,))
 
 
-def code_sizes(connection: Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return a row for each page that has encoded token vectors: its ``seq`` and the size of the vectors in bytes."""
-    sql = "SELECT place & ?2, octet_length(codes) FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
-    return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
+def to_token_rows(seqs: Sequence[int], sizes: Sequence[int], counts: bytes, codes: bytes) -> TokenRows:
+    """Return the encoded token vectors of pages.
 
-
-def page_tokens(connection: Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return one row for each page that has encoded token vectors, in the order of ``seqs``.
-
-    A row contains the ``seq``, the token counts and the encoded token vectors.
+    Args:
+        seqs: The pages.
+        sizes: The size of each page's token counts, in bytes.
+        counts: The token counts of all pages, joined.
+        codes: The encoded token vectors of all pages, joined.
     """
-    sql = "SELECT place & ?2, counts, codes FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
-    rows = connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
-    order = {seq: number for number, seq in enumerate(seqs)}
-    return sorted(rows, key=lambda row: order[row[0]])
-
-
-def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
-    """Convert rows from `page_tokens` to arrays."""
-    counts = np.frombuffer(b"".join([counts for _, counts, _ in rows]), dtype=_COUNT).reshape(-1, 4).astype(np.int64)
-    windows = [len(counts) // (4 * _COUNT.itemsize) for _, counts, _ in rows]
-    codes = np.frombuffer(b"".join([codes for _, _, codes in rows]), dtype=np.uint8)
+    numbers = np.frombuffer(counts, dtype=_COUNT).reshape(-1, 4).astype(np.int64)
+    windows = np.array(sizes, dtype=np.int64) // (4 * _COUNT.itemsize)
+    encoded = np.frombuffer(codes, dtype=np.uint8)
     return TokenRows(
-        seqs=np.repeat(np.array([seq for seq, _, _ in rows], dtype=np.int64), windows),
-        counts=counts,
-        codes=codes.reshape(int(counts.sum()), -1 if rows else 0),
+        seqs=np.repeat(np.array(seqs, dtype=np.int64), windows),
+        counts=numbers,
+        codes=encoded.reshape(int(numbers.sum()), -1 if seqs else 0),
     )
 
 
@@ -130,14 +125,11 @@ def place(space: int, seq: int) -> int:
     return space << SEQ_BITS | seq
 
 
-def _places(space: int, seqs: Sequence[int]) -> str:
-    return json.dumps([place(space, seq) for seq in seqs])
-
-
-def to_page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:
-    """Convert rows to arrays. Each row contains a page's ``seq`` and one vector."""
-    halves = np.frombuffer(b"".join([row[1] for row in rows]), dtype=np.float16)
+def read_page_vectors(connection: Connection, query: str, *parameters: Any) -> PageVectors:
+    """Return the result of a query whose rows are a page's ``seq`` and one ``vector``."""
+    seqs, vectors = connection.columns(query, parameters, numbers=["seq"], blobs=["vector"])
+    halves = np.frombuffer(vectors, dtype=np.float16)
     return PageVectors(
-        seqs=np.array([row[0] for row in rows], dtype=np.int64),
-        vectors=halves.reshape(len(rows), -1 if rows else 0).astype(np.float32),
+        seqs=np.array(seqs, dtype=np.int64),
+        vectors=halves.reshape(len(seqs), -1 if seqs else 0).astype(np.float32),
     )

@@ -22,28 +22,41 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 READERS = 4
+# How long a query waits for a connection before another one is opened. Opening one takes about as long, because each
+# connection reads the schema and prepares every statement for itself.
+READER_WAIT_S = 0.005
 
 
 class SqliteDatabase:
     """A user's file with one writing and up to `READERS` reading connections. Safe to share between tasks."""
 
-    def __init__(self, file: OpenFile, threads: StoreThreads, checks: Checks) -> None:
+    def __init__(self, file: OpenFile, threads: StoreThreads, checking: StoreThreads, checks: Checks) -> None:
         self._file = file
         self._threads = threads
+        self._checking = checking
         self._checks = checks
         self._write_lock = asyncio.Lock()
-        self._reading = asyncio.Semaphore(READERS)
+        self._readers = 1
+        self._reading = asyncio.Semaphore(self._readers)
+        self._is_exclusive = False
         self._unwritten: str | None = None
         self._is_unwritable = False
 
     @classmethod
     async def open(
-        cls, path: Path, user_id: str, threads: StoreThreads, checks: Checks, *, only_reads: bool = False
+        cls,
+        path: Path,
+        user_id: str,
+        threads: StoreThreads,
+        checks: Checks,
+        *,
+        checking: StoreThreads | None = None,
+        only_reads: bool = False,
     ) -> "SqliteDatabase":
         """Open a user's file. If necessary, create or migrate the file first. `Stores.open` lists the errors."""
         file = OpenFile(path, checks, only_reads=only_reads)
         await threads.run(lambda: file.open(user_id))
-        return cls(file, threads, checks)
+        return cls(file, threads, checking or threads, checks)
 
     @property
     def only_reads_because(self) -> str | None:
@@ -109,10 +122,10 @@ class SqliteDatabase:
         """
         cancelled, path = threading.Event(), self._file.path
         if not self._checks.is_recent(path):
-            await self._threads.run(lambda: self._verify(cancelled), on_cancelled=cancelled.set)
+            await self._checking.run(lambda: self._verify(cancelled), on_cancelled=cancelled.set)
         damaged = self._checks.damaged_pages(path)
         if damaged is None:
-            damaged = await self._threads.run(lambda: self._verify_pages(cancelled), on_cancelled=cancelled.set)
+            damaged = await self._checking.run(lambda: self._verify_pages(cancelled), on_cancelled=cancelled.set)
         return damaged
 
     async def purge(self) -> bool:
@@ -143,18 +156,33 @@ class SqliteDatabase:
         The caller must hold the write lock.
         """
         taken = 0
+        self._is_exclusive = True
         try:
-            while taken < READERS:
+            while taken < self._readers:
                 await self._reading.acquire()
                 taken += 1
             return await self._threads.run(work)
         finally:
+            self._is_exclusive = False
             for _ in range(taken):
                 self._reading.release()
 
     async def _with_reader(self, query: Callable[[SqliteConnection], T]) -> T:
-        async with self._reading:
+        if self._reading.locked() and self._readers < READERS:
+            try:
+                async with asyncio.timeout(READER_WAIT_S):
+                    await self._reading.acquire()
+            except TimeoutError:
+                if self._readers < READERS and not self._is_exclusive:
+                    self._readers += 1
+                    self._reading.release()
+                await self._reading.acquire()
+        else:
+            await self._reading.acquire()
+        try:
             return await self._threads.run(lambda: self._file.read(query))
+        finally:
+            self._reading.release()
 
     def _write(self, change: Callable[[SqliteConnection], T]) -> T:
         writer = self._file.opened()

@@ -57,10 +57,10 @@ def has_journal(path: Path) -> bool:
         return False
 
 
-def identity(path: Path) -> Identity | None:
+def identity(path: Path | str) -> Identity | None:
     """Return the device and inode of a file; None if the file does not exist."""
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - `Path.stat` takes longer, and this is called for each query
     except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino

@@ -324,6 +324,10 @@ class OpenFile:
                     stack.enter_context(checkpointed(self.path))
                 except OSError:
                     leave_journal(connections)  # the next process that opens the file writes the journal to it
+                else:
+                    # Closing would do this too, but without releasing Python's global lock: all threads would wait.
+                    with suppress(apsw.Error):
+                        connections[-1].wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             for connection in connections:
                 connection.close()
 

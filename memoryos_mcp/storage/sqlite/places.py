@@ -6,6 +6,7 @@ file would be acknowledged and then lost.
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,13 +25,13 @@ class FileIdentity:
 
     Attributes:
         file: The identity of the file when it was opened; None if it did not exist then.
-        journals: The identities of the journals when the file was opened, in the order of `journals_of`. The identity
-            is None for a journal that did not exist then.
+        journals: The identity of each journal when the file was opened, by its path, in the order of `journals_of`. The
+            identity is None for a journal that did not exist then.
     """
 
     path: Path
     file: Identity | None
-    journals: tuple[Identity | None, ...]
+    journals: Mapping[str, Identity | None]
 
     @classmethod
     def of(cls, path: Path, *, with_journals: bool = True) -> "FileIdentity":
@@ -38,7 +39,8 @@ class FileIdentity:
 
         The result includes the identities of the file's journals, unless ``with_journals`` is false.
         """
-        return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
+        journals = map(str, journals_of(path)) if with_journals else ()
+        return cls(path, identity(path), {each: identity(each) for each in journals})
 
     def is_unchanged(self) -> bool:
         """Return whether the file and its journals are still the same as when the file was opened.
@@ -49,14 +51,13 @@ class FileIdentity:
 
     def has_lost_journals(self) -> bool:
         """Return whether a journal was replaced or removed. Writes to such a journal are lost."""
-        opened = zip(journals_of(self.path), self.journals, strict=False)
-        return any(journal is not None and identity(path) != journal for path, journal in opened)
+        return any(journal is not None and identity(path) != journal for path, journal in self.journals.items())
 
     def has_lost_only_index(self) -> bool:
         """Return whether only the journal's index was replaced or removed; SQLite can create the index again."""
-        journal = (identity(journals_of(self.path)[0]),)
-        is_whole = identity(self.path) == self.file and journal == self.journals[:1] != (None,)
-        return is_whole and self.has_lost_journals()
+        journal = next(iter(self.journals), None)
+        is_whole = journal is not None and identity(journal) == self.journals[journal] is not None
+        return is_whole and identity(self.path) == self.file and self.has_lost_journals()
 
     def refuse_if_lost(self) -> None:
         """Raise `StorageError` if the file or a journal was replaced or removed since the file was opened."""
@@ -68,9 +69,9 @@ class FileIdentity:
 
         Journals that do not belong to the replaced file are not removed.
         """
-        for path, journal in zip(journals_of(self.path), self.journals, strict=False):
+        for path, journal in self.journals.items():
             if journal is not None and identity(path) == journal:
-                path.unlink(missing_ok=True)
+                Path(path).unlink(missing_ok=True)
 
 
 def lost_message(path: Path) -> str:

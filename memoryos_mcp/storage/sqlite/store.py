@@ -7,6 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
+from memoryos_mcp.storage.sql import vector_table
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.store import OUTLINE_COLUMNS, SqlStore
 from memoryos_mcp.storage.sqlite.checks import Checks
@@ -14,15 +17,25 @@ from memoryos_mcp.storage.sqlite.database import READERS, SqliteDatabase
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.user_data import SqliteUserData
 from memoryos_mcp.storage.threads import StoreThreads
-from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.storage.values import StoreOptions, TokenRows
 
 # With fewer requested pages, or in a smaller memory, one connection is as fast as several.
 PAGES_TO_SHARE = 60
 PAGES_OF_A_LARGE_MEMORY = 5_000
 # The index `pages_outline` covers the expressions of the columns, so that no page is read for them.
 OUTLINES_SQL = (
-    f"SELECT {', '.join(OUTLINE_COLUMNS)} FROM pages INDEXED BY pages_outline "  # noqa: S608 - constant
+    "SELECT seq, session, coalesce(segment, 0) AS segment, occurred_us / 1000000 + utc_offset_s AS local_s, "
+    "octet_length(user_input) + octet_length(agent_response) AS bytes FROM pages INDEXED BY pages_outline "
     "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
+)
+# The encoded token vectors of pages, in the order in which the pages are listed.
+TOKENS_SQL = (
+    "SELECT place & ?2 AS seq, octet_length(counts) AS bytes, counts, codes "
+    "FROM json_each(?1) JOIN page_tokens ON place = value ORDER BY key"
+)
+SIZES_SQL = (
+    "SELECT place & ?2 AS seq, octet_length(codes) AS bytes FROM page_tokens "
+    "WHERE place IN (SELECT value FROM json_each(?1))"
 )
 
 T = TypeVar("T")
@@ -41,16 +54,20 @@ class SqliteStore(SqlStore):
         options: StoreOptions,
         *,
         threads: StoreThreads,
+        checking: StoreThreads | None = None,
         clock: Callable[[], datetime],
         checks: Checks | None = None,
         only_reads: bool = False,
     ) -> "SqliteStore":
         """Open a user's store; see `Stores.open`.
 
-        The file is not checked for damage if ``checks`` has recorded a recent check.
+        The file is not checked for damage if ``checks`` has recorded a recent check. ``checking`` is the thread for
+        checks at low priority; None means one of ``threads``.
         """
         path = database_file(data_folder, user_id)
-        database = await SqliteDatabase.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
+        database = await SqliteDatabase.open(
+            path, user_id, threads, checks or Checks(), checking=checking, only_reads=only_reads
+        )
         try:
             store = cls(database, options, clock)
             if not only_reads and database.only_reads_because is None:
@@ -64,8 +81,31 @@ class SqliteStore(SqlStore):
     def user_data(self) -> SqliteUserData:
         return SqliteUserData(self._database, self._options, self._clock, self._space)
 
-    def _outline_rows(self, connection: Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-        return connection.execute(OUTLINES_SQL, (json.dumps(seqs),)).fetchall()
+    async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
+        def sizes(connection: Connection, part: Sequence[int]) -> list[Any]:
+            return connection.columns(SIZES_SQL, self._places(part), numbers=["seq", "bytes"])
+
+        def vectors(connection: Connection, part: Sequence[int]) -> list[Any]:
+            numbers, blobs = ["seq", "bytes"], ["counts", "codes"]
+            return connection.columns(TOKENS_SQL, self._places(part), numbers=numbers, blobs=blobs)
+
+        found = await self._shared(seqs, sizes)
+        size_of = {seq: size for part in found for seq, size in zip(*part, strict=True)}
+        encoded = [seq for seq in seqs if seq in size_of]
+        fitting = int(np.searchsorted(np.cumsum([size_of[seq] for seq in encoded]), max_bytes, side="right"))
+        parts = await self._shared(encoded[:fitting], vectors)
+        return vector_table.to_token_rows(
+            [seq for part in parts for seq in part[0]],
+            [size for part in parts for size in part[1]],
+            b"".join([part[2] for part in parts]),
+            b"".join([part[3] for part in parts]),
+        )
+
+    def _places(self, seqs: Sequence[int]) -> tuple[str, int]:
+        return json.dumps([vector_table.place(self._space, seq) for seq in seqs]), vector_table.SEQ_MASK
+
+    def _outline_columns(self, connection: Connection, seqs: Sequence[int]) -> list[list[int]]:
+        return connection.columns(OUTLINES_SQL, (json.dumps(seqs),), numbers=OUTLINE_COLUMNS)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[Connection, Sequence[int]], T]) -> list[T]:
         """Divide ``seqs`` into parts, run a query for all parts at the same time, and return one result for each part.
