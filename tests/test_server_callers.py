@@ -107,7 +107,7 @@ class CallerClient:
 
 
 def test_the_schemas_that_headers_are_checked_with_are_those_of_the_tools() -> None:
-    server = make_server(MemoryService(Settings()), lambda _: Caller("ada"))
+    server = make_server(MemoryService(Settings()), lambda _: Caller("ada", frozenset(Scope)))
     assert server.get_tool_input_schema is not None
     schemas = {tool.name: server.get_tool_input_schema(tool.name) for tool in core_tools.TOOLS}
     listed = [listing(tool, may_act_as=True) for tool in core_tools.TOOLS]
