@@ -42,7 +42,7 @@ POLL_S = 0.1
 _ABSENT = {
     TOKENS.name: {"project"},
     WINDOWS.name: {"project", "cover", "first_cover"},
-    WORDS.name: {"project", "cover", "first_cover", "best_window", "first_window", "meaning_around"},
+    WORDS.name: {"project", "cover", "first_cover", "best_window", "first_window", "told"},
 }
 _NOT_FOUND = 1_000_000
 

@@ -174,6 +174,34 @@ async def test_a_question_about_the_past_finds_superseded_facts(tmp_path: Path) 
         assert past["I live in Porto."] is not None
 
 
+async def test_a_fact_finds_the_page_that_it_was_learned_from(tmp_path: Path) -> None:
+    settings = Settings(data_storage_path=tmp_path, short_term_capacity=0)
+    facts = ["My dog is called Rex.", "My boat has a red sail.", "My sister paints walls."]
+    async with (
+        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
+        service.user("ada") as engine,
+    ):
+        for number in range(30):
+            await engine.add(f"Number {number} was on the list.", "Noted.")
+        await settled(engine)
+        asked_before = await engine.retrieve("Which dog do I have?", max_results=30)
+        async with engine._worker._lease.hold() as lease:
+            assert lease is not None
+            for seq, text in zip((7, 17, 27), facts, strict=True):
+                learned = AddFact(About.USER, text, None, START, evidence=(seq,))
+                await engine._store.commit(lease, Learning((seq,), (seq,), Lessons((), (learned,)), (), "test"))
+        engine._worker.knowledge_changed()
+        async with asyncio.timeout(LIMIT_S):
+            while (await engine._store.unembedded(1)).facts:  # noqa: ASYNC110 - another task's state
+                await asyncio.sleep(POLL_S)
+        found = await engine.retrieve("Which dog do I have?", max_results=30)
+    shares = {recalled.page.seq: recalled.shares["told"] for recalled in found.pages}
+    assert all("told" not in recalled.shares for recalled in asked_before.pages)
+    assert found.pages[0].page.seq == 7
+    assert [seq for seq, share in shares.items() if share > 0] == [7]
+    assert [seq for seq, share in shares.items() if share < 0] in ([17, 27], [27, 17])
+
+
 async def test_every_retrieval_contains_wishes_and_the_stated_name(tmp_path: Path) -> None:
     wish = AddFact(About.USER, "Answer in metric units.", None, START, evidence=(1,), kind=Kind.WISH)
     name = AddFact(About.USER, "My name is Ada.", "name", START, evidence=(1,))

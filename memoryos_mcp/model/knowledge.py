@@ -55,6 +55,7 @@ class Fact:
             is the user's correction.
         last_said: Time and ``seq`` of the newest page that supports the fact; None if no page does.
         is_corrected: Whether the user ended the fact with a correction.
+        pages: The ``seq`` of the pages that support the fact, in ascending order.
     """
 
     fact: int
@@ -72,6 +73,7 @@ class Fact:
     learned_by: str = ""
     last_said: tuple[datetime, int] | None = None
     is_corrected: bool = False
+    pages: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:

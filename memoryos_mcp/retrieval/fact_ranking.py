@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.model.knowledge import Fact, Kind, states_name
+from memoryos_mcp.model.segments import Vector
 from memoryos_mcp.retrieval.query import ParsedQuery
 from memoryos_mcp.retrieval.query_time import nearness
 from memoryos_mcp.retrieval.ranking import FACTS, rank
@@ -62,6 +63,11 @@ class FactTable:
         self._named = [fact for fact in self._facts if states_name(fact) and not fact.is_archived]
         self._states = np.array([fact.kind is not Kind.WISH for fact in given], dtype=np.bool_)
         self._vectors = _stacked(given)
+        # Pairs of a fact's place in the table and the ``seq`` of a page that supports the fact.
+        pairs = [(place, seq) for place, fact in enumerate(given) if fact.vector is not None for seq in fact.pages]
+        self._evidence = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        # The last query vector and its cosine with each fact.
+        self._compared: tuple[Vector | None, NDArray[np.float64]] = None, np.zeros(0)
         places = defaultdict[str, list[int]](list)
         for place, fact in enumerate(given):
             for each in set(stems(fact.text)):
@@ -81,7 +87,7 @@ class FactTable:
             return []
         signals = {"words": self._word_shares(parsed)}
         if parsed.embedded is not None and self._vectors.shape[1] == len(parsed.embedded.vector):
-            signals["meaning"] = np.einsum("nd,d->n", self._vectors, parsed.embedded.vector).astype(np.float64)
+            signals["meaning"] = self._cosines(parsed.embedded.vector)
         if parsed.times:
             signals["time"] = nearness(parsed.times, self._days)
         ones = np.ones(len(self._facts), dtype=np.int64)
@@ -93,6 +99,17 @@ class FactTable:
         ranked = rank(FACTS, places, signals, ones, in_force, FACTS_AT_MOST)
         return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
 
+    def told(self, query: Vector) -> tuple[NDArray[np.int64], Scores]:
+        """Return the pages from which facts were learned, and how similar these facts are to a query.
+
+        Returns:
+            The ``seq`` of a page for each fact and each page that supports it, and the cosine of the fact and the
+            query. Facts without a vector are left out.
+        """
+        if not len(self._evidence) or self._vectors.shape[1] != len(query):
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return self._evidence[:, 1], self._cosines(query)[self._evidence[:, 0]]
+
     def wishes(self, now: datetime) -> list[RecalledFact]:
         """Return the wishes that are valid at ``now``, newest first.
 
@@ -103,6 +120,11 @@ class FactTable:
     def named(self, now: datetime) -> list[Fact]:
         """Return the facts that are valid at ``now`` and state the user's or the assistant's name, oldest first."""
         return _in_force(self._named, now)
+
+    def _cosines(self, query: Vector) -> NDArray[np.float64]:
+        if self._compared[0] is not query:
+            self._compared = query, np.einsum("nd,d->n", self._vectors, query).astype(np.float64)
+        return self._compared[1]
 
     def _word_shares(self, parsed: ParsedQuery) -> Scores:
         """Return, for each fact, the share of the query's words that the fact contains.

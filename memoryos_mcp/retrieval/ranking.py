@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.retrieval.signals import Mask, Scores, z_scores
 
 # Signals that are not scaled; all others become z-scores over the candidates of a query.
-ABSOLUTE_SIGNALS = frozenset({"time", "project", "lead"})
+ABSOLUTE_SIGNALS = frozenset({"time", "project", "lead", "told"})
 # Signals of neighbouring pages. They are divided by the number of windows of the page, because a short turn depends on
 # its context and a long turn does not.
 CONTEXT_SIGNALS = frozenset({"words_around"})
@@ -20,6 +20,8 @@ CONTEXT_SIGNALS = frozenset({"words_around"})
 PROJECT_WEIGHT = 6.0
 # The signal ``lead`` exists only in queries that ask how something went. Chosen on chats of BEAM: 3 to 6 do as well.
 LEAD_WEIGHT = 4.0
+# The signal ``told`` exists only if facts have vectors. 1 to 3 do about as well.
+TOLD_WEIGHT = 2.0
 # If a query asks for several memories, a page loses this score for each better page of the same session.
 SPREAD = 0.8
 # Pages below this share of the best score are omitted, but at least `CUT_KEEPS` pages are returned.
@@ -44,26 +46,28 @@ class Recipe:
 
 
 TOKENS = Recipe(
-    "pieces+time/7",
+    "pieces+time/8",
     {
         "cover": 0.7,
         "first_cover": 0.8,
         "first_window": 0.5,
         # This signal exists only if the query asks for several memories.
         "own_words": 0.5,
+        "told": TOLD_WEIGHT,
         "time": 5.0,
         "lead": LEAD_WEIGHT,
         "project": PROJECT_WEIGHT,
     },
 )
 WINDOWS = Recipe(
-    "words+windows+time/6",
+    "words+windows+time/7",
     {
         "words": 0.8,
         "own_words": 0.8,
         "first_window": 1.6,
         "best_window": 0.9,
         "words_around": 0.8,
+        "told": TOLD_WEIGHT,
         "time": 5.1,
         "lead": LEAD_WEIGHT,
         "project": PROJECT_WEIGHT,

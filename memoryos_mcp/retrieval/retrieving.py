@@ -41,7 +41,7 @@ from memoryos_mcp.retrieval.query_time import nearness, time_spans
 from memoryos_mcp.retrieval.ranking import Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.scope import EVERYTHING, Scope
-from memoryos_mcp.retrieval.signals import Scores, around, lead, within, z_scores
+from memoryos_mcp.retrieval.signals import Scores, around, lead, told, within, z_scores
 from memoryos_mcp.retrieval.strategies import AllPages
 from memoryos_mcp.retrieval.strategy import Candidates, RetrievalStrategy, Search
 from memoryos_mcp.storage.interface import Store
@@ -56,6 +56,8 @@ CANDIDATES_BY_MEANING = 100
 # The neighbours of this many of the best pages are candidates too. Half of these pages are the best by keywords, half
 # are the best by vectors.
 NEIGHBOURS_OF = 30
+# The pages that support this many of the facts nearest to a query are candidates too.
+FACTS_FOLLOWED = 10
 # In a project, this many times as many pages are found first, because most of them may be of other projects. The
 # vectors of at most `PROJECT_PAGES_AT_MOST` pages of the project are compared, the newest ones.
 WIDER = 4
@@ -309,7 +311,9 @@ class Retrieving:
             words, nearest = await self._in_scope(scope, own, words, nearest)
         found = _with_neighbours(list(words), NEIGHBOURS_OF // 2 if embedded else NEIGHBOURS_OF)
         meaning: dict[int, WindowMatch] = {}
+        pages, cosines = self._told(embedded)
         if embedded is not None:
+            found = [*{*found, *pages[np.argsort(-cosines, kind="stable")[:FACTS_FOLLOWED]].tolist()}]
             meaning = await self._match(embedded.vector, nearest, found)
         seqs = sorted({*found, *meaning})
         if scope.is_walled:
@@ -317,10 +321,20 @@ class Retrieving:
             seqs = [seq for seq in seqs if seq not in others]
             meaning = {seq: match for seq, match in meaning.items() if seq not in others}
         candidates = await self._candidates(parsed, seqs, words, meaning, reads_words=reads_words)
+        if len(pages) and len(candidates.outlines.seqs):
+            by_facts = {"told": told(candidates.outlines.seqs, pages, cosines)}
+            candidates = replace(candidates, signals={**candidates.signals, **by_facts})
         if scope.project is None or not len(candidates.outlines.seqs):
             return parsed, candidates
         project = np.where(np.isin(candidates.outlines.seqs, own), 0.0, -1.0)
         return parsed, replace(candidates, signals={**candidates.signals, "project": project})
+
+    def _told(self, embedded: EmbeddedQuery | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the pages that the known facts were learned from, and the cosine of each fact and a query."""
+        if embedded is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        found = [self.cache.facts[about].told(embedded.vector) for about in About]
+        return np.concatenate([pages for pages, _ in found]), np.concatenate([cosines for _, cosines in found])
 
     async def _own(self, scope: Scope) -> list[int]:
         """Return the ``seq`` of the newest pages of the project in ``scope``, newest first; [] without a project."""

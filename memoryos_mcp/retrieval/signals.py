@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 # After this many pages, the signal `lead` has fallen to 37 %.
 LEAD_PAGES = 10
+# With this number of candidates that facts were learned from, the signal `told` has half of its full size.
+TOLD_PAGES = 20
 
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -33,6 +35,27 @@ def lead(seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Scores:
     """
     _, begins, groups = np.unique(sessions, return_index=True, return_inverse=True)
     return np.exp(-(seqs - seqs[begins][groups]) / LEAD_PAGES)
+
+
+def told(seqs: NDArray[np.int64], pages: NDArray[np.int64], cosines: Scores) -> Scores:
+    """Return, for each candidate, how similar the facts that were learned from it are to the query.
+
+    The value is the z-score of the candidate's most similar fact, among the candidates that facts were learned from. It
+    is 0 for all others. If only few facts are known, all values are smaller, because a mean of few says little.
+
+    Args:
+        seqs: The candidates, ascending, shape ``(n,)``.
+        pages: The ``seq`` of a page for each fact that was learned from it, shape ``(m,)``.
+        cosines: Cosine of each of these facts and the query, shape ``(m,)``.
+    """
+    places = np.minimum(np.searchsorted(seqs, pages), len(seqs) - 1)
+    is_candidate = seqs[places] == pages
+    best = np.full(len(seqs), -np.inf)
+    np.maximum.at(best, places[is_candidate], cosines[is_candidate])
+    is_told, values = np.isfinite(best), np.zeros(len(seqs))
+    if count := int(is_told.sum()):
+        values[is_told] = z_scores(best[is_told]) * (count / (count + TOLD_PAGES))
+    return values
 
 
 def around(values: Scores, neighbours: Mask) -> Scores:

@@ -29,6 +29,7 @@ SIGNALS = {
     "word_cover": "how many different words of the question are on it",
     "own_words": "words of the question, said by the one who is asked about",
     "words_around": "words of the question on the pages beside it",
+    "told": "how near the facts that were learned from it are",
     "time": "how near its day is to the time in the question",
     "lead": "how early in its conversation it is, because the question asks how something went",
     "project": "how much a page of the question's project is preferred",

@@ -115,14 +115,16 @@ FACT_COLUMNS = (
     "WHERE fact_evidence.fact = facts.fact ORDER BY seq) AS listed), is_archived, kind, "
     "said_since, CASE WHEN valid_until_us IS NOT DISTINCT FROM stated_until_us THEN said_until END, learned_by, "
     "(SELECT json_array(occurred_us, seq) FROM fact_evidence JOIN pages USING (seq) "
-    "WHERE fact_evidence.fact = facts.fact ORDER BY occurred_us DESC, seq DESC LIMIT 1), ended_by IS NOT NULL"
+    "WHERE fact_evidence.fact = facts.fact ORDER BY occurred_us DESC, seq DESC LIMIT 1), ended_by IS NOT NULL, "
+    "(SELECT json_group_array(seq) FROM (SELECT seq FROM fact_evidence WHERE fact_evidence.fact = facts.fact "
+    "ORDER BY seq) AS numbered)"
 )
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
     """Convert a row of `FACT_COLUMNS` to a fact."""
     fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
-    learned_by, last_said, is_corrected = said
+    learned_by, last_said, is_corrected, pages = said
     last_us, last_seq = json.loads(last_said or "[null, null]")
     return Fact(
         fact=fact,
@@ -140,6 +142,7 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
         learned_by=learned_by,
         last_said=None if last_said is None else (any_time(last_us), last_seq),
         is_corrected=bool(is_corrected),
+        pages=tuple(json.loads(pages)),
     )
 
 
