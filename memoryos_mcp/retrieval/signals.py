@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 # After this many pages, the signal `lead` has fallen to 37 %.
 LEAD_PAGES = 10
-# With this number of candidates that facts were learned from, the signal `told` has half of its full size.
+# If facts were learned from this number of candidates, the signal `told` has half of its full size.
 TOLD_PAGES = 60
 
 Scores = NDArray[np.float64]

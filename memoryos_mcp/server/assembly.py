@@ -212,9 +212,10 @@ def _listings(*, may_write: bool, may_act_as: bool) -> list[types.Tool]:
 
 
 def _input_schema_of(name: str) -> Mapping[str, Any] | None:
-    """Return the schema with which the library checks a call's headers; without it, it would list all tools each time.
+    """Return the input schema of a tool; None if there is no such tool.
 
-    A caller's rights do not matter here: arguments are checked when the tool is called.
+    The MCP library checks the headers of each call by this schema. Without this function, it would list all tools for
+    each call. The caller's rights are checked later, when the tool is called.
     """
     schemas = {tool.name: tool.input_schema for tool in _listings(may_write=True, may_act_as=True)}
     return schemas.get(name)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.storage.interface import Stores
 
 
-# Most threads for the memories of many users; each waits for a database.
+# Maximum number of threads for the memories of many users.
 STORE_THREADS = 8
 
 

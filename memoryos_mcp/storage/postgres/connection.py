@@ -52,7 +52,7 @@ class PostgresConnection:
         return rows
 
     def columns(self, query: str, bindings: Any, *, numbers: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
-        """Return the result of a query by column; see `storage.sql.connection.Connection`."""
+        """Return the result of a query as columns; see `storage.sql.connection.Connection`."""
         columns = list(zip(*self.execute(query, bindings).fetchall(), strict=True)) or [()] * len([*numbers, *blobs])
         return [list(column) for column in columns[: len(numbers)]] + [
             b"".join(each) for each in columns[len(numbers) :]

@@ -129,7 +129,7 @@ class Connection(Protocol):
         ...
 
     def columns(self, query: str, bindings: Any, *, numbers: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
-        """Return the result of a query by column, which is much faster than many rows.
+        """Return the result of a query as columns. For many rows, this is much faster than returning the rows.
 
         Args:
             query: The query. Its result has first the columns ``numbers``, then the columns ``blobs``, by these names.

@@ -299,9 +299,8 @@ class SqlStore:
         found = await self._database.read(vector_table.read_page_vectors, sql, self._space, after_seq, limit)
         if len(found.seqs) < limit:
             return found
-        last = int(
-            found.seqs[-1]
-        )  # the last page may be incomplete, so it is left for the next call, or returned alone
+        last = int(found.seqs[-1])
+        # The last page may be incomplete, so it is left for the next call, or returned alone.
         if found.seqs[0] == last:
             return await self.page_vectors([last])
         is_whole = found.seqs != last

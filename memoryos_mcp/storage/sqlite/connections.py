@@ -43,10 +43,10 @@ class SqliteConnection(apsw.Connection):
         return FtsWords(self)
 
     def columns(self, query: str, bindings: Any, *, numbers: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
-        """Return the result of a query by column; see `storage.sql.connection.Connection`.
+        """Return the result of a query as columns; see `storage.sql.connection.Connection`.
 
-        SQLite returns everything in one row. For each row, the library releases and takes Python's global lock; with
-        many threads at work, that takes longer than reading the row.
+        SQLite joins all values into one row. Otherwise, the library would release and take Python's global lock for
+        each row, which takes longer than reading the row if many threads are at work.
         """
         packed = [f"json_group_array({name})" for name in numbers]
         packed += [f"CAST(group_concat({name}, '') AS BLOB)" for name in blobs]
