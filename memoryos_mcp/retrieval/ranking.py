@@ -20,8 +20,8 @@ CONTEXT_SIGNALS = frozenset({"words_around"})
 PROJECT_WEIGHT = 6.0
 # The signal ``lead`` exists only in queries that ask how something went. Chosen on chats of BEAM: 3 to 6 do as well.
 LEAD_WEIGHT = 4.0
-# The signal ``told`` exists only if facts have vectors. 2 to 3 do as well.
-TOLD_WEIGHT = 2.5
+# The signal ``told`` exists only if facts have vectors. With facts that an LLM wrote, 1.0 to 2.5 do as well.
+TOLD_WEIGHT = 1.5
 # If a query asks for several memories, a page loses this score for each better page of the same session.
 SPREAD = 0.8
 # Pages below this share of the best score are omitted, but at least `CUT_KEEPS` pages are returned.

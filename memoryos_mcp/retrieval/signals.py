@@ -41,7 +41,8 @@ def told(seqs: NDArray[np.int64], pages: NDArray[np.int64], cosines: Scores) -> 
     """Return, for each candidate, how similar the facts that were learned from it are to the query.
 
     The value is the z-score of the candidate's most similar fact, among the candidates that facts were learned from. It
-    is 0 for all others. If only few facts are known, all values are smaller, because a mean of few says little.
+    is 0 if the z-score is negative, and for all other candidates, so that no page ranks lower because of its facts. If
+    only few facts are known, all values are smaller, because a mean of few says little.
 
     Args:
         seqs: The candidates, ascending, shape ``(n,)``.
@@ -54,7 +55,7 @@ def told(seqs: NDArray[np.int64], pages: NDArray[np.int64], cosines: Scores) -> 
     np.maximum.at(best, places[is_candidate], cosines[is_candidate])
     is_told, values = np.isfinite(best), np.zeros(len(seqs))
     if count := int(is_told.sum()):
-        values[is_told] = z_scores(best[is_told]) * (count / (count + TOLD_PAGES))
+        values[is_told] = np.maximum(z_scores(best[is_told]), 0) * (count / (count + TOLD_PAGES))
     return values
 
 
