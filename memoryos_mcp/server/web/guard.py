@@ -139,7 +139,7 @@ def add_cookie(headers: MutableHeaders, request: Request, name: str, value: str,
     Args:
         headers: The headers of the response.
         request: The request that is answered.
-        name: The name of the cookie, without the port.
+        name: The name of the cookie; the server's port is added to it.
         value: The value, of letters, digits, ``-``, ``_`` and ``.``.
         max_age_s: Time in seconds after which the browser removes the cookie; None means at the end of the browser's
             session.

@@ -111,10 +111,11 @@ def _segment(connection: Connection, batch: PageBatch, number: int) -> int:
 
 
 def _imported(connection: Connection, file: str, kind: str, number: int) -> int | None:
-    """Return the number under which a chain or segment is stored; None if it is not imported yet.
+    """Return a number that was stored with `_set_imported`; None if none was stored.
 
-    ``number`` is the number of the chain or segment in the export file. For the kind ``session``, the result is the
-    highest session number that the memory had before the import.
+    For the kinds ``chain`` and ``segment``, ``number`` is the group's number in the export file, and the result is its
+    number in this memory. For the kind ``session``, ``number`` is 0, and the result is the highest session number that
+    the memory had before the import.
     """
     sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
     row: int | None = connection.execute(sql, (file, kind, number)).get
