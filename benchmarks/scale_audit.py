@@ -1,5 +1,6 @@
 """What a database must contain after servers were killed, read past all servers."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -37,6 +38,7 @@ class Reader:
 
     def __init__(self, url: str, users: Iterable[str]) -> None:
         self._connection = psycopg.connect(url, autocommit=True, options=f"-c search_path={SCHEMA}")
+        self._is_reading = threading.Lock()  # a task that was cancelled may still read in its thread
         self._users = dict.fromkeys(users, 0)
         self._numbers: dict[str, int] = {}
         self._seen: dict[str, dict[tuple[str, int], int]] = {user: {} for user in self._users}
@@ -45,10 +47,11 @@ class Reader:
     def read(self) -> None:
         """Read the changes after those that were read before."""
         sql = "SELECT change, kind, row FROM changes WHERE change > %s ORDER BY change"
-        for user, position in self._users.items():
-            for change, kind, row in self._rows(user, sql, position):
-                self._seen[user][kind, row] = self._users[user] = change
-                self.changes += 1
+        with self._is_reading:
+            for user, position in self._users.items():
+                for change, kind, row in self._rows(user, sql, position):
+                    self._seen[user][kind, row] = self._users[user] = change
+                    self.changes += 1
 
     def lost(self) -> int:
         """Return how many of the latest changes this reader has not seen, or not with their last number."""
