@@ -543,7 +543,7 @@ def test_other_values_are_shown(text: str) -> None:
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_old_and_new_token_are_masked(indent: int | None, home: Path) -> None:
-    older = "mem_4f9a8b7c0000"
+    older = "mem_4f9a8b7cwxyz"
     others = {f"server{number}": {"command": "x" * 50} for number in range(20)}
     file = file_of(CLIENTS["cursor"], home)
     entry = entries.entry_of(CLIENTS["cursor"], entries.Remote(URL, older))
