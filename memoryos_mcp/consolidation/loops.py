@@ -72,7 +72,7 @@ class BackgroundLoop:
 
     @property
     def is_resting(self) -> bool:
-        """Whether the last step found that there is no work, and nothing has woken the loop since."""
+        """Whether the last step found no work. After `wake`, this is False until the next step has ended."""
         return self._has_nothing_to_do and not self._awake.is_set()
 
     def start(self) -> None:

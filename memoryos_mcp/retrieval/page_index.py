@@ -15,8 +15,8 @@ from memoryos_mcp.storage.values import WindowHits
 
 logger = logging.getLogger(__name__)
 
-# Number of windows that are read at once. It is small enough not to delay a query noticeably, and large blocks would leave
-# holes in the heap: with 2,000 windows, a server with 100,000 pages needs 20 MB more.
+# Number of windows that are read at once. It is small enough not to delay a query noticeably. Larger blocks leave holes
+# in the heap: with 2,000 windows, a server with 100,000 pages needs 20 MB more.
 LOAD_WINDOWS = 250
 # The mark of an index: the position in the change sequence up to which it is filled, and its number of windows then.
 _MARK = re.compile(r"(\d+)/(\d+)")

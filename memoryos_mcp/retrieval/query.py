@@ -41,7 +41,8 @@ _SEVERAL = re.compile(
     rf"|{_ORDER_UNSPACED}|列出|所有|多少|几次|每|一覧|すべて|全て|いくつ|何回|목록|모든|몇|قائمة|كل|كم",
     re.IGNORECASE,
 )
-# Words that ask how something went, as for an order or a summary. "Resume" is no summary in English.
+# Words with which a query asks how something went, such as "summary". "Resume" is missing in English, where it means
+# a CV or to continue.
 _COURSE = re.compile(
     rf"\b(?:{_ORDER}|summar\w*|recap\w*|overview|so far|developed|progressed|evol(?:ved|ution)|"
     r"zusammenfass\w*|überblick|verlauf|entwickelt|(?:un|le|en) résumé|résume[rz]?|récapitul\w*|évolu\w*|"

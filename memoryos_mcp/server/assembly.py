@@ -212,7 +212,7 @@ def _listings(*, may_write: bool, may_act_as: bool) -> list[types.Tool]:
 
 
 def _input_schema_of(name: str) -> Mapping[str, Any] | None:
-    """Return the input schema of a tool; None if there is no such tool.
+    """Return the input schema of a tool, or None if there is no tool of this name.
 
     The MCP library checks the headers of each call by this schema. Without this function, it would list all tools for
     each call. The caller's rights are checked later, when the tool is called.
