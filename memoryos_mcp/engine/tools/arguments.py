@@ -47,14 +47,14 @@ class RetrieveMemoryArguments(Arguments):
     max_results: Count = Field(default=None, description="Usually omitted.", json_schema_extra=RESULTS)
     max_tokens: Count = Field(default=None, description="Usually omitted.", json_schema_extra=TOKENS)
     project: str = Field(default="", description="Project, if any.")
-    explain: bool = Field(default=False, description="Explain why each page was found.")
+    explain: bool = Field(default=False, description="Say why each page was found.")
 
 
 class GetUserProfileArguments(Arguments):
     """Arguments of ``get_user_profile``."""
 
-    include_knowledge: bool = Field(default=True, description="Include facts about the user.")
-    include_assistant_knowledge: bool = Field(default=False, description="Include facts about the assistant.")
+    include_knowledge: bool = Field(default=True, description="Facts about the user.")
+    include_assistant_knowledge: bool = Field(default=False, description="Facts about the assistant.")
 
 
 class NoArguments(Arguments):

@@ -25,8 +25,8 @@ class ForgetMemoryArguments(Arguments):
     max_results: Count = Field(
         default=None, description="Page limit for 'query'. Default: 10.", json_schema_extra=RESULTS
     )
-    after: str = Field(default="", description="Pages from this time on, ISO 8601.")
-    before: str = Field(default="", description="Pages before this time, ISO 8601.")
+    after: str = Field(default="", description="From this time on, ISO 8601.")
+    before: str = Field(default="", description="Before this time, ISO 8601.")
     everything: bool = Field(default=False, description="Select all memories.")
     confirm: str = Field(default="", description="Handle of the dry run. Pass no other argument.")
 

@@ -108,7 +108,7 @@ MEMORY_TOOLS = (
         name="correct_memory",
         title="Correct",
         description="Call when the user says that a remembered fact or trait is wrong. Check the change in the "
-        "result; call with restore to undo it.",
+        "result; restore undoes it.",
         arguments=CorrectMemoryArguments,
         result=CorrectMemoryResult,
         reads_only=False,
