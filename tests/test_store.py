@@ -781,6 +781,19 @@ def codes_of(seq: int) -> Any:
 
 
 @pytest.mark.sqlite_only
+async def test_a_long_read_does_not_block_others(tmp_path: Path) -> None:
+    others_are_done = threading.Event()
+    async with opened(tmp_path) as store, asyncio.timeout(30), asyncio.TaskGroup() as group:
+        long = group.create_task(store._database.read(lambda _: others_are_done.wait(30)))
+        try:
+            assert await store._database.rows("SELECT 1") == [(1,)]
+            assert not long.done()
+        finally:
+            others_are_done.set()
+        assert await long
+
+
+@pytest.mark.sqlite_only
 async def test_an_outline_is_read_from_the_index_alone(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
