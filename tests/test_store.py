@@ -782,10 +782,17 @@ def codes_of(seq: int) -> Any:
 
 @pytest.mark.sqlite_only
 async def test_a_long_read_does_not_block_others(tmp_path: Path) -> None:
-    others_are_done = threading.Event()
+    begun, others_are_done = threading.Event(), threading.Event()
+
+    def read(_: object) -> bool:
+        begun.set()
+        return others_are_done.wait(30)
+
     async with opened(tmp_path) as store, asyncio.timeout(30), asyncio.TaskGroup() as group:
-        long = group.create_task(store._database.read(lambda _: others_are_done.wait(30)))
+        long = group.create_task(store._database.read(read))
         try:
+            while not begun.is_set():  # noqa: ASYNC110 - set in a thread
+                await asyncio.sleep(0.001)
             assert await store._database.rows("SELECT 1") == [(1,)]
             assert not long.done()
         finally:
