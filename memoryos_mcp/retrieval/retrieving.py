@@ -313,7 +313,8 @@ class Retrieving:
         meaning: dict[int, WindowMatch] = {}
         pages, cosines = self._told(embedded)
         if embedded is not None:
-            found = [*{*found, *pages[np.argsort(-cosines, kind="stable")[:FACTS_FOLLOWED]].tolist()}]
+            nearest_facts = np.argpartition(-cosines, FACTS_FOLLOWED) if len(cosines) > FACTS_FOLLOWED else slice(None)
+            found = [*{*found, *pages[nearest_facts][:FACTS_FOLLOWED].tolist()}]
             meaning = await self._match(embedded.vector, nearest, found)
         seqs = sorted({*found, *meaning})
         if scope.is_walled:
