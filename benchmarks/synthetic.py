@@ -2,7 +2,7 @@
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.model.knowledge import Lessons
-from memoryos_mcp.model.pages import Tier, Turn, utc_now
+from memoryos_mcp.model.pages import Page, Tier, Turn, utc_now
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.sqlite.paths import database_file
@@ -136,18 +136,18 @@ async def write_pages(
             read = await store.pages(
                 PageQuery(segment=segment.segment, is_newest=True, is_unanalysed=True, limit=PAGES_PER_WRITE)
             )
-            learning = Learning(
-                segments=(segment.segment,),
-                pages=[page.seq for page in read],
-                lessons=Lessons((), ()),
-                traits=(),
-                learner="benchmark",
-            )
-            await store.commit(lease, learning)
+            await store.commit(lease, _nothing_learned(read, segment.segment))
+        await store.commit(lease, _nothing_learned(await store.pages(PageQuery(is_unread=True))))
         await store.release_lease(lease)
         on_written(count)
     await store.close()
     return vectors
+
+
+def _nothing_learned(read: Sequence[Page], *segments: int) -> Learning:
+    """Return a step that marks pages as read for knowledge, and those of segments also for the profile."""
+    seqs = [page.seq for page in read]
+    return Learning(segments=segments, pages=seqs, lessons=Lessons((), ()), traits=(), learner="benchmark")
 
 
 def copy_memory(source: Path, folder: Path, user: str) -> None:

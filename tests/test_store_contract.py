@@ -107,7 +107,7 @@ async def test_columns_are_those_of_the_rows(tmp_path: Path) -> None:
 
     def both(connection: Connection, after: int) -> tuple[list[tuple[int, bytes, bytes]], list[Any]]:
         rows = connection.execute(query, (after,)).fetchall()
-        return rows, connection.columns(query, (after,), numbers=["seq"], blobs=["id", "text"])
+        return rows, connection.columns(query, (after,), values=["seq"], blobs=["id", "text"])
 
     async with two_views(tmp_path, Clock()) as (store, _):
         assert isinstance(store, SqlStore)

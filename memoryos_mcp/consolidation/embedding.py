@@ -38,11 +38,7 @@ class Embedding:
 
     async def has_work(self) -> bool:
         """Return whether any page, fact or segment has no vector."""
-        store = self._store
-        if await store.pages(PageQuery(is_unembedded=True, limit=1)):
-            return True
-        left = await store.unembedded(1)
-        return bool(left.facts or left.segments)
+        return (await self._store.due_work()).has_unembedded
 
     async def step(self, lease: Lease) -> Remaining:
         """Embed a batch of pages without vectors.

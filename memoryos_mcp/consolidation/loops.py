@@ -75,9 +75,9 @@ class BackgroundLoop:
         """Whether the last step found no work. After `wake`, this is False until the next step has ended."""
         return self._has_nothing_to_do and not self._awake.is_set()
 
-    def start(self) -> None:
-        """Start the loop with an immediate first step."""
-        self._awake.set()
+    def start(self, *, has_work: bool = True) -> None:
+        """Start the loop with an immediate first step. Without work, the loop begins with a long pause instead."""
+        self._has_nothing_to_do = not has_work
         self._task = asyncio.create_task(self._run(), name=f"memoryos-{self.name}")  # noqa: TID251 - the owner
 
     def wake(self) -> None:
@@ -97,6 +97,8 @@ class BackgroundLoop:
         self._save_health = None
 
     async def _run(self) -> None:
+        if self.is_resting:
+            await self._wait(self._idle_s)
         while not self._is_closing:
             pause_s = await self._try_step()
             if self._is_closing:
@@ -226,6 +228,7 @@ class LeaseKeeper:
         self._ttl_s = ttl_s
         self.is_elsewhere = False
         self._refused_at_s = -LEASE_RETRY_S
+        self._may_be_taken = False
         self._lock = asyncio.Lock()
         self._holders = 0
         self._lease: Lease | None = None
@@ -236,6 +239,7 @@ class LeaseKeeper:
         """Yield the lease, or None if another process has it. Background work needs the lease."""
         await asyncio.sleep(max(0.0, self._refused_at_s + LEASE_RETRY_S - time.monotonic()))
         async with self._lock:
+            self._may_be_taken = True
             lease = self._lease = await self._store.take_lease(self._ttl_s)
             self._holders += 1
             self.is_elsewhere = lease is None
@@ -254,7 +258,8 @@ class LeaseKeeper:
         if heartbeat is not None:
             heartbeat.cancel()
             await asyncio.wait([heartbeat])
-        await self._store.release_lease()
+        if self._may_be_taken:
+            await self._store.release_lease()
 
     async def _give_back(self) -> None:
         async with self._lock:
@@ -268,6 +273,7 @@ class LeaseKeeper:
             lease, self._lease = self._lease, None
             if lease is not None:
                 await self._store.release_lease(lease)
+            self._may_be_taken = False
 
     async def _beat(self) -> None:
         while True:

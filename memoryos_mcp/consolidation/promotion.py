@@ -14,7 +14,7 @@ from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Accepted, Archived, Lease, PageQuery
+from memoryos_mcp.storage.values import Accepted, Archived, DueWork, Lease, PageQuery
 
 PORTIONS_AT_ONCE = 16
 
@@ -77,6 +77,10 @@ class Promotion:
             or len(segments) > self._capacity
             or bool(await self._store.due_segments())
         )
+
+    def may_have_work(self, due: DueWork) -> bool:
+        """Return False if `step` certainly has no work. ``due`` does not tell how hot the segments are."""
+        return due.has_unanalysed or due.segments > self._capacity
 
     async def step(self, lease: Lease, *, ignores_heat: bool = False) -> bool:
         """Extract traits from all hot and due segments, and archive the coldest segments beyond the capacity.

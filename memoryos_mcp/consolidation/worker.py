@@ -131,6 +131,8 @@ class Worker:
         self._are_loops_started = False
         self._tasks = BackgroundTasks()
         self._loading_ended = asyncio.Event()
+        # Set once the vectors are loaded, or once it is known that queries need not wait for them.
+        self._may_search = asyncio.Event()
         self._load_deadline: float | None = None
         # The end of a conversation must be polled. Every other event wakes the loop that handles it.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
@@ -272,14 +274,13 @@ class Worker:
 
         Return at once if the memory has too many pages to be loaded in this time.
         """
-        if not self._is_started or self._loading_ended.is_set() or not self._spaces.has_model:
+        if not self._is_started or self._may_search.is_set() or not self._spaces.has_model:
             return
         if self._load_deadline is None:
             self._load_deadline = time.monotonic() + LOAD_WAIT_S
-        if 0 < (await self._store.pending()).newest_seq <= QUICKLY_LOADED_PAGES:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._load_deadline - time.monotonic()):
-                    await self._loading_ended.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._load_deadline - time.monotonic()):
+                await self._may_search.wait()
 
     async def damaged_pages(self) -> int:
         """Return the number of damaged pages that the last background check found.
@@ -314,21 +315,39 @@ class Worker:
     async def _watch(self) -> bool:
         """Wake the loops if this process or another one has changed the memory. Return False to pause.
 
-        The first call starts the loops. The state is read before, so that no loop is woken for work that it has done.
+        The first call starts the loops. The state is read before, so that no loop is woken for work that it has done,
+        and no change is missed.
         """
         try:
             state = await self._store.state()
         except StorageError:  # the loops report it
             state = None
         if not self._are_loops_started:
-            self._are_loops_started = True
-            for loop in self._loops.values():
-                loop.start()
+            await self._start_loops()
         elif state is None or state != self._state:
             for name in ("embedding", "reading", "consolidation", "redo", "promotion", "forgetting"):
                 self._loops[name].wake()
         self._state = state
         return False
+
+    async def _start_loops(self) -> None:
+        """Start the loops. A loop for which there is no work begins with a pause, so that most openings are cheap."""
+        self._are_loops_started = True
+        idle = {"visits"}
+        with suppress(StorageError):  # the loops report it
+            due = await self._store.due_work()
+            if not 0 < due.newest_seq <= QUICKLY_LOADED_PAGES:
+                self._may_search.set()
+            has_work = {
+                "reading": due.has_unread,
+                "consolidation": due.has_backlog,
+                "redo": self._has_llm and due.has_degraded,
+                "promotion": self._promotion.may_have_work(due),
+                "forgetting": self._forgetting.has_retention or due.forget_epoch > 0,
+            }
+            idle.update(name for name, has in has_work.items() if not has)
+        for name, loop in self._loops.items():
+            loop.start(has_work=name not in idle)
 
     async def _prepare(self) -> None:
         """Load what the first query needs besides the vectors, once the process has nothing else to do."""
@@ -347,6 +366,7 @@ class Worker:
             await self._spaces.open()
         finally:
             self._loading_ended.set()
+            self._may_search.set()
         if await self._spaces.has_work():
             async with self._lease.hold() as lease:
                 if lease is None:

@@ -85,5 +85,6 @@ class MemoryCache:
     async def _load_longterm(self) -> None:
         self._projects = None
         self.traits = await self._store.traits()
-        facts = {about: await self._store.facts(FactQuery(about, with_archived=True)) for about in About}
-        self.facts = await to_thread.run_sync(lambda: {about: FactTable(known) for about, known in facts.items()})
+        facts = await self._store.facts(FactQuery(with_archived=True))
+        of = {about: [fact for fact in facts if fact.about == about] for about in About}
+        self.facts = await to_thread.run_sync(lambda: {about: FactTable(known) for about, known in of.items()})

@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 # Number of windows that are read at once. It is small enough not to delay a query noticeably. Larger blocks leave holes
 # in the heap: with 2,000 windows, a server with 100,000 pages needs 20 MB more.
 LOAD_WINDOWS = 250
+# The first block is larger, so that a small memory is loaded in one.
+FIRST_WINDOWS = 1_000
 # The mark of an index: the position in the change sequence up to which it is filled, and its number of windows then.
 _MARK = re.compile(r"(\d+)/(\d+)")
 
@@ -193,10 +195,10 @@ class PageIndex:
 
     async def _fill(self, index: VectorIndex, give_way: Callable[[], Awaitable[None]]) -> None:
         await index.clear()
-        after = 0
-        while len((block := await self._store.all_vectors(after, LOAD_WINDOWS)).seqs):
+        after, limit = 0, FIRST_WINDOWS
+        while len((block := await self._store.all_vectors(after, limit)).seqs):
             await index.replace(np.unique(block.seqs).tolist(), block)
-            after = int(block.seqs[-1])
+            after, limit = int(block.seqs[-1]), LOAD_WINDOWS
             await give_way()
 
 

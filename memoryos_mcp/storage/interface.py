@@ -34,6 +34,7 @@ from memoryos_mcp.storage.values import (
     Changes,
     Commit,
     Copy,
+    DueWork,
     EvidenceProjects,
     FactQuery,
     Failure,
@@ -107,6 +108,10 @@ class Pages(Protocol):
 
     async def pending(self) -> Pending:
         """Return the amount of pending background work. This is faster than `counts`."""
+        ...
+
+    async def due_work(self) -> DueWork:
+        """Return the kinds of background work for which there is something to do."""
         ...
 
     async def snapshot(self) -> Snapshot:

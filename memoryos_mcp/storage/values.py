@@ -276,6 +276,31 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class DueWork:
+    """The kinds of background work for which a memory has something to do.
+
+    Attributes:
+        newest_seq: The ``seq`` of the newest page; 0 if there are no pages.
+        has_backlog: Whether the backlog has pages, which are to be organised.
+        has_unread: Whether there are pages from which no facts have been extracted yet.
+        has_unembedded: Whether a page, a fact or a segment has no vector in the store's vector space.
+        has_degraded: Whether pages were processed without the LLM because it failed.
+        has_unanalysed: Whether a segment has pages that have not yet been read for the profile, or must be read again.
+        segments: Number of segments that are not archived.
+        forget_epoch: See `Snapshot`. With 0, nothing was ever forgotten, so nothing has to be tidied up.
+    """
+
+    newest_seq: int
+    has_backlog: bool
+    has_unread: bool
+    has_unembedded: bool
+    has_degraded: bool
+    has_unanalysed: bool
+    segments: int
+    forget_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Space:
     """The vector space of one model. Vectors of different spaces cannot be compared.
 

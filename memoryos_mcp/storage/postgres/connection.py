@@ -51,11 +51,11 @@ class PostgresConnection:
             rows = self.execute(statements, bindings)
         return rows
 
-    def columns(self, query: str, bindings: Any, *, numbers: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
+    def columns(self, query: str, bindings: Any, *, values: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
         """Return the result of a query as columns; see `storage.sql.connection.Connection`."""
-        columns = list(zip(*self.execute(query, bindings).fetchall(), strict=True)) or [()] * len([*numbers, *blobs])
-        return [list(column) for column in columns[: len(numbers)]] + [
-            b"".join(each) for each in columns[len(numbers) :]
+        columns = list(zip(*self.execute(query, bindings).fetchall(), strict=True)) or [()] * len([*values, *blobs])
+        return [list(column) for column in columns[: len(values)]] + [
+            b"".join(blob for blob in each if blob is not None) for each in columns[len(values) :]
         ]
 
     def last_numbers(self) -> dict[str, int]:

@@ -169,6 +169,12 @@ class PostgresDatabase:
 
         return await self._run(run, afterwards=reading.end)
 
+    async def read_once(
+        self, query: Callable[Concatenate[PostgresConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Do the same as `read`, because a statement needs a transaction here to be restricted to the user's rows."""
+        return await self.read(query, *args, **kwargs)
+
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Run one SQL statement in a thread and in one round trip; return all rows of its result."""
 

@@ -128,14 +128,14 @@ class Connection(Protocol):
         """Run a statement once for each set of parameters."""
         ...
 
-    def columns(self, query: str, bindings: Any, *, numbers: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
+    def columns(self, query: str, bindings: Any, *, values: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
         """Return the result of a query as columns. For many rows, this is much faster than returning the rows.
 
         Args:
-            query: The query. Its result has first the columns ``numbers``, then the columns ``blobs``, by these names.
+            query: The query. Its result has first the columns ``values``, then the columns ``blobs``, by these names.
             bindings: The parameters of the query.
-            numbers: The columns of integers. Each is returned as a list.
-            blobs: The columns of bytes. Each is returned as the content of all rows, joined.
+            values: The columns of numbers and texts. Each is returned as a list.
+            blobs: The columns of bytes. Each is returned as the content of all rows, joined without the rows with NULL.
         """
         ...
 
@@ -172,6 +172,10 @@ class Database(Protocol):
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``query(connection, *args, **kwargs)`` in a thread and in one transaction; return its result."""
+        ...
+
+    async def read_once(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do the same as `read`, but faster, for a ``query`` that runs only one statement."""
         ...
 
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -6,9 +6,11 @@ from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.stats import Counts
 from memoryos_mcp.storage.sql import retention
 from memoryos_mcp.storage.sql.connection import Connection
+from memoryos_mcp.storage.sql.forget_plans import FORGET_EPOCH
 from memoryos_mcp.storage.sql.longterm import IS_VALID
 from memoryos_mcp.storage.sql.moments import from_us
-from memoryos_mcp.storage.values import Pending
+from memoryos_mcp.storage.sql.queries import UNEMBEDDED_FACTS, UNEMBEDDED_SEGMENTS
+from memoryos_mcp.storage.values import DueWork, Pending
 
 
 def count_memory(connection: Connection, space: int, assistant_id: str, now_us: int) -> Counts:
@@ -44,26 +46,52 @@ def count_memory(connection: Connection, space: int, assistant_id: str, now_us: 
     )
 
 
-def unembedded(connection: Connection, space: int) -> int:
-    """Return the number of pages that have no vectors in a vector space; 0 if the vector space does not exist."""
-    sql = (
-        "SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?)"
-    )
-    return int(connection.execute(sql, (space,)).get)
+# The number of pages without vectors in the vector space ``?1``; 0 if the vector space does not exist.
+UNEMBEDDED_PAGES = (
+    "(SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?1))"
+)
+# To be fast, this reads only indexes, the oldest page in the backlog and the newest page.
+_PENDING = (
+    "SELECT (SELECT count(*) FROM pages WHERE tier = 'backlog'), "
+    "(SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1), "
+    f"{UNEMBEDDED_PAGES}, (SELECT max(seq) FROM pages), (SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1)"
+)
+# ``?1`` is the vector space, and ``?2`` the current time.
+_DUE_WORK = (
+    "SELECT (SELECT max(seq) FROM pages), "
+    "EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog'), "
+    "EXISTS (SELECT 1 FROM pages WHERE read_by IS NULL AND seq > 0), "
+    f"{UNEMBEDDED_PAGES} > 0 OR EXISTS (SELECT 1 FROM {UNEMBEDDED_FACTS}) "
+    f"OR EXISTS (SELECT 1 FROM {UNEMBEDDED_SEGMENTS}), "
+    "EXISTS (SELECT 1 FROM pages WHERE is_degraded = 1), "
+    "EXISTS (SELECT 1 FROM segments WHERE is_due = 1 OR is_archived = 0 AND unanalysed_count > 0), "
+    f"(SELECT count(*) FROM segments WHERE is_archived = 0), ({FORGET_EPOCH})"
+)
 
 
 def pending(connection: Connection, space: int) -> Pending:
-    """Return the amount of pending background work.
-
-    To be fast, the queries read only indexes, the oldest page in the backlog and the newest page.
-    """
-    oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
-    newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
-    newest_seq, newest_us = (0, None) if newest is None else newest
+    """Return the amount of pending background work."""
+    backlog, oldest_us, unembedded, newest_seq, newest_us = connection.execute(_PENDING, (space,)).fetchall()[0]
     return Pending(
-        backlog=int(connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get),
-        oldest_backlog_at=None if oldest is None else from_us(oldest),
-        unembedded=unembedded(connection, space),
-        newest_seq=newest_seq,
+        backlog=backlog,
+        oldest_backlog_at=None if oldest_us is None else from_us(oldest_us),
+        unembedded=unembedded,
+        newest_seq=newest_seq or 0,
         last_added_at=None if newest_us is None else from_us(newest_us),
+    )
+
+
+def due_work(connection: Connection, space: int, now_us: int) -> DueWork:
+    """Return the kinds of background work for which there is something to do."""
+    newest_seq, *has_work, segments, epoch = connection.execute(_DUE_WORK, (space, now_us)).fetchall()[0]
+    backlog, unread, unembedded, degraded, unanalysed = map(bool, has_work)
+    return DueWork(
+        newest_seq=newest_seq or 0,
+        has_backlog=backlog,
+        has_unread=unread,
+        has_unembedded=unembedded,
+        has_degraded=degraded,
+        has_unanalysed=unanalysed,
+        segments=segments,
+        forget_epoch=epoch,
     )

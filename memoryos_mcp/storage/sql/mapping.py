@@ -82,9 +82,26 @@ NEWEST_SEQ = "SELECT coalesce(max(seq), 0) FROM pages"
 # The SQL parameter ?1 is the vector space.
 SEGMENT_COLUMNS = (
     "segment, summary, keywords, (SELECT vector FROM segment_vectors AS v WHERE v.segment = segments.segment "
-    "AND v.space = ?1), n_visit, l_interaction, last_visit_us, "
+    "AND v.space = ?1) AS vector, n_visit, l_interaction, last_visit_us, "
     "page_count, unanalysed_count, summariser, "
-    "(SELECT project FROM pages WHERE pages.segment = segments.segment ORDER BY seq LIMIT 1)"
+    "(SELECT project FROM pages WHERE pages.segment = segments.segment ORDER BY seq LIMIT 1) AS project"
+)
+_SEGMENT_VALUES = (
+    "segment",
+    "summary",
+    "keywords",
+    "vector_bytes",
+    "n_visit",
+    "l_interaction",
+    "last_visit_us",
+    "page_count",
+    "unanalysed_count",
+    "summariser",
+    "project",
+)
+_SEGMENTS = (
+    f"SELECT {', '.join(_SEGMENT_VALUES)}, vector FROM (SELECT *, octet_length(vector) AS vector_bytes "  # noqa: S608
+    f"FROM (SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0) AS found) AS measured ORDER BY segment"
 )
 
 
@@ -104,6 +121,17 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
         summariser=summariser,
         project=project,
     )
+
+
+def read_segments(connection: Connection, space: int) -> list[Segment]:
+    """Return the segments that are not archived, with their vectors in a vector space."""
+    *values, vectors = connection.columns(_SEGMENTS, (space,), values=_SEGMENT_VALUES, blobs=["vector"])
+    segments, start = [], 0
+    for segment, summary, keywords, size, *others in zip(*values, strict=True):
+        vector = None if size is None else vectors[start : start + size]
+        segments.append(to_segment((segment, summary, keywords, vector, *others)))
+        start += size or 0
+    return segments
 
 
 MAX_CACHED_FACTS = 20_000

@@ -76,18 +76,21 @@ def fact_rows(
     return found
 
 
+# The facts and the segments without vectors in the space ``?1``; ``?2`` is the current time.
+UNEMBEDDED_FACTS = (
+    "facts WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
+    f"AND {longterm.IS_VALID.replace('?', '?2')}"
+)
+UNEMBEDDED_SEGMENTS = (
+    "segments WHERE NOT EXISTS (SELECT 1 FROM segment_vectors AS v WHERE v.segment = segments.segment AND v.space = ?1) "
+    "AND is_archived = 0"
+)
+
+
 def unembedded(connection: Connection, space: int, limit: int, now_us: int) -> Unembedded:
     """Return at most ``limit`` facts and ``limit`` segments that have no vector yet; see `Knowledge.unembedded`."""
-    facts = (
-        f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-        "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
-        f"AND {longterm.IS_VALID.replace('?', '?2')} ORDER BY is_archived, fact LIMIT ?3"
-    )
-    segments = (
-        f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant
-        "WHERE NOT EXISTS (SELECT 1 FROM segment_vectors AS v WHERE v.segment = segments.segment AND v.space = ?1) "
-        "AND is_archived = 0 ORDER BY segment LIMIT ?2"
-    )
+    facts = f"SELECT {FACT_COLUMNS} FROM {UNEMBEDDED_FACTS} ORDER BY is_archived, fact LIMIT ?3"  # noqa: S608 - constant
+    segments = f"SELECT {SEGMENT_COLUMNS} FROM {UNEMBEDDED_SEGMENTS} ORDER BY segment LIMIT ?2"  # noqa: S608 - constant
     return Unembedded(
         facts=list(map(to_fact, all_rows(connection, facts, space, now_us, limit))),
         segments=list(map(to_segment, all_rows(connection, segments, space, limit))),

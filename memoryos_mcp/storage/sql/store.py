@@ -38,8 +38,9 @@ from memoryos_mcp.storage.sql import (
 )
 from memoryos_mcp.storage.sql import retention as retention_checks
 from memoryos_mcp.storage.sql.connection import Connection, Database
-from memoryos_mcp.storage.sql.counting import count_memory, pending
-from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, SEGMENT_COLUMNS, FactRows, to_page, to_segment
+from memoryos_mcp.storage.sql.counting import count_memory, due_work, pending
+from memoryos_mcp.storage.sql.forget_plans import FORGET_EPOCH
+from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, FactRows, read_segments, to_page
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.user_data import SqlUserData
 from memoryos_mcp.storage.values import (
@@ -49,6 +50,7 @@ from memoryos_mcp.storage.values import (
     Commit,
     Copy,
     CopyOutcome,
+    DueWork,
     EvidenceProjects,
     FactQuery,
     Failure,
@@ -129,7 +131,7 @@ class SqlStore:
 
     async def in_space(self, identity: str, model: str | None = None) -> Self:
         now_us = to_us(self._clock())
-        number = await self._database.read(vector_spaces.find, identity, model, now_us)
+        number = await self._database.read_once(vector_spaces.find, identity, model, now_us)
         if number is None and model is not None:
             number = await self._database.write(vector_spaces.use, identity, model, now_us)
         store = copy(self)
@@ -141,7 +143,7 @@ class SqlStore:
         self._space = other._space
 
     async def spaces(self) -> list[Space]:
-        return await self._database.read(vector_spaces.all_of)
+        return await self._database.read_once(vector_spaces.all_of)
 
     async def drop_spaces(self, lease: Lease, keep: Collection[str], unused_since: datetime) -> bool:
         since_us = to_us(unused_since)
@@ -208,8 +210,7 @@ class SqlStore:
     # Segments, chains, profile, knowledge --------------------------------------------------------------------------
 
     async def segments(self) -> list[Segment]:
-        sql = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 ORDER BY segment"  # noqa: S608 - constant
-        return [to_segment(row) for row in await self._database.rows(sql, self._space)]
+        return await self._database.read_once(read_segments, self._space)
 
     async def due_segments(self) -> list[int]:
         return [
@@ -218,7 +219,7 @@ class SqlStore:
         ]
 
     async def traits(self) -> list[Trait]:
-        return await self._database.read(longterm.read_traits)
+        return await self._database.read_once(longterm.read_traits)
 
     async def facts(self, query: FactQuery) -> list[Fact]:
         now_us = to_us(self._clock())
@@ -233,7 +234,7 @@ class SqlStore:
         return await self._database.read(longterm.evidence_projects)
 
     async def corrected_facts(self) -> list[CorrectedFact]:
-        return await self._database.read(longterm.corrected_facts)
+        return await self._database.read_once(longterm.corrected_facts)
 
     async def unembedded(self, limit: int) -> Unembedded:
         now_us = to_us(self._clock())
@@ -249,15 +250,15 @@ class SqlStore:
         return await self._database.read(count_memory, self._space, self._options.assistant_id, now_us)
 
     async def pending(self) -> Pending:
-        return await self._database.read(pending, self._space)
+        return await self._database.read_once(pending, self._space)
+
+    async def due_work(self) -> DueWork:
+        return await self._database.read_once(due_work, self._space, to_us(self._clock()))
 
     async def snapshot(self) -> Snapshot:
-        return await self._database.read(
-            lambda connection: Snapshot(
-                forget_epoch=forget_plans.forget_epoch(connection),
-                position=connection.execute("SELECT coalesce(max(change), 0) FROM changes").get,
-            )
-        )
+        sql = f"SELECT ({FORGET_EPOCH}), (SELECT coalesce(max(change), 0) FROM changes)"  # noqa: S608 - constant
+        ((epoch, position),) = await self._database.rows(sql)
+        return Snapshot(forget_epoch=epoch, position=position)
 
     async def state(self) -> object:
         return await self._database.state()
@@ -280,7 +281,7 @@ class SqlStore:
             "ORDER BY seq, part"
         )
         listed = json.dumps(list(seqs))
-        return await self._database.read(vector_table.read_page_vectors, sql, self._space, listed)
+        return await self._database.read_once(vector_table.read_page_vectors, sql, self._space, listed)
 
     async def can_search_vectors(self, above: int) -> bool:  # noqa: ARG002 - a file-based store cannot
         return False
@@ -296,7 +297,7 @@ class SqlStore:
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
         sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
-        found = await self._database.read(vector_table.read_page_vectors, sql, self._space, after_seq, limit)
+        found = await self._database.read_once(vector_table.read_page_vectors, sql, self._space, after_seq, limit)
         if len(found.seqs) < limit:
             return found
         last = int(found.seqs[-1])
@@ -451,4 +452,4 @@ class SqlStore:
         This implementation returns one result. A subclass may split ``seqs`` into parts, and return one result for each
         part.
         """
-        return [await self._database.read(query, seqs)]
+        return [await self._database.read_once(query, seqs)]

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from memoryos_mcp.storage.sql.connection import Connection
-from memoryos_mcp.storage.sql.counting import unembedded
+from memoryos_mcp.storage.sql.counting import UNEMBEDDED_PAGES
 from memoryos_mcp.storage.sql.moments import from_us
 from memoryos_mcp.storage.sql.vector_table import place
 from memoryos_mcp.storage.values import Space
@@ -14,6 +14,10 @@ from memoryos_mcp.storage.values import Space
 USED_EVERY_US = 86_400 * 1_000_000
 # Number of pages whose vectors are deleted in one transaction.
 PAGES_DROPPED = 500
+_SPACES = (
+    f"SELECT identity, model, {UNEMBEDDED_PAGES.replace('?1', 'of.space')}, used_us FROM spaces AS of "
+    "ORDER BY used_us DESC, space DESC"
+)
 
 
 def find(connection: Connection, identity: str, model: str | None, now_us: int) -> int | None:
@@ -45,12 +49,9 @@ def use(connection: Connection, identity: str, model: str, now_us: int) -> int:
 
 def all_of(connection: Connection) -> list[Space]:
     """Return all vector spaces, the most recently used first."""
-    rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT space, identity, model, used_us FROM spaces ORDER BY used_us DESC, space DESC"
-    ).fetchall()
     return [
-        Space(identity=identity, model=model, unembedded=unembedded(connection, space), used_at=from_us(used_us))
-        for space, identity, model, used_us in rows
+        Space(identity=identity, model=model, unembedded=unembedded, used_at=from_us(used_us))
+        for identity, model, unembedded, used_us in connection.execute(_SPACES).fetchall()
     ]
 
 

@@ -127,7 +127,7 @@ def place(space: int, seq: int) -> int:
 
 def read_page_vectors(connection: Connection, query: str, *parameters: Any) -> PageVectors:
     """Return the result of a query whose rows are a page's ``seq`` and one ``vector``."""
-    seqs, vectors = connection.columns(query, parameters, numbers=["seq"], blobs=["vector"])
+    seqs, vectors = connection.columns(query, parameters, values=["seq"], blobs=["vector"])
     halves = np.frombuffer(vectors, dtype=np.float16)
     return PageVectors(
         seqs=np.array(seqs, dtype=np.int64),

@@ -1,6 +1,5 @@
 """Configuration of connections to a user's file, and creation of the file and its folders."""
 
-import json
 import os
 import stat
 import time
@@ -15,7 +14,7 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite.file_errors import BUSY_TIMEOUT_MS
 from memoryos_mcp.storage.sqlite.journals import journals_of
 from memoryos_mcp.storage.sqlite.paths import beginning_mark
-from memoryos_mcp.storage.sqlite.words import FtsWords
+from memoryos_mcp.storage.sqlite.words import FtsWords, columns
 
 # Earlier versions can corrupt a WAL file that several connections use, and their FTS5 has no secure-delete.
 SQLITE_AT_LEAST = (3, 51, 3)
@@ -42,16 +41,9 @@ class SqliteConnection(apsw.Connection):
         """The word index of the file."""
         return FtsWords(self)
 
-    def columns(self, query: str, bindings: Any, *, numbers: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
-        """Return the result of a query as columns; see `storage.sql.connection.Connection`.
-
-        SQLite joins all values into one row. Otherwise, the library would release and take Python's global lock for
-        each row, which takes longer than reading the row if many threads are at work.
-        """
-        packed = [f"json_group_array({name})" for name in numbers]
-        packed += [f"CAST(group_concat({name}, '') AS BLOB)" for name in blobs]
-        row: Any = self.execute(f"SELECT {', '.join(packed)} FROM ({query})", bindings).fetchall()[0]  # noqa: S608
-        return [json.loads(text) for text in row[: len(numbers)]] + [joined or b"" for joined in row[len(numbers) :]]
+    def columns(self, query: str, bindings: Any, *, values: Sequence[str], blobs: Sequence[str] = ()) -> list[Any]:
+        """Return the result of a query as columns; see `storage.sql.connection.Connection`."""
+        return columns(self, query, bindings, values=values, blobs=blobs)
 
     def last_numbers(self) -> dict[str, int]:
         """Return the highest number used so far for each kind of numbered row, such as facts."""
@@ -81,20 +73,21 @@ def require_version() -> None:
         raise StorageError(msg)
 
 
-def set_up(connection: apsw.Connection) -> None:
+def set_up(connection: apsw.Connection, *, only_reads: bool = False) -> None:
     """Configure a new connection to a user's file."""
     # Closing the connection must not write the journal to the file until the file has been checked.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     distrust(connection)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     connection.wal_autocheckpoint(0)  # `Checkpoints` makes the checkpoints instead
-    connection.pragma("synchronous", "full")
-    connection.pragma("foreign_keys", True)
-    connection.pragma("secure_delete", True)
     connection.pragma("temp_store", "memory")
     connection.pragma("cache_size", -CACHE_KIB)
-    # The pages that a transaction deletes; see `storage.sql.forgetting`.
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY)")
+    if not only_reads:
+        connection.pragma("synchronous", "full")
+        connection.pragma("foreign_keys", True)
+        connection.pragma("secure_delete", True)
+        # The pages that a transaction deletes; see `storage.sql.forgetting`.
+        connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY)")
 
 
 @contextmanager

@@ -99,6 +99,12 @@ class SqliteDatabase:
 
         return await self._with_reader(run)
 
+    async def read_once(
+        self, query: Callable[Concatenate[SqliteConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call ``query(connection, *args, **kwargs)`` in a thread; return its result. It runs only one statement."""
+        return await self._with_reader(lambda reader: query(reader, *args, **kwargs))
+
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Run one SQL statement in a thread, and return all rows of its result."""
         return await self._with_reader(lambda reader: reader.execute(sql, parameters).fetchall())

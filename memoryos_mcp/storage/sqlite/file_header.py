@@ -1,5 +1,6 @@
 """Checks of a file before it is used: whether this program created it, and whether its version is supported."""
 
+import json
 import re
 from contextlib import closing
 from functools import cache
@@ -20,6 +21,13 @@ _SHADOW_TABLES = re.compile(r"page_words_\w+")
 # Removed before SQL statements are compared, because SQLite adds quotes to the names of renamed tables and columns.
 _QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
 _NAME_MAX_CHARS = 60
+# The number of entries in a file's schema, and how many of them are in the given list. Only two numbers are read,
+# because reading each entry takes much longer.
+_ENTRY = "type, name, tbl_name || ' ' || coalesce(sql, '')"
+_COMPARED = (
+    f"SELECT (SELECT count(*) FROM sqlite_schema), (SELECT count(*) FROM sqlite_schema WHERE ({_ENTRY}) IN "  # noqa: S608
+    "(SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)))"
+)
 
 
 def check_header(path: Path) -> None:
@@ -57,7 +65,8 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
         NewerStoreError: The database was created by a newer version of this program.
     """
     found = schema.version(connection)
-    is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    entries, same = connection.execute(_COMPARED, (_entries(found),)).fetchall()[0]
+    is_empty = entries == 0
     is_ours = connection.pragma("application_id") == schema.APPLICATION_ID
     if is_ours and found > schema.CURRENT_VERSION:
         raise newer(path, found)
@@ -65,14 +74,15 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
         raise damaged(path, "another program created the file")
     if is_ours and (is_empty or found == 0):
         raise damaged(path, "the file has no tables, or no schema version")
-    if is_ours and (foreign := _foreign(_schema(connection), our_schema(found))):
+    ours = our_schema(found)
+    if is_ours and not entries == same == len(ours) and (foreign := _foreign(_schema(connection), ours)):
         raise damaged(path, foreign)
     return found
 
 
 def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
     """Return the SQL of all tables, indexes, triggers and views. The keys are pairs of type and name."""
-    rows = connection.execute("SELECT type, name, tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema")
+    rows = connection.execute(f"SELECT {_ENTRY} FROM sqlite_schema")  # noqa: S608 - constant
     return {(kind, name): sql for kind, name, sql in rows if (kind, name) not in _STATISTICS}
 
 
@@ -84,6 +94,13 @@ def our_schema(version: int) -> dict[tuple[str, str], str]:
     with closing(SqliteConnection(":memory:")) as connection:
         schema.migrate(connection, "", version)
         return _schema(connection)
+
+
+@cache
+def _entries(version: int) -> str:
+    """Return the entries of `our_schema` as JSON; an empty list for a version that this program does not know."""
+    known = our_schema(version) if 0 < version <= schema.CURRENT_VERSION else {}
+    return json.dumps([[kind, name, sql] for (kind, name), sql in known.items()])
 
 
 def _foreign(found: dict[tuple[str, str], str], ours: dict[tuple[str, str], str]) -> str | None:

@@ -119,10 +119,10 @@ class OpenFile:
         if self._identity is not None:
             self._identity.refuse_if_lost()
 
-    def connect(self) -> SqliteConnection:
-        """Return a new connection; the caller closes it."""
+    def connect(self, *, only_reads: bool = False) -> SqliteConnection:
+        """Return a new connection; the caller closes it. With ``only_reads``, it must not be used to write."""
         connection = SqliteConnection(str(self.path)) if self.only_readable is None else self.only_readable.connect()
-        set_up(connection)
+        set_up(connection, only_reads=only_reads)
         return connection
 
     def read(self, query: Callable[[SqliteConnection], T]) -> T:
@@ -133,9 +133,9 @@ class OpenFile:
             try:
                 reader = self._readers.pop()  # thread-safe: each thread gets a different one
             except IndexError:
-                reader = self.connect()
+                reader = self.connect(only_reads=True)
                 reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-                reader.pragma("query_only", self._only_reads)
+                reader.pragma("query_only", True)
             try:
                 return query(reader)
             finally:

@@ -83,11 +83,11 @@ class SqliteStore(SqlStore):
 
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         def sizes(connection: Connection, part: Sequence[int]) -> list[Any]:
-            return connection.columns(SIZES_SQL, self._places(part), numbers=["seq", "bytes"])
+            return connection.columns(SIZES_SQL, self._places(part), values=["seq", "bytes"])
 
         def vectors(connection: Connection, part: Sequence[int]) -> list[Any]:
-            numbers, blobs = ["seq", "bytes"], ["counts", "codes"]
-            return connection.columns(TOKENS_SQL, self._places(part), numbers=numbers, blobs=blobs)
+            values, blobs = ["seq", "bytes"], ["counts", "codes"]
+            return connection.columns(TOKENS_SQL, self._places(part), values=values, blobs=blobs)
 
         found = await self._shared(seqs, sizes)
         size_of = {seq: size for part in found for seq, size in zip(*part, strict=True)}
@@ -105,7 +105,7 @@ class SqliteStore(SqlStore):
         return json.dumps([vector_table.place(self._space, seq) for seq in seqs]), vector_table.SEQ_MASK
 
     def _outline_columns(self, connection: Connection, seqs: Sequence[int]) -> list[list[int]]:
-        return connection.columns(OUTLINES_SQL, (json.dumps(seqs),), numbers=OUTLINE_COLUMNS)
+        return connection.columns(OUTLINES_SQL, (json.dumps(seqs),), values=OUTLINE_COLUMNS)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[Connection, Sequence[int]], T]) -> list[T]:
         """Divide ``seqs`` into parts, run a query for all parts at the same time, and return one result for each part.
@@ -116,4 +116,4 @@ class SqliteStore(SqlStore):
         is_worth_it = len(seqs) >= PAGES_TO_SHARE and max(seqs) >= PAGES_OF_A_LARGE_MEMORY
         size = -(-len(seqs) // READERS) if is_worth_it else max(1, len(seqs))
         parts = [seqs[first : first + size] for first in range(0, len(seqs), size)]
-        return await asyncio.gather(*[self._database.read(query, part) for part in parts])
+        return await asyncio.gather(*[self._database.read_once(query, part) for part in parts])

@@ -1,5 +1,6 @@
 """The word index on SQLite's full-text search (FTS5)."""
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 
@@ -9,6 +10,8 @@ from memoryos_mcp.text.terms import index_forms, index_text, is_prefix
 
 TYPE_CHECKING = False  # `reading_alone` must not import NumPy or typing
 if TYPE_CHECKING:
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -44,7 +47,21 @@ class FtsWords:
         return bool(self._connection.execute(sql, (_phrase(word),)).get)
 
     def limits(self, words: Sequence[str]) -> list[int]:
-        return [self._limit(word) for word in words]
+        """Return an upper limit on the number of pages that contain each word.
+
+        The index may contain several forms of a word, and the tokenizer may split a form into several tokens. For each
+        form, the pages that contain its rarest token are counted. The limit is the sum of these counts.
+        """
+        forms = {word: [tokenize(self._connection, form) for form in index_forms(word)] for word in words}
+        tokens = {token for of_word in forms.values() for form in of_word for token in form}
+        sql = "SELECT term, doc FROM page_vocabulary WHERE term IN (SELECT value FROM json_each(?))"
+        pages = dict(self._connection.execute(sql, (json.dumps([*tokens]),)))
+        return [
+            self._prefix_limit(word)
+            if is_prefix(word)
+            else sum(min((pages.get(token, 0) for token in form), default=0) for form in forms[word])
+            for word in words
+        ]
 
     def count_after(self, word: str, seq: int) -> int:
         sql = "SELECT count(*) FROM page_words WHERE page_words MATCH ? AND rowid > ?"
@@ -56,40 +73,50 @@ class FtsWords:
             "ORDER BY badness, rowid DESC LIMIT ?"
         )
         any_of = " OR ".join(map(_phrase, words))
-        return [(seq, -badness) for seq, badness in self._connection.execute(sql, (any_of, limit))]
+        seqs, badnesses = columns(self._connection, sql, (any_of, limit), values=["rowid", "badness"])
+        return [(seq, -badness) for seq, badness in zip(seqs, badnesses, strict=True)]
 
     def newest_with(self, words: Sequence[str], after_seq: int, limit: int) -> list[int]:
         sql = "SELECT rowid FROM page_words WHERE page_words MATCH ? AND rowid > ? ORDER BY rowid DESC LIMIT ?"
         all_of = " AND ".join(map(_phrase, words))
-        return [seq for (seq,) in self._connection.execute(sql, (all_of, after_seq, limit))]
+        return self._seqs(sql, all_of, after_seq, limit)
 
     def sides_with(self, words: Sequence[str], seqs: Sequence[int]) -> "NDArray[np.bool_]":
         import numpy as np
 
-        places = {seq: place for place, seq in enumerate(seqs)}
         found = np.zeros((2, len(seqs), len(words)), dtype=np.bool_)
         sql = "SELECT rowid FROM page_words WHERE page_words MATCH ?"
         for side, column in enumerate(_SIDES):
             for number, word in enumerate(words):
-                for (seq,) in self._connection.execute(sql, (f"{{{column}}} : {_phrase(word)}",)):
-                    if (place := places.get(seq)) is not None:
-                        found[side, place, number] = True
+                found[side, :, number] = np.isin(seqs, self._seqs(sql, f"{{{column}}} : {_phrase(word)}"))
         return found
 
-    def _limit(self, word: str) -> int:
-        """Return an upper limit on the number of pages that contain a word.
+    def _seqs(self, sql: str, *bindings: "str | int") -> list[int]:
+        seqs: list[int] = columns(self._connection, sql, bindings, values=["rowid"])[0]
+        return seqs
 
-        The index may contain several forms of a word, and the tokenizer may split a form into several tokens. For each
-        form, the pages that contain its rarest token are counted. The limit is the sum of these counts.
-        """
-        if is_prefix(word):
-            sql = "SELECT coalesce(sum(doc), 0) FROM page_vocabulary WHERE term >= ? AND term < ?"
-            return int(self._connection.execute(sql, (word, chr(ord(word) + 1))).get)
-        sql = "SELECT doc FROM page_vocabulary WHERE term = ?"
-        return sum(
-            min((self._connection.execute(sql, (token,)).get or 0 for token in tokens), default=0)
-            for tokens in (tokenize(self._connection, form) for form in index_forms(word))
-        )
+    def _prefix_limit(self, prefix: str) -> int:
+        sql = "SELECT coalesce(sum(doc), 0) FROM page_vocabulary WHERE term >= ? AND term < ?"
+        return int(self._connection.execute(sql, (prefix, chr(ord(prefix) + 1))).get)
+
+
+def columns(
+    connection: apsw.Connection,
+    query: str,
+    bindings: "Sequence[object]",
+    *,
+    values: Sequence[str],
+    blobs: Sequence[str] = (),
+) -> "list[Any]":
+    """Return the result of a query as columns; see `storage.sql.connection.Connection`.
+
+    SQLite joins all values into one row. Otherwise, the library would release and take Python's global lock for each
+    row, which takes longer than reading the row if many threads are at work.
+    """
+    packed = [f"json_group_array({name})" for name in values]
+    packed += [f"CAST(group_concat({name}, '') AS BLOB)" for name in blobs]
+    row: Any = connection.execute(f"SELECT {', '.join(packed)} FROM ({query})", bindings).fetchall()[0]  # noqa: S608
+    return [json.loads(text) for text in row[: len(values)]] + [joined or b"" for joined in row[len(values) :]]
 
 
 def tokenize(connection: apsw.Connection, text: str) -> list[str]:
