@@ -87,6 +87,7 @@ class VectorSpaces:
         self._previous: _OpenSpace | None = None
         # The identity of the current space.
         self._current: str | None = None
+        self._has_others = False
         self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, None)), None)
         self.query_priority = QueryPriority()
         self.filing = asyncio.Lock()
@@ -113,9 +114,11 @@ class VectorSpaces:
         except ModelError:
             await self._use_previous()
             raise
-        identity = known_identity(configured.identity, [space.identity for space in await self._store.spaces()])
+        unembedded = {space.identity: space.unembedded for space in await self._store.spaces()}
+        identity = known_identity(configured.identity, [*unembedded])
         target = _OpenSpace.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
-        missing = (await target.store.pending()).unembedded
+        missing = unembedded[identity] if identity in unembedded else (await target.store.pending()).unembedded
+        self._has_others = not unembedded.keys() <= {identity}
         if missing and await self._use_previous(identity, missing):
             logger.info("the embedding model has changed: %d pages are being embedded again in the background", missing)
         else:
@@ -242,9 +245,10 @@ class VectorSpaces:
                 is_done &= await cache.index.settle(PURGED_AT_ONCE)
         return is_done
 
-    async def has_others(self) -> bool:
-        """Return whether the memory contains vectors of more than one model."""
-        return len(await self._store.spaces()) > 1
+    @property
+    def has_others(self) -> bool:
+        """Return whether the memory contained vectors of another model when the configured model was loaded."""
+        return self._has_others
 
     async def tidy(self, lease: Lease) -> bool:
         """Delete some vectors of models that have been unused for `KEPT_UNUSED`. Return whether to call again."""

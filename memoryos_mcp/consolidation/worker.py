@@ -52,6 +52,8 @@ QUIET_WITHIN_S = 30.0
 PREPARE_AFTER_S = 1.0
 # Building the approximate index of a large memory takes seconds of CPU time. Many memories are closed before that.
 OPTIMISE_AFTER_S = 3.0
+# Reading a whole memory takes as much CPU time as several queries. On a busy server, many memories are closed before.
+VERIFY_AFTER_S = 5.0
 # In a memory that was just opened, queries wait for the model and the vectors, at most this long after the first query.
 LOAD_WAIT_S = 1.5
 # Queries of a memory with more pages do not wait, because its vectors cannot be loaded within LOAD_WAIT_S.
@@ -315,16 +317,17 @@ class Worker:
     async def _watch(self) -> bool:
         """Wake the loops if this process or another one has changed the memory. Return False to pause.
 
-        The first call starts the loops. The state is read before, so that no loop is woken for work that it has done,
-        and no change is missed.
+        The first call only starts the loops. The second call wakes them all, because it reads the state for the first
+        time.
         """
+        if not self._are_loops_started:
+            await self._start_loops()
+            return False
         try:
             state = await self._store.state()
         except StorageError:  # the loops report it
             state = None
-        if not self._are_loops_started:
-            await self._start_loops()
-        elif state is None or state != self._state:
+        if state is None or state != self._state:
             for name in ("embedding", "reading", "consolidation", "redo", "promotion", "forgetting"):
                 self._loops[name].wake()
         self._state = state
@@ -533,11 +536,12 @@ class Worker:
         This step runs once a day. Always return False, because no more work is left.
         """
         await self._loading_ended.wait()
+        await asyncio.sleep(self._started_at + VERIFY_AFTER_S - time.monotonic())
         damaged = await self._store.verify()
         if damaged:
             logger.warning("%s; run `memoryos-mcp doctor` to see the next steps", damage_message(damaged))
         self._damaged_pages = len(damaged)
-        if not await self._spaces.has_others():
+        if not self._spaces.has_others:
             return False
         async with self._lease.hold() as lease:
             while lease is not None and await self._spaces.tidy(lease):  # noqa: ASYNC110 - a pause

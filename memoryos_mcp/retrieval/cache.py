@@ -8,16 +8,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from anyio import to_thread
 
-from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.model.knowledge import About, Fact
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.fact_ranking import FactTable
-from memoryos_mcp.retrieval.page_index import PageIndex
+from memoryos_mcp.retrieval.page_index import FIRST_WINDOWS, PageIndex
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import EvidenceProjects, FactQuery
 from memoryos_mcp.text.terms import stem
 
 CHANGES_AT_ONCE = 1_000
+# A table of fewer facts is made without a thread, because handing the work over takes longer.
+FACTS_AT_ONCE = 20
+ALL_FACTS = FactQuery(with_archived=True)
 
 
 class MemoryCache:
@@ -42,12 +45,13 @@ class MemoryCache:
         """
         if self.index.is_loaded:
             return
-        before = (await self._store.snapshot()).position
-        before = await self.index.load(before, give_way)
+        await give_way()
+        contents = await self._store.contents(FIRST_WINDOWS)
+        before = await self.index.load(contents.position, contents.vectors, give_way)
         async with self._lock:
             if self._position is None:
-                await self._load_midterm()
-                await self._load_longterm()
+                self._use_midterm(contents.segments)
+                await self._use_longterm(contents.traits, contents.facts)
             # The next refresh applies the changes made during the load a second time, which is harmless.
             self._position = before if self._position is None else min(before, self._position)
 
@@ -55,18 +59,18 @@ class MemoryCache:
         """Update the cache with all changes that any process has made to the store since the last refresh."""
         async with self._lock:
             if self._position is None:
-                position = (await self._store.snapshot()).position
-                await self._load_midterm()
-                await self._load_longterm()
-                self._position = position
+                contents = await self._store.contents(0)
+                self._use_midterm(contents.segments)
+                await self._use_longterm(contents.traits, contents.facts)
+                self._position = contents.position
             is_complete = False
             while not is_complete:
                 changes = await self._store.changes(self._position, CHANGES_AT_ONCE)
                 await self.index.apply(changes.pages, changes.position)
                 if changes.is_midterm:
-                    await self._load_midterm()
+                    self._use_midterm(await self._store.segments())
                 if changes.is_longterm:
-                    await self._load_longterm()
+                    await self._use_longterm(await self._store.traits(), await self._store.facts(ALL_FACTS))
                 self._position, is_complete = changes.position, changes.is_complete
 
     async def evidence_projects(self) -> EvidenceProjects:
@@ -76,15 +80,15 @@ class MemoryCache:
                 self._projects = await self._store.evidence_projects()
             return self._projects
 
-    async def _load_midterm(self) -> None:
-        self.segments = {segment.segment: segment for segment in await self._store.segments()}
+    def _use_midterm(self, segments: Sequence[Segment]) -> None:
+        self.segments = {segment.segment: segment for segment in segments}
         self.segment_stems = {
             number: frozenset(map(stem, segment.keywords)) for number, segment in self.segments.items()
         }
 
-    async def _load_longterm(self) -> None:
-        self._projects = None
-        self.traits = await self._store.traits()
-        facts = await self._store.facts(FactQuery(with_archived=True))
-        of = {about: [fact for fact in facts if fact.about == about] for about in About}
-        self.facts = await to_thread.run_sync(lambda: {about: FactTable(known) for about, known in of.items()})
+    async def _use_longterm(self, traits: Sequence[Trait], facts: Sequence[Fact]) -> None:
+        def make() -> dict[About, FactTable]:
+            return {about: FactTable([fact for fact in facts if fact.about is about]) for about in About}
+
+        self._projects, self.traits = None, traits
+        self.facts = make() if len(facts) <= FACTS_AT_ONCE else await to_thread.run_sync(make)

@@ -11,7 +11,7 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.segments import Vector
 from memoryos_mcp.retrieval.index.interface import VectorIndex, no_hits, parts_of
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import WindowHits
+from memoryos_mcp.storage.values import PageVectors, WindowHits
 
 logger = logging.getLogger(__name__)
 
@@ -73,11 +73,12 @@ class PageIndex:
         """Return whether the index is stored outside this process and was already filled."""
         return self._given is not None and await self._given.mark() is not None
 
-    async def load(self, position: int, give_way: Callable[[], Awaitable[None]]) -> int:
+    async def load(self, position: int, first: PageVectors, give_way: Callable[[], Awaitable[None]]) -> int:
         """Fill the index with all vectors of the store, in blocks, unless it already contains them.
 
         Args:
             position: The current position in the store's sequence of changes.
+            first: The first block, with `FIRST_WINDOWS` vectors. If it has fewer, there are no others.
             give_way: Awaited before each block of vectors is read, so that more urgent work can run first.
 
         Returns:
@@ -86,12 +87,11 @@ class PageIndex:
         index = self._given
         if index is None:
             return position
-        await give_way()
         if await self._use_store():
             return position
         known = await self._position_of(index, position)
         if known is None:
-            await self._fill(index, give_way)
+            await self._fill(index, first, give_way)
             await index.set_mark(_mark(position, await index.size()))
         self.is_kept = await self.is_filled()
         self._index, self._has_failed = index, False
@@ -193,13 +193,18 @@ class PageIndex:
             return None
         return int(parsed[1])
 
-    async def _fill(self, index: VectorIndex, give_way: Callable[[], Awaitable[None]]) -> None:
+    async def _fill(self, index: VectorIndex, block: PageVectors, give_way: Callable[[], Awaitable[None]]) -> None:
+        """Fill the index with ``block`` and with the later blocks of the store."""
         await index.clear()
-        after, limit = 0, FIRST_WINDOWS
-        while len((block := await self._store.all_vectors(after, limit)).seqs):
-            await index.replace(np.unique(block.seqs).tolist(), block)
-            after, limit = int(block.seqs[-1]), LOAD_WINDOWS
+        limit = FIRST_WINDOWS
+        while True:
+            if len(block.seqs):
+                await index.replace(np.unique(block.seqs).tolist(), block)
+            if len(block.seqs) < limit:
+                break
             await give_way()
+            limit = LOAD_WINDOWS
+            block = await self._store.all_vectors(int(block.seqs[-1]), limit)
 
 
 def _mark(position: int, windows: int) -> str:

@@ -33,6 +33,7 @@ from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
     Commit,
+    Contents,
     Copy,
     DueWork,
     EvidenceProjects,
@@ -186,8 +187,15 @@ class Index(Protocol):
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
         """Return the vectors of the pages with a ``seq`` greater than ``after_seq``, the oldest page first.
 
-        The result has at most ``limit`` vectors, unless the first page alone has more. The vectors of a page are never
-        split: the result has all of them or none. The result is empty if no page after ``after_seq`` has vectors.
+        The result has ``limit`` vectors, and the remaining vectors of the last page. If it has fewer, no later page has
+        vectors.
+        """
+        ...
+
+    async def contents(self, windows: int) -> Contents:
+        """Return the segments, the profile, the facts and the first ``windows`` vectors, as `all_vectors` returns them.
+
+        Reading all of this together is faster than several calls. ``windows`` may be 0.
         """
         ...
 

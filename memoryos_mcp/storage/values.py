@@ -331,6 +331,25 @@ class PageVectors:
 
 
 @dataclass(frozen=True, slots=True)
+class Contents:
+    """What every query of a memory needs, read in one transaction.
+
+    Attributes:
+        position: See `Snapshot`.
+        segments: The segments that are not archived.
+        traits: The traits of the user's profile, sorted by dimension.
+        facts: The valid facts about the user and about the assistant, archived ones included.
+        vectors: The vectors of the oldest pages; see `Index.all_vectors`.
+    """
+
+    position: int
+    segments: Sequence[Segment]
+    traits: Sequence[Trait]
+    facts: Sequence[Fact]
+    vectors: PageVectors
+
+
+@dataclass(frozen=True, slots=True)
 class WindowHits:
     """The similarity of ``n`` windows to a query.
 

@@ -257,9 +257,10 @@ class ChromaIndex:
             while True:
                 async with self._writing:
                     block = await self._request.store.all_vectors(after, WINDOWS_AT_ONCE)
-                    if not len(block.seqs):
+                    if len(block.seqs):
+                        await self._run(partial(_add, copy, block))
+                    if len(block.seqs) < WINDOWS_AT_ONCE:
                         break
-                    await self._run(partial(_add, copy, block))
                     after = int(block.seqs[-1])
             async with self._writing:
                 mark = _metadata(await self._opened()).get("mark")

@@ -1,7 +1,8 @@
 """The vector index ``faiss``: keeps all vectors in RAM. They are read from the store when the memory is opened."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import anyio.to_thread
 import numpy as np
@@ -15,6 +16,10 @@ from memoryos_mcp.storage.values import PageVectors, WindowHits
 # A row's number consists of the page's ``seq`` and, in the low bits, the window's number in the page.
 PART_BITS = 16
 PART_MASK = (1 << PART_BITS) - 1
+# A smaller index is searched without a thread, because handing the work over takes longer than the search.
+SEARCHED_AT_ONCE = 4_000
+
+T = TypeVar("T")
 
 
 class FaissIndex:
@@ -47,17 +52,20 @@ class FaissIndex:
 
     async def search(self, query: Vector, k: int) -> WindowHits:
         """Return the ``k`` windows (page sections) nearest to a query, nearest first; see `VectorIndex.search`."""
-        rows, cosines = await anyio.to_thread.run_sync(self._index.search, query, k)
+        rows, cosines = await self._run(lambda: self._index.search(query, k))
         return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines)
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits:
         """Return the cosine between a query and each vector of the given pages; see `VectorIndex.cosines`."""
         found = [_rows(seq, parts) for seq in sorted(pages) if (parts := self._parts.get(seq))]
         rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-        cosines = await anyio.to_thread.run_sync(self._index.cosines, query, rows)
+        cosines = await self._run(lambda: self._index.cosines(query, rows))
         is_known = np.isfinite(cosines)  # NaN if another task has just removed the page
         rows = rows[is_known]
         return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines[is_known])
+
+    async def _run(self, search: Callable[[], T]) -> T:
+        return search() if len(self._index) <= SEARCHED_AT_ONCE else await anyio.to_thread.run_sync(search)
 
     async def size(self) -> int:
         """Return the number of vectors in the index."""

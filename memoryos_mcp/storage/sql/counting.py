@@ -52,13 +52,13 @@ UNEMBEDDED_PAGES = (
 )
 # To be fast, this reads only indexes, the oldest page in the backlog and the newest page.
 _PENDING = (
-    "SELECT (SELECT count(*) FROM pages WHERE tier = 'backlog'), "
+    "SELECT (SELECT count(*) FROM pages WHERE tier = 'backlog'), "  # noqa: S608 - constants
     "(SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1), "
     f"{UNEMBEDDED_PAGES}, (SELECT max(seq) FROM pages), (SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1)"
 )
 # ``?1`` is the vector space, and ``?2`` the current time.
 _DUE_WORK = (
-    "SELECT (SELECT max(seq) FROM pages), "
+    "SELECT (SELECT max(seq) FROM pages), "  # noqa: S608 - constants
     "EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog'), "
     "EXISTS (SELECT 1 FROM pages WHERE read_by IS NULL AND seq > 0), "
     f"{UNEMBEDDED_PAGES} > 0 OR EXISTS (SELECT 1 FROM {UNEMBEDDED_FACTS}) "

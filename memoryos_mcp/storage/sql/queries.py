@@ -78,12 +78,13 @@ def fact_rows(
 
 # The facts and the segments without vectors in the space ``?1``; ``?2`` is the current time.
 UNEMBEDDED_FACTS = (
-    "facts WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
+    "facts WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v "  # noqa: S608 - constants
+    "WHERE v.fact = facts.fact AND v.space = ?1) "
     f"AND {longterm.IS_VALID.replace('?', '?2')}"
 )
 UNEMBEDDED_SEGMENTS = (
-    "segments WHERE NOT EXISTS (SELECT 1 FROM segment_vectors AS v WHERE v.segment = segments.segment AND v.space = ?1) "
-    "AND is_archived = 0"
+    "segments WHERE NOT EXISTS (SELECT 1 FROM segment_vectors AS v "
+    "WHERE v.segment = segments.segment AND v.space = ?1) AND is_archived = 0"
 )
 
 

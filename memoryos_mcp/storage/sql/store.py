@@ -48,6 +48,7 @@ from memoryos_mcp.storage.values import (
     Archived,
     Changes,
     Commit,
+    Contents,
     Copy,
     CopyOutcome,
     DueWork,
@@ -77,6 +78,8 @@ from memoryos_mcp.storage.vector_index import VectorIndex
 
 NO_SPACE = 0
 SECONDS_PER_DAY = 86_400
+# The last position in the change sequence; 0 if there are no changes.
+POSITION = "SELECT coalesce(max(change), 0) FROM changes"
 # Maximum number of attempts to copy a memory that other processes keep changing.
 COPY_ATTEMPTS = 3
 # The columns that both databases read for `Outlines`.
@@ -256,7 +259,7 @@ class SqlStore:
         return await self._database.read_once(due_work, self._space, to_us(self._clock()))
 
     async def snapshot(self) -> Snapshot:
-        sql = f"SELECT ({FORGET_EPOCH}), (SELECT coalesce(max(change), 0) FROM changes)"  # noqa: S608 - constant
+        sql = f"SELECT ({FORGET_EPOCH}), ({POSITION})"
         ((epoch, position),) = await self._database.rows(sql)
         return Snapshot(forget_epoch=epoch, position=position)
 
@@ -296,16 +299,22 @@ class SqlStore:
         raise NotImplementedError
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
-        sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
-        found = await self._database.read_once(vector_table.read_page_vectors, sql, self._space, after_seq, limit)
-        if len(found.seqs) < limit:
-            return found
-        last = int(found.seqs[-1])
-        # The last page may be incomplete, so it is left for the next call, or returned alone.
-        if found.seqs[0] == last:
-            return await self.page_vectors([last])
-        is_whole = found.seqs != last
-        return PageVectors(found.seqs[is_whole], found.vectors[is_whole])
+        return await self._database.read_once(vector_table.read_all_vectors, self._space, after_seq, limit)
+
+    async def contents(self, windows: int) -> Contents:
+        now_us, query = to_us(self._clock()), FactQuery(with_archived=True)
+
+        def read(connection: Connection) -> Contents:
+            facts = queries.fact_rows(connection, query, self._space, self._options.owner, now_us)
+            return Contents(
+                position=connection.execute(POSITION).get,
+                segments=read_segments(connection, self._space),
+                traits=longterm.read_traits(connection),
+                facts=self._fact_rows.facts(facts),
+                vectors=vector_table.read_all_vectors(connection, self._space, 0, windows),
+            )
+
+        return await self._database.read(read)
 
     # Background writes ---------------------------------------------------------------------------------------------
 

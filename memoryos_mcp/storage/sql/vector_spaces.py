@@ -15,7 +15,7 @@ USED_EVERY_US = 86_400 * 1_000_000
 # Number of pages whose vectors are deleted in one transaction.
 PAGES_DROPPED = 500
 _SPACES = (
-    f"SELECT identity, model, {UNEMBEDDED_PAGES.replace('?1', 'of.space')}, used_us FROM spaces AS of "
+    f"SELECT identity, model, {UNEMBEDDED_PAGES.replace('?1', 'of.space')}, used_us FROM spaces AS of "  # noqa: S608
     "ORDER BY used_us DESC, space DESC"
 )
 

@@ -133,3 +133,15 @@ def read_page_vectors(connection: Connection, query: str, *parameters: Any) -> P
         seqs=np.array(seqs, dtype=np.int64),
         vectors=halves.reshape(len(seqs), -1 if seqs else 0).astype(np.float32),
     )
+
+
+def read_all_vectors(connection: Connection, space: int, after_seq: int, limit: int) -> PageVectors:
+    """Return the vectors of the pages after ``after_seq``; see `Index.all_vectors`. ``limit`` may be 0."""
+    last = "SELECT seq FROM page_vectors WHERE space = ?1 AND seq > ?2 ORDER BY seq, part LIMIT 1 OFFSET ?3"
+    query = (
+        "SELECT seq, vector FROM page_vectors WHERE space = ?1 AND seq > ?2 "  # noqa: S608 - constants
+        f"AND seq <= coalesce(({last}), ?4) ORDER BY seq, part"
+    )
+    if limit == 0:
+        return PageVectors(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
+    return read_page_vectors(connection, query, space, after_seq, limit - 1, SEQ_MASK)
