@@ -23,7 +23,7 @@ from memoryos_mcp.model.pages import Window
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.retrieval import page_index, priority
 from memoryos_mcp.storage.sql.store import SqlStore
-from memoryos_mcp.storage.values import PageVectors, WordSearch
+from memoryos_mcp.storage.values import Contents, PageVectors, WordSearch
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import stored_pages
 
@@ -147,7 +147,7 @@ class Reading:
         self.queries = asyncio.Event()
         self.vectors = asyncio.Event()
         self.vectors.set()
-        search_words, all_vectors = SqlStore.search_words, SqlStore.all_vectors
+        search_words, all_vectors, contents = SqlStore.search_words, SqlStore.all_vectors, SqlStore.contents
 
         async def held_query(store: SqlStore, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
             await self.queries.wait()
@@ -158,6 +158,13 @@ class Reading:
             self.pieces += 1
             return await all_vectors(store, after_seq, limit)
 
+        async def held_contents(store: SqlStore, windows: int) -> Contents:
+            if windows:
+                await self.vectors.wait()
+                self.pieces += 1
+            return await contents(store, windows)
+
+        monkeypatch.setattr(SqlStore, "contents", held_contents)
         monkeypatch.setattr(SqlStore, "search_words", held_query)
         monkeypatch.setattr(SqlStore, "all_vectors", held_vectors)
 
@@ -165,6 +172,7 @@ class Reading:
 async def test_loading_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
+    monkeypatch.setattr(page_index, "FIRST_WINDOWS", 1)
     monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
     monkeypatch.setattr(priority, "PAUSE_LIMIT_S", LIMIT_S)
     monkeypatch.setattr(worker, "LOAD_WAIT_S", 0)

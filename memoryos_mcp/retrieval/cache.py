@@ -12,7 +12,7 @@ from memoryos_mcp.model.knowledge import About, Fact
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.fact_ranking import FactTable
-from memoryos_mcp.retrieval.page_index import FIRST_WINDOWS, PageIndex
+from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import EvidenceProjects, FactQuery
 from memoryos_mcp.text.terms import stem
@@ -46,7 +46,7 @@ class MemoryCache:
         if self.index.is_loaded:
             return
         await give_way()
-        contents = await self._store.contents(FIRST_WINDOWS)
+        contents = await self._store.contents(self.index.first_windows)
         before = await self.index.load(contents.position, contents.vectors, give_way)
         async with self._lock:
             if self._position is None:

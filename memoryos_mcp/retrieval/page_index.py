@@ -65,6 +65,11 @@ class PageIndex:
         return self._index is not None or self._uses_store
 
     @property
+    def first_windows(self) -> int:
+        """The number of vectors with which `load` begins; 0 if it reads none."""
+        return 0 if self._given is None else FIRST_WINDOWS
+
+    @property
     def is_settled(self) -> bool:
         """Whether the index works and needs no maintenance."""
         return not self._has_failed and (self._index is None or self._index.is_settled)
@@ -78,7 +83,7 @@ class PageIndex:
 
         Args:
             position: The current position in the store's sequence of changes.
-            first: The first block, with `FIRST_WINDOWS` vectors. If it has fewer, there are no others.
+            first: The first block, with `first_windows` vectors. If it has fewer, there are no others.
             give_way: Awaited before each block of vectors is read, so that more urgent work can run first.
 
         Returns:

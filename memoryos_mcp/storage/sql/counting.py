@@ -56,14 +56,15 @@ _PENDING = (
     "(SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1), "
     f"{UNEMBEDDED_PAGES}, (SELECT max(seq) FROM pages), (SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1)"
 )
-# ``?1`` is the vector space, and ``?2`` the current time.
+# ``?1`` is the vector space, and ``?2`` the current time. With ``seq > 0``, SQLite searches an index and does not scan
+# it.
 _DUE_WORK = (
     "SELECT (SELECT max(seq) FROM pages), "  # noqa: S608 - constants
     "EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog'), "
     "EXISTS (SELECT 1 FROM pages WHERE read_by IS NULL AND seq > 0), "
     f"{UNEMBEDDED_PAGES} > 0 OR EXISTS (SELECT 1 FROM {UNEMBEDDED_FACTS}) "
     f"OR EXISTS (SELECT 1 FROM {UNEMBEDDED_SEGMENTS}), "
-    "EXISTS (SELECT 1 FROM pages WHERE is_degraded = 1), "
+    "EXISTS (SELECT 1 FROM pages WHERE is_degraded = 1 AND seq > 0), "
     "EXISTS (SELECT 1 FROM segments WHERE is_due = 1 OR is_archived = 0 AND unanalysed_count > 0), "
     f"(SELECT count(*) FROM segments WHERE is_archived = 0), ({FORGET_EPOCH})"
 )

@@ -74,8 +74,8 @@ def check_content(connection: apsw.Connection, path: Path) -> int:
         raise damaged(path, "another program created the file")
     if is_ours and (is_empty or found == 0):
         raise damaged(path, "the file has no tables, or no schema version")
-    ours = our_schema(found)
-    if is_ours and not entries == same == len(ours) and (foreign := _foreign(_schema(connection), ours)):
+    is_other = is_ours and not entries == same == len(our_schema(found))
+    if is_other and (foreign := _foreign(_schema(connection), our_schema(found))):
         raise damaged(path, foreign)
     return found
 
