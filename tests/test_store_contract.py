@@ -8,24 +8,37 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.forgotten import ForgetPlan
 from memoryos_mcp.model.ids import read_ids
-from memoryos_mcp.model.pages import TURN_FIELDS, Source, Tier, Turn
+from memoryos_mcp.model.knowledge import Lessons
+from memoryos_mcp.model.pages import TURN_FIELDS, Source, Tier, Turn, Window
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.sql.connection import Connection
 from memoryos_mcp.storage.sql.store import SqlStore
 from memoryos_mcp.storage.stores import make_stores
-from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan, StoreOptions
+from memoryos_mcp.storage.values import (
+    ChainPlan,
+    DueWork,
+    Filing,
+    Learning,
+    PageQuery,
+    SegmentPlan,
+    StoreOptions,
+    Vectors,
+)
 from tests.fakes import START, Clock
 
 pytestmark = pytest.mark.both_stores
 
 OPTIONS = StoreOptions(assistant_id="helper", short_term_capacity=2, session_gap_s=1800, knowledge_capacity=100)
+
+VECTOR = np.array([0.6, 0.8], dtype=np.float16).astype(np.float32)
 
 
 @asynccontextmanager
@@ -116,6 +129,54 @@ async def test_columns_are_those_of_the_rows(tmp_path: Path) -> None:
         assert numbers == [row[0] for row in rows] == [*range(12, 3, -1)]
         assert (ids, texts) == (b"".join(row[1] for row in rows), b"".join(row[2] for row in rows))
         assert await store._database.read(both, 12) == ([], [[], b"", b""])
+
+
+async def test_due_work_names_only_what_is_left(tmp_path: Path) -> None:
+    nothing = DueWork(0, False, False, False, False, False, segments=0, forget_epoch=0)
+    async with two_views(tmp_path, Clock()) as (first, _):
+        store = await first.in_space("words:2:1", "{}")
+        assert await store.due_work() == nothing
+        await store.add_pages([turn(1)])
+        assert await store.due_work() == replace(nothing, newest_seq=1, has_unread=True, has_unembedded=True)
+        lease = await store.take_lease(30)
+        assert lease is not None
+        await store.add_pages([turn(number) for number in range(2, 5)])
+        windows = {seq: [Window(0, 1, VECTOR)] for seq in range(1, 5)}
+        await store.commit(lease, Vectors(pages=windows))
+        left = replace(nothing, newest_seq=4, has_unread=True, has_backlog=True)
+        assert await store.due_work() == left
+        await store.commit(lease, filing(1, 2))
+        filed = replace(left, has_backlog=False, has_unembedded=True, has_unanalysed=True, segments=1)
+        assert await store.due_work() == filed
+        await store.commit(lease, Vectors(segments={1: VECTOR}))
+        read = Learning(segments=(1,), pages=[1, 2, 3, 4], lessons=Lessons((), ()), traits=(), learner="test")
+        await store.commit(lease, read)
+        done = replace(nothing, newest_seq=4, segments=1)
+        assert await store.due_work() == done
+        assert await store.mark_degraded("test") == 2
+        assert await store.due_work() == replace(done, has_degraded=True)
+
+
+async def test_contents_are_those_of_the_single_calls(tmp_path: Path) -> None:
+    async with two_views(tmp_path, Clock()) as (first, _):
+        store = await first.in_space("words:2:1", "{}")
+        await store.add_pages([turn(number) for number in range(1, 5)])
+        lease = await store.take_lease(30)
+        assert lease is not None
+        await store.commit(lease, Vectors(pages={seq: [Window(0, 1, VECTOR)] * seq for seq in range(1, 5)}))
+        await store.commit(lease, filing(1))
+        await store.commit(lease, filing(2))
+        await store.commit(lease, Vectors(segments={2: VECTOR}))
+        found = await store.contents(2)
+        assert found.position == (await store.snapshot()).position > 0
+        assert found.vectors.seqs.tolist() == [1, 2, 2] == (await store.all_vectors(0, 2)).seqs.tolist()
+        assert len((await store.contents(0)).vectors.seqs) == 0
+        assert [segment.segment for segment in found.segments] == [1, 2]
+        assert found.segments[0].vector is None
+        assert found.segments[1].vector is not None
+        assert found.segments[1].vector.tolist() == VECTOR.tolist()
+        assert (found.traits, found.facts) == ([], [])
+        assert [segment.keywords for segment in await store.segments()] == [("topic",), ("topic",)]
 
 
 async def test_a_reader_finds_every_change_after_its_position(tmp_path: Path) -> None:
