@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ FIRST_WINDOWS = 1_000
 _MARK = re.compile(r"(\d+)/(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class WindowMatch:
+class WindowMatch(NamedTuple):
     """The similarity between a query and the windows (sections) of a page.
 
     Attributes:
@@ -167,12 +166,11 @@ class PageIndex:
         if not len(hits.seqs):
             return {}
         pages, starts, counts = np.unique(hits.seqs, return_index=True, return_counts=True)
-        matches: dict[int, WindowMatch] = {}
-        for seq, start, count in zip(pages.tolist(), starts.tolist(), counts.tolist(), strict=True):
-            own = hits.cosines[start : start + count]
-            best = int(own.argmax())
-            matches[seq] = WindowMatch(float(own[0]), float(own[best]), best)
-        return matches
+        best = np.maximum.reduceat(hits.cosines, starts)
+        are_best = np.flatnonzero(hits.cosines == np.repeat(best, counts))
+        _, firsts = np.unique(hits.seqs[are_best], return_index=True)
+        columns = hits.cosines[starts], best, are_best[firsts] - starts
+        return dict(zip(pages.tolist(), map(WindowMatch, *(column.tolist() for column in columns)), strict=True))
 
     async def _use_store(self) -> bool:
         """Switch to searching in the store if the memory is large and the store can search vectors.

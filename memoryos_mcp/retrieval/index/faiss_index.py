@@ -17,7 +17,7 @@ from memoryos_mcp.storage.values import PageVectors, WindowHits
 PART_BITS = 16
 PART_MASK = (1 << PART_BITS) - 1
 # A smaller index is searched without a thread, because handing the work over takes longer than the search.
-SEARCHED_AT_ONCE = 4_000
+SEARCHED_AT_ONCE = 12_000
 
 T = TypeVar("T")
 
@@ -57,8 +57,9 @@ class FaissIndex:
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits:
         """Return the cosine between a query and each vector of the given pages; see `VectorIndex.cosines`."""
-        found = [_rows(seq, parts) for seq in sorted(pages) if (parts := self._parts.get(seq))]
-        rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+        known = [seq for seq in sorted(pages) if seq in self._parts]
+        seqs = np.repeat(np.array(known, dtype=np.int64), [self._parts[seq] for seq in known])
+        rows = (seqs << PART_BITS) | parts_of(seqs)
         cosines = await self._run(lambda: self._index.cosines(query, rows))
         is_known = np.isfinite(cosines)  # NaN if another task has just removed the page
         rows = rows[is_known]

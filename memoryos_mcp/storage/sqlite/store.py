@@ -21,7 +21,7 @@ from memoryos_mcp.storage.values import StoreOptions, TokenRows
 
 # With fewer requested pages, or in a smaller memory, one connection is as fast as several.
 PAGES_TO_SHARE = 60
-PAGES_OF_A_LARGE_MEMORY = 5_000
+PAGES_OF_A_LARGE_MEMORY = 50_000
 # The index `pages_outline` covers the expressions of the columns, so that no page is read for them.
 OUTLINES_SQL = (
     "SELECT seq, session, coalesce(segment, 0) AS segment, occurred_us / 1000000 + utc_offset_s AS local_s, "
@@ -30,12 +30,11 @@ OUTLINES_SQL = (
 )
 # The encoded token vectors of pages, in the order in which the pages are listed.
 TOKENS_SQL = (
-    "SELECT place & ?2 AS seq, octet_length(counts) AS bytes, counts, codes "
+    "SELECT place & ?2 AS seq, octet_length(counts) AS count_bytes, counts, codes "
     "FROM json_each(?1) JOIN page_tokens ON place = value ORDER BY key"
 )
 SIZES_SQL = (
-    "SELECT place & ?2 AS seq, octet_length(codes) AS bytes FROM page_tokens "
-    "WHERE place IN (SELECT value FROM json_each(?1))"
+    "SELECT place, octet_length(codes) AS bytes FROM json_each(?1) JOIN page_tokens ON place = value ORDER BY key"
 )
 
 T = TypeVar("T")
@@ -82,27 +81,26 @@ class SqliteStore(SqlStore):
         return SqliteUserData(self._database, self._options, self._clock, self._space)
 
     async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
-        def sizes(connection: Connection, part: Sequence[int]) -> list[Any]:
-            return connection.columns(SIZES_SQL, self._places(part), values=["seq", "bytes"])
+        def fitting(sizes: Sequence[int]) -> int:
+            return int(np.searchsorted(np.cumsum(sizes), max_bytes, side="right"))
 
-        def vectors(connection: Connection, part: Sequence[int]) -> list[Any]:
-            values, blobs = ["seq", "bytes"], ["counts", "codes"]
-            return connection.columns(TOKENS_SQL, self._places(part), values=values, blobs=blobs)
+        def read(connection: Connection, part: Sequence[int]) -> list[Any]:
+            places = json.dumps([vector_table.place(self._space, seq) for seq in part])
+            encoded, sizes = connection.columns(SIZES_SQL, (places,), values=["place", "bytes"])
+            count = fitting(sizes)
+            bindings = json.dumps(encoded[:count]), vector_table.SEQ_MASK
+            read = connection.columns(TOKENS_SQL, bindings, values=["seq", "count_bytes"], blobs=["counts", "codes"])
+            return [*read, sizes[:count]]
 
-        found = await self._shared(seqs, sizes)
-        size_of = {seq: size for part in found for seq, size in zip(*part, strict=True)}
-        encoded = [seq for seq in seqs if seq in size_of]
-        fitting = int(np.searchsorted(np.cumsum([size_of[seq] for seq in encoded]), max_bytes, side="right"))
-        parts = await self._shared(encoded[:fitting], vectors)
+        parts = await self._shared(seqs, read)
+        found, count_bytes, sizes = ([value for part in parts for value in part[place]] for place in (0, 1, 4))
+        count = fitting(sizes)  # each part fits, but all together may not
         return vector_table.to_token_rows(
-            [seq for part in parts for seq in part[0]],
-            [size for part in parts for size in part[1]],
-            b"".join([part[2] for part in parts]),
-            b"".join([part[3] for part in parts]),
+            found[:count],
+            count_bytes[:count],
+            b"".join([part[2] for part in parts])[: sum(count_bytes[:count])],
+            b"".join([part[3] for part in parts])[: sum(sizes[:count])],
         )
-
-    def _places(self, seqs: Sequence[int]) -> tuple[str, int]:
-        return json.dumps([vector_table.place(self._space, seq) for seq in seqs]), vector_table.SEQ_MASK
 
     def _outline_columns(self, connection: Connection, seqs: Sequence[int]) -> list[list[int]]:
         return connection.columns(OUTLINES_SQL, (json.dumps(seqs),), values=OUTLINE_COLUMNS)
@@ -116,4 +114,4 @@ class SqliteStore(SqlStore):
         is_worth_it = len(seqs) >= PAGES_TO_SHARE and max(seqs) >= PAGES_OF_A_LARGE_MEMORY
         size = -(-len(seqs) // READERS) if is_worth_it else max(1, len(seqs))
         parts = [seqs[first : first + size] for first in range(0, len(seqs), size)]
-        return await asyncio.gather(*[self._database.read_once(query, part) for part in parts])
+        return await asyncio.gather(*[self._database.read(query, part) for part in parts])
