@@ -71,8 +71,6 @@ class Promotion:
         It has work if a segment is hot, if a segment is due, or if there are more segments than the capacity. The pages
         of a due segment must be read again, regardless of its heat.
         """
-        if not self.may_have_work(await self._store.due_work()):
-            return False
         segments = await self._store.segments()
         return (
             bool(self._hot(segments, self._threshold))
