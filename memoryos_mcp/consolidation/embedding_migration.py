@@ -112,14 +112,15 @@ class VectorSpaces:
         try:
             await configured.load()
         except ModelError:
-            await self._use_previous()
+            await self._use_previous(await self._store.spaces())
             raise
-        unembedded = {space.identity: space.unembedded for space in await self._store.spaces()}
+        spaces = await self._store.spaces()
+        unembedded = {space.identity: space.unembedded for space in spaces}
         identity = known_identity(configured.identity, [*unembedded])
         target = _OpenSpace.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
         missing = unembedded[identity] if identity in unembedded else (await target.store.pending()).unembedded
         self._has_others = not unembedded.keys() <= {identity}
-        if missing and await self._use_previous(identity, missing):
+        if missing and await self._use_previous(spaces, identity, missing):
             logger.info("the embedding model has changed: %d pages are being embedded again in the background", missing)
         else:
             await self._use(target)
@@ -139,12 +140,13 @@ class VectorSpaces:
         try:
             await configured.load()
         except ModelError:
-            await self._use_previous()
+            await self._use_previous(await self._store.spaces())
             raise
-        spaces = {space.identity: space for space in await self._store.spaces()}
-        identity = known_identity(configured.identity, [*spaces])
-        missing = spaces[identity].unembedded if identity in spaces else None
-        if (missing == 0 or not await self._use_previous(identity, missing)) and identity in spaces:
+        spaces = await self._store.spaces()
+        unembedded = {space.identity: space.unembedded for space in spaces}
+        identity = known_identity(configured.identity, [*unembedded])
+        missing = unembedded.get(identity)
+        if (missing == 0 or not await self._use_previous(spaces, identity, missing)) and missing is not None:
             await self._use(_OpenSpace.of(identity, await self._store.in_space(identity), configured))
 
     async def has_work(self) -> bool:
@@ -183,6 +185,11 @@ class VectorSpaces:
     def is_settled(self) -> bool:
         """Whether the index of the current vector space needs no further optimisation."""
         return self.retrieving.cache.index.is_settled
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the index of the current space works, and needs no update unless vectors are missing in the store."""
+        return self._previous is None and self.is_settled and not self.retrieving.cache.index.is_kept
 
     async def step(self, lease: Lease) -> Remaining:
         """Embed one batch of texts, usually with the configured model. Return whether texts without vectors remain.
@@ -263,10 +270,13 @@ class VectorSpaces:
             return None
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
-    async def _use_previous(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
+    async def _use_previous(
+        self, spaces: Sequence[Space], target: str | None = None, fewer_left_than: int | None = None
+    ) -> bool:
         """Use a previous vector space for queries: the most complete space whose model can be loaded.
 
         Args:
+            spaces: All vector spaces of the memory.
             target: Identity of the configured model's space, which is not a previous space. None excludes no space.
             fewer_left_than: The space must have fewer unembedded pages than this number. None allows any number.
 
@@ -277,7 +287,7 @@ class VectorSpaces:
             return True
         others = [
             space
-            for space in await self._store.spaces()
+            for space in spaces
             if (fewer_left_than is None or space.unembedded < fewer_left_than) and space.identity != target
         ]
         for space in sorted(others, key=lambda each: each.unembedded):

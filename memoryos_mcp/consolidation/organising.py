@@ -18,7 +18,7 @@ from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.analysis import Analyst, Organised, Surroundings
 from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Accepted, Lease, PageQuery
+from memoryos_mcp.storage.values import Accepted, Lease, PageQuery, Pending
 
 BATCHES_AT_ONCE = 16
 
@@ -86,9 +86,13 @@ class Organising:
 
         If ``is_hurried`` is true, an incomplete batch is due at once.
         """
+        pending = await self._store.pending()
+        is_short = pending.backlog < self._rule.pages
+        if not pending.backlog or (is_short and not is_hurried and not self._is_silent(pending, pending.backlog)):
+            return []  # most calls end here, without reading the pages
         batches = self._batches(await self._backlog())
         incomplete = [len(batch) for batch in batches if len(batch) < self._rule.pages]
-        if is_hurried or not incomplete or await self._is_silent_for(max(incomplete)):
+        if is_hurried or not incomplete or self._is_silent(pending, max(incomplete)):
             return batches
         return [batch for batch in batches if len(batch) >= self._rule.pages]
 
@@ -97,10 +101,11 @@ class Organising:
 
         If a batch is due already, the time is in the past.
         """
-        batches = self._batches(await self._backlog())
+        pending = await self._store.pending()
+        batches = self._batches(await self._backlog()) if pending.backlog else []
         if not batches:
             return None
-        newest = (await self._store.pending()).last_added_at or self._clock()
+        newest = pending.last_added_at or self._clock()
         largest = max(map(len, batches))
         return newest if largest >= self._rule.pages else newest + self._rule.silence(largest)
 
@@ -208,9 +213,10 @@ class Organising:
             batches[-1].append(page)
         return sorted((batch for batches in of_projects.values() for batch in batches), key=lambda each: each[0].seq)
 
-    async def _is_silent_for(self, pending: int) -> bool:
-        newest = (await self._store.pending()).last_added_at
-        return newest is None or self._clock() - newest >= self._rule.silence(pending)
+    def _is_silent(self, pending: Pending, pages: int) -> bool:
+        """Return whether no page has been added for so long that an incomplete batch of ``pages`` pages is due."""
+        newest = pending.last_added_at
+        return newest is None or self._clock() - newest >= self._rule.silence(pages)
 
     async def _answers_to(
         self, lease: Lease, batches: Sequence[Sequence[Page]], *, probes_first: bool

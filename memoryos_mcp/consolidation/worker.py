@@ -30,7 +30,7 @@ from memoryos_mcp.model.stats import Health
 from memoryos_mcp.retrieval import query_time
 from memoryos_mcp.storage.damage import damage_message
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Failure, Lease, PageQuery
+from memoryos_mcp.storage.values import DueWork, Failure, Lease, PageQuery
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ PREPARE_AFTER_S = 1.0
 # Building the approximate index of a large memory takes seconds of CPU time. Many memories are closed before that.
 OPTIMISE_AFTER_S = 3.0
 # Reading a whole memory takes as much CPU time as several queries. On a busy server, many memories are closed before.
-VERIFY_AFTER_S = 5.0
+VERIFY_AFTER_S = 30.0
 # In a memory that was just opened, queries wait for the model and the vectors, at most this long after the first query.
 LOAD_WAIT_S = 1.5
 # Queries of a memory with more pages do not wait, because its vectors cannot be loaded within LOAD_WAIT_S.
@@ -310,47 +310,48 @@ class Worker:
         return due_at and max(now, due_at)
 
     async def _is_behind(self) -> bool:
-        if await self._reading.has_work() or await self._organising.due() or await self._promotion.has_work():
+        due = await self._store.due_work()
+        if due.has_unread or (due.has_backlog and await self._organising.due()):
+            return True
+        if self._promotion.may_have_work(due) and await self._promotion.has_work():
             return True
         return not self._spaces.is_settled or await self._spaces.has_work()
 
     async def _watch(self) -> bool:
-        """Wake the loops if this process or another one has changed the memory. Return False to pause.
+        """Wake the loops that have work if this process or another one has changed the memory. Return False to pause.
 
-        The first call only starts the loops. The second call wakes them all, because it reads the state for the first
-        time.
+        The first call starts the loops. A loop without work begins with a pause, so that an opening costs little. The
+        state is read before the work, so that no change is missed.
         """
-        if not self._are_loops_started:
-            await self._start_loops()
-            return False
-        try:
+        state = due = None
+        with suppress(StorageError):  # the loops report it
             state = await self._store.state()
-        except StorageError:  # the loops report it
-            state = None
-        if state is None or state != self._state:
-            for name in ("embedding", "reading", "consolidation", "redo", "promotion", "forgetting"):
+            if state != self._state:
+                due = await self._store.due_work()
+        has_work = self._loops.keys() - {"visits"} if due is None else self._with_work(due)
+        if not self._are_loops_started:
+            self._are_loops_started = True
+            if due is not None and not 0 < due.newest_seq <= QUICKLY_LOADED_PAGES:
+                self._may_search.set()
+            for name, loop in self._loops.items():
+                loop.start(has_work=name in has_work or name in ("embedding", "verification"))
+        elif state is None or state != self._state:
+            for name in has_work - {"verification"}:
                 self._loops[name].wake()
         self._state = state
         return False
 
-    async def _start_loops(self) -> None:
-        """Start the loops. A loop for which there is no work begins with a pause, so that most openings are cheap."""
-        self._are_loops_started = True
-        idle = {"visits"}
-        with suppress(StorageError):  # the loops report it
-            due = await self._store.due_work()
-            if not 0 < due.newest_seq <= QUICKLY_LOADED_PAGES:
-                self._may_search.set()
-            has_work = {
-                "reading": due.has_unread,
-                "consolidation": due.has_backlog,
-                "redo": self._has_llm and due.has_degraded,
-                "promotion": self._promotion.may_have_work(due),
-                "forgetting": self._forgetting.has_retention or due.forget_epoch > 0,
-            }
-            idle.update(name for name, has in has_work.items() if not has)
-        for name, loop in self._loops.items():
-            loop.start(has_work=name not in idle)
+    def _with_work(self, due: DueWork) -> set[str]:
+        """Return the names of the loops that may have work."""
+        has_work = {
+            "embedding": due.has_unembedded or not self._spaces.is_up_to_date,
+            "reading": due.has_unread,
+            "consolidation": due.has_backlog,
+            "redo": self._has_llm and due.has_degraded,
+            "promotion": self._promotion.may_have_work(due),
+            "forgetting": self._forgetting.has_retention or due.forget_epoch > 0,
+        }
+        return {name for name, has in has_work.items() if has}
 
     async def _prepare(self) -> None:
         """Load what the first query needs besides the vectors, once the process has nothing else to do."""
@@ -414,7 +415,7 @@ class Worker:
         the loop pauses before it looks for more batches.
         """
         if not await self._organising.due():
-            return None if await self._organising.due_at() is None else False
+            return False if (await self._store.pending()).backlog else None
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
@@ -507,7 +508,6 @@ class Worker:
             except (StorageError, asyncio.CancelledError):  # counting a visit twice is better than losing it
                 self._visits += visits
                 raise
-            self._loops["promotion"].wake()
 
     async def _forget(self) -> bool:
         """Forget expired pages, or tidy up if there are none. Return whether there may be more expired pages.
