@@ -54,7 +54,8 @@ UNEMBEDDED_PAGES = (
 _PENDING = (
     "SELECT (SELECT count(*) FROM pages WHERE tier = 'backlog'), "  # noqa: S608 - constants
     "(SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1), "
-    f"{UNEMBEDDED_PAGES}, (SELECT max(seq) FROM pages), (SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1)"
+    f"{UNEMBEDDED_PAGES}, (SELECT max(seq) FROM pages), "
+    "(SELECT added_us FROM pages WHERE seq = (SELECT max(seq) FROM pages))"
 )
 # ``?1`` is the vector space, and ``?2`` the current time. With ``seq > 0``, SQLite searches an index and does not scan
 # it.
