@@ -722,7 +722,13 @@ async def test_common_words_find_the_newest_pages_with_most_of_them(
         assert hits[0].score > hits[-1].score
 
 
-async def test_token_vectors_keep_the_order_and_the_size_limit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_token_vectors_keep_the_order_and_the_size_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_shared: bool
+) -> None:
+    if is_shared:  # each page is read over its own connection
+        monkeypatch.setattr(sqlite_store, "PAGES_TO_SHARE", 1)
+        monkeypatch.setattr(sqlite_store, "PAGES_OF_A_LARGE_MEMORY", 1)
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(number) for number in range(4)])
         lease = await lease_of(store)
@@ -743,6 +749,8 @@ async def test_token_vectors_keep_the_order_and_the_size_limit(tmp_path: Path) -
         assert rows.counts.tolist() == [[0, 2, 0, 0], [1, 0, 0, 1], [1, 1, 1, 0]]
         assert rows.codes[:, 0].tolist() == [2, 2, 3, 3, 1, 1, 1]
         assert (await store.token_vectors([2, 1], 20)).seqs.tolist() == [2, 2]
+        assert (await store.token_vectors([2, 1], 15)).seqs.tolist() == []  # page 1 would fit, but comes after page 2
+        assert (await store.token_vectors([1, 2], 20)).codes[:, 0].tolist() == [1, 1, 1]
         assert (await store.token_vectors([4], 1_000)).codes.size == 0
         await store.commit(lease, Vectors(pages={2: [window(9, 0, 0, 1, 0)]}))
         assert (await store.token_vectors([2], 1_000)).codes.tolist() == [[9, 9, 9, 9]]

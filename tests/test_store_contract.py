@@ -86,7 +86,7 @@ async def test_pages_of_two_writers_are_numbered_without_gaps(tmp_path: Path) ->
         turns = [turn(number, key=str(number // 2)) for number in range(20)]  # each key is sent twice
         await asyncio.gather(*((one, other)[place % 2].add_pages([each]) for place, each in enumerate(turns)))
         assert await seqs(one) == await seqs(other) == list(range(1, 11))
-        assert (await one.pending()).newest_seq == 10
+        assert (await one.due_work()).newest_seq == 10
 
 
 async def test_a_page_keeps_every_field_of_its_turn(tmp_path: Path) -> None:

@@ -109,12 +109,7 @@ class VectorSpaces:
         configured = self._embedders.configured
         if configured is None or self._target is not None:
             return
-        try:
-            await configured.load()
-        except ModelError:
-            await self._use_previous(await self._store.spaces())
-            raise
-        spaces = await self._store.spaces()
+        spaces = await self._load(configured)
         unembedded = {space.identity: space.unembedded for space in spaces}
         identity = known_identity(configured.identity, [*unembedded])
         target = _OpenSpace.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
@@ -137,12 +132,7 @@ class VectorSpaces:
         configured = self._embedders.configured
         if configured is None:
             return
-        try:
-            await configured.load()
-        except ModelError:
-            await self._use_previous(await self._store.spaces())
-            raise
-        spaces = await self._store.spaces()
+        spaces = await self._load(configured)
         unembedded = {space.identity: space.unembedded for space in spaces}
         identity = known_identity(configured.identity, [*unembedded])
         missing = unembedded.get(identity)
@@ -269,6 +259,19 @@ class VectorSpaces:
         if self._previous is None or self._target is None:
             return None
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
+
+    async def _load(self, configured: Embedder) -> list[Space]:
+        """Load the configured model. Return all vector spaces, of which a previous one is used if the model fails.
+
+        Raises:
+            ModelError: The model could not be loaded.
+        """
+        try:
+            await configured.load()
+        except ModelError:
+            await self._use_previous(await self._store.spaces())
+            raise
+        return await self._store.spaces()
 
     async def _use_previous(
         self, spaces: Sequence[Space], target: str | None = None, fewer_left_than: int | None = None

@@ -326,23 +326,29 @@ class Worker:
         state = due = None
         with suppress(StorageError):  # the loops report it
             state = await self._store.state()
-            if state != self._state:
-                due = await self._store.due_work()
-        has_work = self._loops.keys() - {"visits"} if due is None else self._with_work(due)
-        if not self._are_loops_started:
-            self._are_loops_started = True
-            if due is not None and not 0 < due.newest_seq <= QUICKLY_LOADED_PAGES:
-                self._may_search.set()
-            for name, loop in self._loops.items():
-                loop.start(has_work=name in has_work or name in ("embedding", "verification"))
-        elif state is None or state != self._state:
-            for name in has_work - {"verification"}:
-                self._loops[name].wake()
+            if state == self._state:
+                return False
+            due = await self._store.due_work()
         self._state = state
+        has_work = self._with_work(due)
+        if self._are_loops_started:
+            for name in has_work:
+                self._loops[name].wake()
+            return False
+        self._are_loops_started = True
+        if due is not None and not 0 < due.newest_seq <= QUICKLY_LOADED_PAGES:
+            self._may_search.set()
+        for name, loop in self._loops.items():
+            loop.start(has_work=name in has_work or name in ("embedding", "verification"))
         return False
 
-    def _with_work(self, due: DueWork) -> set[str]:
-        """Return the names of the loops that may have work."""
+    def _with_work(self, due: DueWork | None) -> set[str]:
+        """Return the names of the loops that a change of the memory can give work, if they have some.
+
+        Without ``due``, all of them may have work.
+        """
+        if due is None:
+            return {"embedding", "reading", "consolidation", "redo", "promotion", "forgetting"}
         has_work = {
             "embedding": due.has_unembedded or not self._spaces.is_up_to_date,
             "reading": due.has_unread,

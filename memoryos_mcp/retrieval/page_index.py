@@ -165,11 +165,9 @@ class PageIndex:
             hits = await self._compare(query, seqs)
         if not len(hits.seqs):
             return {}
-        pages, starts, counts = np.unique(hits.seqs, return_index=True, return_counts=True)
-        best = np.maximum.reduceat(hits.cosines, starts)
-        are_best = np.flatnonzero(hits.cosines == np.repeat(best, counts))
-        _, firsts = np.unique(hits.seqs[are_best], return_index=True)
-        columns = hits.cosines[starts], best, are_best[firsts] - starts
+        pages, starts = np.unique(hits.seqs, return_index=True)
+        best = np.lexsort((-hits.cosines, hits.seqs))[starts]
+        columns = hits.cosines[starts], hits.cosines[best], best - starts
         return dict(zip(pages.tolist(), map(WindowMatch, *(column.tolist() for column in columns)), strict=True))
 
     async def _use_store(self) -> bool:

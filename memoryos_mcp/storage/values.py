@@ -263,15 +263,12 @@ class Pending:
         backlog: Number of pages in the backlog, which are to be organised.
         oldest_backlog_at: When the oldest page in the backlog was stored; None if the backlog is empty.
         unembedded: Number of pages without vectors; 0 if the store uses no vector space.
-        newest_seq: The ``seq`` of the newest page; 0 if there are no pages. A memory never has more pages than this
-            number.
         last_added_at: When the newest page was stored; None if there are no pages.
     """
 
     backlog: int
     oldest_backlog_at: datetime | None
     unembedded: int
-    newest_seq: int
     last_added_at: datetime | None
 
 
@@ -280,7 +277,8 @@ class DueWork:
     """The kinds of background work for which a memory has something to do.
 
     Attributes:
-        newest_seq: The ``seq`` of the newest page; 0 if there are no pages.
+        newest_seq: The ``seq`` of the newest page; 0 if there are no pages. A memory never has more pages than this
+            number.
         has_backlog: Whether the backlog has pages, which are to be organised.
         has_unread: Whether there are pages from which no facts have been extracted yet.
         has_unembedded: Whether a page, a fact or a segment has no vector in the store's vector space.

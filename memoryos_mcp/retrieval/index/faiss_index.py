@@ -38,9 +38,10 @@ class FaissIndex:
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
         """Replace all vectors of the given pages; see `VectorIndex.replace`."""
-        known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
-        if known:
-            self._index.remove(np.concatenate(known))
+        if len(rows := self._rows(pages)):
+            self._index.remove(rows)
+        for seq in pages:
+            self._parts.pop(seq, None)
         if len(vectors.seqs):
             self._index.add((vectors.seqs << PART_BITS) | parts_of(vectors.seqs), vectors.vectors)
             seqs, counts = np.unique(vectors.seqs, return_counts=True)
@@ -57,13 +58,17 @@ class FaissIndex:
 
     async def cosines(self, query: Vector, pages: Sequence[int]) -> WindowHits:
         """Return the cosine between a query and each vector of the given pages; see `VectorIndex.cosines`."""
-        known = [seq for seq in sorted(pages) if seq in self._parts]
-        seqs = np.repeat(np.array(known, dtype=np.int64), [self._parts[seq] for seq in known])
-        rows = (seqs << PART_BITS) | parts_of(seqs)
+        rows = self._rows(pages)
         cosines = await self._run(lambda: self._index.cosines(query, rows))
         is_known = np.isfinite(cosines)  # NaN if another task has just removed the page
         rows = rows[is_known]
         return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines[is_known])
+
+    def _rows(self, pages: Sequence[int]) -> NDArray[np.int64]:
+        """Return the number of each row of the given pages, ascending. Pages without vectors are left out."""
+        known = [seq for seq in sorted(pages) if seq in self._parts]
+        seqs = np.repeat(np.array(known, dtype=np.int64), [self._parts[seq] for seq in known])
+        return (seqs << PART_BITS) | parts_of(seqs)
 
     async def _run(self, search: Callable[[], T]) -> T:
         return search() if len(self._index) <= SEARCHED_AT_ONCE else await anyio.to_thread.run_sync(search)
@@ -86,7 +91,3 @@ class FaissIndex:
 
     async def set_mark(self, mark: str) -> None:
         """Do nothing, because the index is lost when the process ends."""
-
-
-def _rows(seq: int, parts: int) -> NDArray[np.int64]:
-    return (seq << PART_BITS) | np.arange(parts, dtype=np.int64)

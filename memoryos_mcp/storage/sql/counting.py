@@ -54,8 +54,7 @@ UNEMBEDDED_PAGES = (
 _PENDING = (
     "SELECT (SELECT count(*) FROM pages WHERE tier = 'backlog'), "  # noqa: S608 - constants
     "(SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1), "
-    f"{UNEMBEDDED_PAGES}, (SELECT max(seq) FROM pages), "
-    "(SELECT added_us FROM pages WHERE seq = (SELECT max(seq) FROM pages))"
+    f"{UNEMBEDDED_PAGES}, (SELECT added_us FROM pages WHERE seq = (SELECT max(seq) FROM pages))"
 )
 # ``?1`` is the vector space, and ``?2`` the current time. With ``seq > 0``, SQLite searches an index and does not scan
 # it.
@@ -73,12 +72,11 @@ _DUE_WORK = (
 
 def pending(connection: Connection, space: int) -> Pending:
     """Return the amount of pending background work."""
-    backlog, oldest_us, unembedded, newest_seq, newest_us = connection.execute(_PENDING, (space,)).fetchall()[0]
+    backlog, oldest_us, unembedded, newest_us = connection.execute(_PENDING, (space,)).fetchall()[0]
     return Pending(
         backlog=backlog,
         oldest_backlog_at=None if oldest_us is None else from_us(oldest_us),
         unembedded=unembedded,
-        newest_seq=newest_seq or 0,
         last_added_at=None if newest_us is None else from_us(newest_us),
     )
 

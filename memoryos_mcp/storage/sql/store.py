@@ -461,4 +461,4 @@ class SqlStore:
         This implementation returns one result. A subclass may split ``seqs`` into parts, and return one result for each
         part.
         """
-        return [await self._database.read_once(query, seqs)]
+        return [await self._database.read(query, seqs)]

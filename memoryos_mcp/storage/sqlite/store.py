@@ -85,16 +85,15 @@ class SqliteStore(SqlStore):
             return int(np.searchsorted(np.cumsum(sizes), max_bytes, side="right"))
 
         def read(connection: Connection, part: Sequence[int]) -> list[Any]:
-            places = json.dumps([vector_table.place(self._space, seq) for seq in part])
-            encoded, sizes = connection.columns(SIZES_SQL, (places,), values=["place", "bytes"])
-            count = fitting(sizes)
-            bindings = json.dumps(encoded[:count]), vector_table.SEQ_MASK
-            read = connection.columns(TOKENS_SQL, bindings, values=["seq", "count_bytes"], blobs=["counts", "codes"])
-            return [*read, sizes[:count]]
+            listed = json.dumps([vector_table.place(self._space, seq) for seq in part])
+            places, sizes = connection.columns(SIZES_SQL, (listed,), values=["place", "bytes"])
+            bindings = json.dumps(places[: fitting(sizes)]), vector_table.SEQ_MASK
+            found = connection.columns(TOKENS_SQL, bindings, values=["seq", "count_bytes"], blobs=["counts", "codes"])
+            return [*found, sizes]
 
         parts = await self._shared(seqs, read)
         found, count_bytes, sizes = ([value for part in parts for value in part[place]] for place in (0, 1, 4))
-        count = fitting(sizes)  # each part fits, but all together may not
+        count = fitting(sizes)  # what was read of each part fits, but all parts together may not
         return vector_table.to_token_rows(
             found[:count],
             count_bytes[:count],
