@@ -2,7 +2,8 @@
 
 Run ``python -m benchmarks.tune --data FILE --data FILE``. Every question is asked in process, and its candidates are
 stored with all their signals. Then weights are changed one at a time while that helps, beginning with no signal at all:
-a signal that does not help enough keeps the weight 0. Two kinds of figures are an estimate for other conversations:
+a signal that does not help enough keeps the weight 0. This is done once without each conversation, and the mean of the
+weights depends less on any one conversation. Two kinds of figures are an estimate for other conversations:
 
 - out of fold: each conversation is scored with weights, and a choice of signals, from all other conversations;
 - from one data set alone: the other data sets are scored with its weights.
@@ -121,6 +122,10 @@ class Part:
     of: Questions
     chosen: Mask
 
+    def without(self, fold: str) -> "Part":
+        """Return this part without a conversation."""
+        return Part(self.of, self.chosen & (self.of.folds != fold))
+
     def figure(self, scores: Scores) -> float:
         """Return the objective in points, without the price of weights."""
         found = self.of.found(scores)
@@ -176,6 +181,14 @@ async def _case(
 
 
 def learn(parts: Sequence[Part], names: Sequence[str]) -> dict[str, float]:
+    """Return the mean of the weights that are learned without each conversation; with one conversation, from it."""
+    folds = sorted({fold for part in parts for fold in part.of.folds[part.chosen].tolist()})
+    rests = [[each for part in parts if (each := part.without(fold)).chosen.any()] for fold in folds]
+    climbs = [climb(rest, names) for rest in rests if rest] or [climb(parts, names)]
+    return {name: round(float(np.mean([weights[name] for weights in climbs])), 2) for name in names}
+
+
+def climb(parts: Sequence[Part], names: Sequence[str]) -> dict[str, float]:
     """Return weights, by changing one at a time in ever smaller steps. A weight that does not pay remains 0.
 
     Every part counts the same, regardless of its number of questions.
@@ -210,7 +223,7 @@ def out_of_fold(sets: Sequence[Questions], names: Sequence[str], progress: Progr
     folds = sorted({fold for each in sets for fold in each.folds.tolist()})
     bar = progress.add_task("cross-validation", total=len(folds))
     for fold in folds:
-        parts = [Part(each, each.folds != fold) for each in sets]
+        parts = [_whole(each).without(fold) for each in sets]
         weights = learn([part for part in parts if part.chosen.any()], names)
         for each, shares in zip(sets, found, strict=True):
             of_fold = each.folds == fold

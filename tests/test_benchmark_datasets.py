@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import benchmarks
 from benchmarks.datasets import DatasetError, cited_turns, load, pair_turns
 
 EVAL_DATA = os.environ.get("MEMORYOS_EVAL_DATA")
@@ -158,3 +159,15 @@ def test_real_files_lose_only_questions_without_evidence() -> None:
     assert sum(each.left_out for each in locomo.conversations) == 2
     assert sum(len(each.questions) for each in beam.conversations) == 144
     assert sum(each.left_out for each in beam.conversations) == 0
+
+
+@pytest.mark.parametrize(("name", "chats", "pages"), [("work", 4, 48), ("two_languages", 2, 80)])
+def test_the_made_up_chats_are_complete(name: str, chats: int, pages: int) -> None:
+    found = load(Path(benchmarks.__file__).parent / f"{name}.json").conversations
+    assert len(found) == chats
+    for conversation in found:
+        assert (len(conversation.pages), len(conversation.questions)) == (pages, 30)
+        assert (conversation.left_out, conversation.bad_citations) == (0, 0)
+        times = [page.timestamp for page in conversation.pages]
+        assert times == sorted(set(times))
+        assert all(page.user_input and page.agent_response for page in conversation.pages)

@@ -66,6 +66,23 @@ def test_learning_keeps_helpful_signals_and_drops_others() -> None:
     assert part.figure(part.of.scores(learned)) > part.figure(part.of.scores({"good": 0.5, "noise": 0.5}))
 
 
+def test_weights_are_the_mean_of_those_learned_without_each_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned_from: list[set[str]] = []
+
+    def climb(parts: list[Part], names: list[str]) -> dict[str, float]:
+        learned_from.append({str(fold) for part in parts for fold in part.of.folds[part.chosen]})
+        return dict.fromkeys(names, float(len(learned_from)))
+
+    monkeypatch.setattr("benchmarks.tune.climb", climb)
+    both = [asked(cases(1, "a") + cases(2, "b")), asked(cases(3, "c"))]
+    parts = [Part(each, np.ones(len(each.folds), dtype=np.bool_)) for each in both]
+    assert learn(parts, NAMES) == dict.fromkeys(NAMES, 2.0)
+    assert learned_from == [{"b", "c"}, {"a", "c"}, {"a", "b"}]
+    learned_from.clear()
+    assert learn(parts[1:], NAMES) == dict.fromkeys(NAMES, 1.0)  # a data set of one conversation
+    assert learned_from == [{"c"}]
+
+
 def test_a_conversation_is_scored_by_weights_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = asked(cases(1, "a") + cases(2, "b") + cases(3, "c"))
     learned_from: list[set[str]] = []

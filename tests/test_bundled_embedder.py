@@ -86,7 +86,7 @@ def uncovered(text: str, windows: list[Window]) -> list[int]:
 
 def test_its_identity_is_known_before_the_model_is_loaded() -> None:
     embedder: Embedder = BundledEmbedder()
-    assert embedder.identity == f"all-MiniLM-L6-v2-int8:384:8199be6f699a.{bundled.PROJECTION_SHA256[:6]}"
+    assert embedder.identity == f"all-MiniLM-L6-v2-int8:384:8199be6f699a.{bundled.PROJECTION_SHA256[:6]}.words"
     assert embedder.dimension == 384
     assert not embedder.is_loaded
 
@@ -200,18 +200,36 @@ async def test_a_window_has_the_vector_of_its_text_alone(embedder: BundledEmbedd
     assert (rows * np.stack([window.vector for window in windows])).sum(axis=1) == pytest.approx(1, abs=0.01)
 
 
-async def test_token_vectors_are_ordered_by_side_and_question(
-    embedder: BundledEmbedder,
-) -> None:
+async def test_words_are_ordered_by_side_and_question(embedder: BundledEmbedder) -> None:
     async with asyncio.timeout(60):
         [[window]] = await embedder.embed_pages([Passage("And you? We keep bees.", "How many hives?")])
         query = await embedder.embed_query("We keep bees.")
     assert window.codes is not None
-    assert (window.codes.shape, window.parts) == ((12, 40), (4, 3, 0, 5))
-    # A token of the query is nearest to the same token of the page.
+    # Stop words: one row each for "we", "and you" and "how". Words: "bees", "keep", "hives" and "many".
+    assert (window.codes.shape, window.parts) == ((7, 40), (3, 1, 0, 3))
+    # A word of the query is nearest to the same word of the page.
     cosines = token_vectors.cosines(window.codes, query.tokens)
-    assert cosines.argmax(axis=0).tolist() == [0, 1, 2, 3]
-    assert query.spans == [(0, 2), (3, 7), (8, 12), (12, 13)]
+    assert cosines.argmax(axis=0).tolist() == [0, 2, 1]
+    assert query.spans == [(0, 2), (3, 7), (8, 12)]
+
+
+async def test_a_word_has_one_vector_however_often_it_comes_and_whatever_its_pieces(embedder: BundledEmbedder) -> None:
+    pages = [
+        Passage("Beekeeping, beekeeping and again BEEKEEPING!", ""),
+        Passage("Imkerei, Imkerei und nochmals Imkerei", ""),
+        Passage("養蜂", ""),
+        Passage("... !? ...", ""),
+        Passage("", "7 Uhr"),
+    ]
+    async with asyncio.timeout(60):
+        found = [window for [window] in await embedder.embed_pages(pages)]
+        query = await embedder.embed_query("¿Imkerei?")
+        marks = await embedder.embed_query("?!")
+    # Each page but the last two has its words, and one row for all of its stop words if there are some.
+    assert [window.parts for window in found] == [(2, 0, 0, 0), (3, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0), (0, 0, 2, 0)]
+    assert query.spans == [(1, 8)]
+    assert np.linalg.norm(query.tokens, axis=1) == pytest.approx(1, abs=1e-3)
+    assert marks.spans == [(0, 1), (1, 2)]
 
 
 async def test_every_window_of_a_long_page_separates_both_sides(embedder: BundledEmbedder) -> None:

@@ -1,6 +1,7 @@
 """Token vectors with four bits per coordinate."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -25,6 +26,16 @@ def test_a_code_has_four_bits_per_coordinate() -> None:
     assert found.shape == (5_000, 20)
     assert np.abs(found - vectors @ vectors[:20].T).mean() < 0.02
     assert found[range(20), range(20)].min() > 0.9
+
+
+def test_merged_vectors_have_the_mean_direction_of_their_group() -> None:
+    rows = AXES[[0, 1, 2, 2, 3]]
+    found = token_vectors.merge(rows, np.array([1, 1, -1, 0, 0]))
+    half = np.sqrt(0.5)
+    assert found.tolist() == pytest.approx(np.stack([half * (AXES[2] + AXES[3]), half * (AXES[0] + AXES[1])]))
+    assert token_vectors.merge(rows[:0], np.array([], dtype=np.int64)).shape == (0, COORDINATES)
+    # Opposite vectors have no mean direction.
+    assert token_vectors.merge(np.stack([AXES[0], -AXES[0]]), np.array([0, 0])).tolist() == [[0.0] * COORDINATES]
 
 
 @given(ROWS)

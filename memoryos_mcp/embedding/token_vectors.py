@@ -1,6 +1,6 @@
-"""Converts token vectors to codes with four bits per coordinate, to store them in less space.
+"""Merges token vectors, and converts them to codes with four bits per coordinate, to store them in less space.
 
-Late interaction compares a query with every token of a page, so the codes are the largest part of the stored index. A
+Late interaction compares a query with every vector of a page, so the codes are the largest part of the stored index. A
 code rounds each coordinate to one of 16 levels, which are the same for all vectors. Therefore, vectors must have unit
 length, and their coordinates must be similar in size. The projection in `bundled` makes the coordinates similar in
 size.
@@ -19,6 +19,20 @@ REACH_RMS = 2.5
 # BLAS computes a larger matrix product with one thread per core. While other programs use the cores, its threads wait
 # for each other in busy loops, and a query takes several times as long.
 PRODUCT_MAX = 250_000
+
+
+def merge(vectors: NDArray[np.float32], groups: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the mean direction of the vectors of each group, unit length, shape ``(g, m)``.
+
+    Args:
+        vectors: Vectors of unit length, shape ``(n, m)``.
+        groups: The number of each vector's group, shape ``(n,)``; -1 for a vector without a group.
+    """
+    sums = np.zeros((groups.max(initial=-1) + 1, vectors.shape[1]), dtype=np.float32)
+    is_kept = groups >= 0
+    np.add.at(sums, groups[is_kept], vectors[is_kept])
+    lengths = np.sqrt(np.einsum("nd,nd->n", sums, sums))
+    return np.asarray(sums / np.maximum(lengths, 1e-6)[:, None], dtype=np.float32)
 
 
 def encode(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -226,9 +226,10 @@ class Window:
         start: Index of the window's first character in the page's text.
         end: Index of the character after the window's last one.
         vector: Embedding of the window, unit length, shape ``(dimension,)``, float32.
-        codes: Encoded token vectors, one row per token, shape ``(n, bytes)``; None if the model has no token vectors.
-            The rows are in four groups: the user's statements, the user's questions, the assistant's statements, and
-            the assistant's questions.
+        codes: Encoded token vectors, shape ``(n, bytes)``; None if the model has no token vectors. The rows are in four
+            groups: the user's statements, the user's questions, the assistant's statements, and the assistant's
+            questions. In each group, every word has one row, with the mean of the vectors of its tokens. All stop words
+            together have one row.
         parts: Number of rows in each of the four groups.
     """
 
