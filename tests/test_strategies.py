@@ -59,7 +59,7 @@ async def test_paper_finds_pages_of_the_best_topics(tmp_path: Path, embedder: Le
 
 async def test_all_is_the_default(tmp_path: Path, embedder: LentEmbedder) -> None:
     found, name = await ask(tmp_path, embedder, "honey of the hive")
-    assert name.startswith("pieces+time")
+    assert name.startswith("word-vectors+time")
     assert "bees" in found[0]
 
 

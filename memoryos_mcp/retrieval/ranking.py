@@ -18,8 +18,8 @@ CONTEXT_SIGNALS = frozenset({"words_around"})
 # otherwise 0, so that pages of the project keep their scores. A page of another project then needs a score that is
 # higher by this number. In ``benchmarks.projects``, 6.0 loses 0.7 points and 3.0 loses 1.2.
 PROJECT_WEIGHT = 6.0
-# The signal ``lead`` exists only in queries that ask how something went. Chosen on chats of BEAM: 3 to 6 do as well.
-LEAD_WEIGHT = 4.0
+# The signal ``lead`` exists only in queries that ask how something went. Chosen on chats of BEAM: 2 to 6 do as well.
+LEAD_WEIGHT = 3.0
 # The signal ``told`` exists only if facts have vectors. With facts that an LLM wrote, 1.0 to 2.5 do as well.
 TOLD_WEIGHT = 1.5
 # If a query asks for several memories, a page loses this score for each better page of the same session.
@@ -46,15 +46,15 @@ class Recipe:
 
 
 TOKENS = Recipe(
-    "pieces+time/8",
+    "word-vectors+time/9",
     {
-        "cover": 0.7,
-        "first_cover": 0.8,
-        "first_window": 0.5,
+        "cover": 0.3,
+        "first_cover": 0.9,
+        "best_window": 0.6,
         # This signal exists only if the query asks for several memories.
-        "own_words": 0.5,
+        "own_words": 0.6,
         "told": TOLD_WEIGHT,
-        "time": 5.0,
+        "time": 4.5,
         "lead": LEAD_WEIGHT,
         "project": PROJECT_WEIGHT,
     },
