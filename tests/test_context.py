@@ -166,7 +166,7 @@ async def test_omissions_are_counted_and_can_be_requested(tmp_path: Path, embedd
     said = [(f"I heard concert {number}. {LONG[:700]}", "How was it?") for number in range(16)]
     async with filled(tmp_path, embedder, said) as opened:
         query = "Which concerts did I hear?"
-        found, text = await retrieved(opened, query=query, max_tokens=700)
+        found, text = await retrieved(opened, query=query, max_tokens=300)
         left_out = found["left_out"]
         assert left_out["pages"] > 0
         assert f"{left_out['pages']} pages" in text.splitlines()[-1]
