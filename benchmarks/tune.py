@@ -28,7 +28,8 @@ from benchmarks.metrics import CUTS, HEADLINE_CUT, UNRANKED, Interval, grouped_b
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.retrieval.ranking import TOKENS, WINDOWS, WORDS, Recipe, scaled
+from memoryos_mcp.retrieval.query import asks_for_several, normalised
+from memoryos_mcp.retrieval.ranking import TOKENS, WINDOWS, WORDS, Recipe, scaled, spread
 from memoryos_mcp.retrieval.signals import Mask, Scores
 
 RECIPES = {recipe.name: recipe for recipe in (TOKENS, WINDOWS, WORDS)}
@@ -59,6 +60,7 @@ class Case:
         gold: Index of each gold page among the candidates; `UNRANKED` - 1 for a short-term page, None for a page that
             is not a candidate.
         fold: Its conversation.
+        apart: The session of each candidate, shape ``(n,)``, if the question asks for several memories.
     """
 
     signals: Mapping[str, Scores]
@@ -66,6 +68,7 @@ class Case:
     eligible: Mask
     gold: tuple[int | None, ...]
     fold: str
+    apart: NDArray[np.int64] | None = None
 
 
 class Questions:
@@ -96,6 +99,9 @@ class Questions:
         counts = np.array([sizes[number] for number, _ in golds])
         self._firsts = np.cumsum(counts) - counts
         self._golds = np.repeat([begins[number] + max(gold or 0, 0) for number, gold in golds], counts)
+        self._spreads = [
+            (begins[number], case, case.apart) for number, case in enumerate(cases) if case.apart is not None
+        ]
         seqs = np.concatenate([case.seqs for case in cases])
         self._is_newer = seqs[self._others] > seqs[self._golds]
 
@@ -105,6 +111,19 @@ class Questions:
         for name, weight in weights.items():
             total += weight * self.signals[name]
         return total
+
+    def spread(self, scores: Scores) -> Scores:
+        """Return scores with which questions for several memories prefer pages of different sessions.
+
+        This takes long, so weights are learned without it.
+        """
+        changed = scores.copy()
+        for begin, case, apart in self._spreads:
+            totals = changed[begin : begin + len(case.seqs)]
+            order = np.lexsort((-case.seqs, -totals))
+            _, change = spread(order[case.eligible[order]], totals, apart, max(CUTS))
+            totals += change
+        return changed
 
     def found(self, scores: Scores) -> dict[int, Scores]:
         """Return for each cut the share of each question's gold pages that are within it, 0 to 1."""
@@ -177,6 +196,7 @@ async def _case(
         eligible=~np.isin(found.outlines.seqs, list(shown)),
         gold=tuple(UNRANKED - 1 if seq in shown else index.get(seq) for seq in gold),
         fold=conversation,
+        apart=found.outlines.sessions if asks_for_several(normalised(question.text)) else None,
     )
 
 
@@ -227,7 +247,7 @@ def out_of_fold(sets: Sequence[Questions], names: Sequence[str], progress: Progr
         weights = learn([part for part in parts if part.chosen.any()], names)
         for each, shares in zip(sets, found, strict=True):
             of_fold = each.folds == fold
-            for cut, values in each.found(each.scores(weights)).items():
+            for cut, values in each.found(each.spread(each.scores(weights))).items():
                 shares[cut][of_fold] = values[of_fold]
         progress.advance(bar)
     return found
@@ -251,7 +271,7 @@ def _report(
         table.add_column(name, justify="right")
 
     def row(title: str, weights: Mapping[str, float]) -> None:
-        table.add_row(title, *(_percent(each.found(each.scores(weights))) for each in sets))
+        table.add_row(title, *(_percent(each.found(each.spread(each.scores(weights)))) for each in sets))
 
     used = {name: weight for name, weight in recipe.weights.items() if name in names}
     row("in the code", used)

@@ -1,5 +1,7 @@
 """Weights are learned from signals of gold pages, and scored on other conversations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rich.progress import Progress
@@ -56,6 +58,17 @@ def test_shown_pages_are_found_and_non_candidates_are_not() -> None:
 def test_each_gold_page_counts_by_its_share() -> None:
     two = Case({"good": np.arange(8.0)}, np.arange(1, 9), np.ones(8, dtype=np.bool_), (0, 7), "a")
     assert found(asked([two]), {"good": 1.0}) == {5: [0.5], 10: [1.0], 20: [1.0]}
+
+
+def test_a_question_for_several_memories_prefers_other_sessions() -> None:
+    # Six pages of one session are a little better than the page of another session.
+    good, sessions = [1.0] * 6 + [0.9], np.array([1] * 6 + [2])
+    made = [replace(case(good, good, gold=6), apart=apart) for apart in (None, sessions)]
+    questions = asked(made)
+    scores = questions.scores({"good": 1.0})
+    assert questions.found(scores)[5].tolist() == [0.0, 0.0]
+    assert questions.found(questions.spread(scores))[5].tolist() == [0.0, 1.0]
+    assert scores.tolist() == [*good, *good]
 
 
 def test_learning_keeps_helpful_signals_and_drops_others() -> None:

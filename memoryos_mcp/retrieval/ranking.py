@@ -135,7 +135,7 @@ def rank(
     if apart is None:
         places = places[:limit]
     else:
-        places, shares["spread"] = _spread(places, totals, apart, limit)
+        places, shares["spread"] = spread(places, totals, apart, limit)
         totals = totals + shares["spread"]
     return [
         Ranked(
@@ -166,7 +166,7 @@ def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list
     return kept
 
 
-def _spread(
+def spread(
     places: NDArray[np.int64], totals: Scores, apart: NDArray[np.int64], limit: int
 ) -> tuple[NDArray[np.int64], Scores]:
     """Return the best candidates, preferably from different groups, and the change of every candidate's score.
@@ -175,7 +175,7 @@ def _spread(
     are lowered. So each change is 0 or negative.
 
     Args:
-        places: The positions of the candidates that may be chosen.
+        places: The positions of the candidates that may be chosen. If two have the same score, the first is chosen.
         totals: The score of every candidate.
         apart: The group of every candidate, such as its session.
         limit: Maximum number of chosen candidates.
@@ -184,15 +184,16 @@ def _spread(
         The positions of the chosen candidates in the order of choice, and the changes.
     """
     taken: list[int] = []
-    cost = np.zeros_like(totals)
-    left = places.tolist()
-    while left and len(taken) < limit:
-        best = max(left, key=lambda place: totals[place] + cost[place])
-        left.remove(best)
+    change = np.zeros_like(totals)
+    left, groups = totals[places], apart[places]
+    for _ in range(min(limit, len(places))):
+        best = int(left.argmax())
         taken.append(best)
-        later = [place for place in left if apart[place] == apart[best]]
-        cost[later] -= SPREAD
-    return np.array(taken, dtype=np.int64), cost
+        left[best] = -np.inf
+        beside = (groups == groups[best]) & np.isfinite(left)
+        left[beside] -= SPREAD
+        change[places[beside]] -= SPREAD
+    return places[taken], change
 
 
 def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
