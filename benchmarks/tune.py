@@ -43,8 +43,8 @@ POLL_S = 0.1
 # Signals that a recipe cannot use: those that its models lack, and the one that no question of a data set has.
 _ABSENT = {
     TOKENS.name: {"project"},
-    WINDOWS.name: {"project", "cover", "first_cover"},
-    WORDS.name: {"project", "cover", "first_cover", "best_window", "first_window", "told"},
+    WINDOWS.name: {"project", "cover", "first_cover", "foreign_words"},
+    WORDS.name: {"project", "cover", "first_cover", "foreign_words", "best_window", "first_window", "told"},
 }
 _NOT_FOUND = 1_000_000
 

@@ -60,7 +60,16 @@ def asked(query: str, counts: Mapping[str, int] | None = None) -> ParsedQuery:
     found = counts or dict.fromkeys(query_words(query), 1)
     times = time_spans(query, NOW)
     return ParsedQuery(
-        query, None, found, 10, times, is_for_several=False, is_for_course=False, embedded=None, weights=np.zeros(0)
+        query,
+        None,
+        found,
+        10,
+        times,
+        is_for_several=False,
+        is_for_course=False,
+        is_english=True,
+        embedded=None,
+        weights=np.zeros(0),
     )
 
 

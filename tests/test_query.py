@@ -9,6 +9,7 @@ from memoryos_mcp.retrieval.query import (
     Side,
     asks_for_course,
     asks_for_several,
+    is_english,
     side_of,
     subject_of,
     token_weights,
@@ -110,3 +111,17 @@ def test_a_question_about_a_course_is_recognised(query: str) -> None:
 )
 def test_other_questions_ask_for_no_course(query: str) -> None:
     assert not asks_for_course(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["When did I move?", "Which café did I visit in Zürich?", "kiln Lisbon 2024", "👍", ""]
+)
+def test_a_query_in_english_is_recognised(query: str) -> None:
+    assert is_english(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["Wann bin ich umgezogen?", "¿Cuándo fui al médico?", "Когда?", "我喜欢什么", "東京 trip"]
+)
+def test_a_query_in_another_language_is_recognised(query: str) -> None:
+    assert not is_english(query)

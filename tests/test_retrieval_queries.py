@@ -264,6 +264,17 @@ async def test_the_users_name_sets_the_side_and_is_not_searched(friend: Memory) 
 
 
 @ON_THEIR_LOOP
+@pytest.mark.parametrize(
+    ("query", "is_english"), [("What does Ben drink?", True), ("Was trinkt Ben zu Mittag?", False)]
+)
+async def test_words_count_more_if_the_query_is_not_in_english(friend: Memory, query: str, is_english: bool) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        result = await friend.retrieve(query=query, max_results=3, explain=True)
+    signals = [page.signals or {} for page in result.retrieved_pages]
+    assert ["foreign_words" in each for each in signals] == [not is_english] * 3
+
+
+@ON_THEIR_LOOP
 async def test_a_third_persons_name_stays_in_the_subject(friend: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await friend.retrieve(query="What does Ben drink?", max_results=3, explain=True)

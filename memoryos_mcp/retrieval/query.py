@@ -14,7 +14,7 @@ from memoryos_mcp.embedding import EmbeddedQuery
 from memoryos_mcp.retrieval.query_time import Span
 from memoryos_mcp.storage.values import TermStats
 from memoryos_mcp.text.addressees import places, without
-from memoryos_mcp.text.terms import is_content, rarity, spans, stop_words
+from memoryos_mcp.text.terms import is_content, is_foreign, rarity, spans, stop_words
 
 # Weight of a stop word. It is not 0, so that "when" differs from "where". A word on half of the pages weighs about as
 # much.
@@ -51,6 +51,8 @@ _COURSE = re.compile(
     rf"|{_ORDER_UNSPACED}|总结|總結|概述|经过|まとめ|要約|経緯|요약|경과|ملخص|تسلسل",
     re.IGNORECASE,
 )
+# A letter of a script other than Latin, such as Cyrillic or Chinese.
+_NOT_LATIN = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")
 
 
 class Side(StrEnum):
@@ -72,6 +74,7 @@ class ParsedQuery:
         times: The time spans in the query.
         is_for_several: Whether the query asks for several memories, which are usually in different sessions.
         is_for_course: Whether the query asks how something went: for a summary or an order of events.
+        is_english: Whether the query seems to be in English.
         embedded: Vectors of the subject; None if search uses only keywords.
         weights: Weight of each token of the subject, shape ``(n,)``; empty if there are no vectors.
         user_called: The name that the assistant uses most often for the user; None if no name is known.
@@ -85,6 +88,7 @@ class ParsedQuery:
     times: Sequence[Span]
     is_for_several: bool
     is_for_course: bool
+    is_english: bool
     embedded: EmbeddedQuery | None
     weights: NDArray[np.float64]
     user_called: str | None = None
@@ -125,6 +129,11 @@ def asks_for_several(query: str) -> bool:
 def asks_for_course(query: str) -> bool:
     """Return whether a query asks how something went: for a summary, an order of events or a development."""
     return _COURSE.search(query) is not None
+
+
+def is_english(query: str) -> bool:
+    """Return whether a query seems to be in English. A query without function words seems to be, if it is in Latin."""
+    return not is_foreign(query) and _NOT_LATIN.search(query) is None
 
 
 def token_weights(

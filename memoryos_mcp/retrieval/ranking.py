@@ -51,6 +51,8 @@ TOKENS = Recipe(
         "cover": 0.3,
         "first_cover": 0.9,
         "best_window": 0.6,
+        # This signal exists only if the query is not in English, the language of the bundled model.
+        "foreign_words": 1.5,
         # This signal exists only if the query asks for several memories.
         "own_words": 0.6,
         "told": TOLD_WEIGHT,

@@ -31,6 +31,7 @@ from memoryos_mcp.retrieval.query import (
     Side,
     asks_for_course,
     asks_for_several,
+    is_english,
     normalised,
     side_of,
     subject_of,
@@ -297,6 +298,7 @@ class Retrieving:
             times=times,
             is_for_several=asks_for_several(text),
             is_for_course=asks_for_course(text),
+            is_english=is_english(text),
             embedded=embedded,
             weights=token_weights(subject, tokens, stats.counts, stats.pages),
             user_called=stats.user_called,
@@ -648,6 +650,8 @@ def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.floa
         # Pages whose token vectors were not read were the least promising, so they get the lowest value.
         known = np.where(is_embedded & ~is_read, values[is_read].min(), values)
         signals[name] = _completed(np.where(is_read | is_embedded, known, np.nan), found)
+    if not parsed.is_english:
+        signals["foreign_words"] = found.signals["words"]
     parts = np.where(is_read, similar.best_part, found.best_parts)
     found = replace(found, code_bytes=rows.codes.nbytes, best_parts=parts)
     return replace(found, recipe=ranking.TOKENS, signals={**found.signals, **signals})
