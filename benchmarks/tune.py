@@ -2,8 +2,8 @@
 
 Run ``python -m benchmarks.tune --data FILE --data FILE``. Every question is asked in process, and its candidates are
 stored with all their signals. Then weights are changed one at a time while that helps, beginning with no signal at all:
-a signal that does not help enough keeps the weight 0. This is done once without each conversation, and the mean of the
-weights depends less on any one conversation. Two kinds of figures are an estimate for other conversations:
+a signal that does not help enough keeps the weight 0. The weights are learned once without each conversation, and their
+mean is used. It depends less on any single conversation. Two kinds of figures are an estimate for other conversations:
 
 - out of fold: each conversation is scored with weights, and a choice of signals, from all other conversations;
 - from one data set alone: the other data sets are scored with its weights.
@@ -60,7 +60,8 @@ class Case:
         gold: Index of each gold page among the candidates; `UNRANKED` - 1 for a short-term page, None for a page that
             is not a candidate.
         fold: Its conversation.
-        apart: The session of each candidate, shape ``(n,)``, if the question asks for several memories.
+        apart: The session of each candidate, shape ``(n,)``, if the question asks for several memories; None
+            otherwise.
     """
 
     signals: Mapping[str, Scores]
@@ -115,7 +116,7 @@ class Questions:
     def spread(self, scores: Scores) -> Scores:
         """Return scores with which questions for several memories prefer pages of different sessions.
 
-        This takes long, so weights are learned without it.
+        This is slow, so weights are learned without it.
         """
         changed = scores.copy()
         for begin, case, apart in self._spreads:
@@ -201,7 +202,7 @@ async def _case(
 
 
 def learn(parts: Sequence[Part], names: Sequence[str]) -> dict[str, float]:
-    """Return the mean of the weights that are learned without each conversation; with one conversation, from it."""
+    """Return the mean of the weights that `climb` finds without each conversation, or with it if it is the only one."""
     folds = sorted({fold for part in parts for fold in part.of.folds[part.chosen].tolist()})
     rests = [[each for part in parts if (each := part.without(fold)).chosen.any()] for fold in folds]
     climbs = [climb(rest, names) for rest in rests if rest] or [climb(parts, names)]

@@ -79,7 +79,7 @@ def test_learning_keeps_helpful_signals_and_drops_others() -> None:
     assert part.figure(part.of.scores(learned)) > part.figure(part.of.scores({"good": 0.5, "noise": 0.5}))
 
 
-def test_weights_are_the_mean_of_those_learned_without_each_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_are_the_mean_over_left_out_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
     learned_from: list[set[str]] = []
 
     def climb(parts: list[Part], names: list[str]) -> dict[str, float]:

@@ -213,20 +213,25 @@ async def test_words_are_ordered_by_side_and_question(embedder: BundledEmbedder)
     assert query.spans == [(0, 2), (3, 7), (8, 12)]
 
 
-async def test_a_word_has_one_vector_however_often_it_comes_and_whatever_its_pieces(embedder: BundledEmbedder) -> None:
+async def test_each_different_word_has_one_vector(embedder: BundledEmbedder) -> None:
     pages = [
         Passage("Beekeeping, beekeeping and again BEEKEEPING!", ""),
         Passage("Imkerei, Imkerei und nochmals Imkerei", ""),
         Passage("養蜂", ""),
         Passage("... !? ...", ""),
         Passage("", "7 Uhr"),
+        Passage("I don't take vitamin C.", ""),
+        Passage("さくらのはなみ", ""),
     ]
     async with asyncio.timeout(60):
         found = [window for [window] in await embedder.embed_pages(pages)]
         query = await embedder.embed_query("¿Imkerei?")
         marks = await embedder.embed_query("?!")
-    # Each page but the last two has its words, and one row for all of its stop words if there are some.
-    assert [window.parts for window in found] == [(2, 0, 0, 0), (3, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0), (0, 0, 2, 0)]
+    rows = [window.parts for window in found]
+    # "beekeeping", stop words; "Imkerei", "nochmals", stop words; two signs; statement and question without words
+    assert rows[:4] == [(2, 0, 0, 0), (3, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0)]
+    # "7", "Uhr"; "take", "vitamin", "C", stop words with the "t"; each sign of a script without spaces
+    assert rows[4:] == [(0, 0, 2, 0), (4, 0, 0, 0), (7, 0, 0, 0)]
     assert query.spans == [(1, 8)]
     assert np.linalg.norm(query.tokens, axis=1) == pytest.approx(1, abs=1e-3)
     assert marks.spans == [(0, 1), (1, 2)]

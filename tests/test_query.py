@@ -114,7 +114,8 @@ def test_other_questions_ask_for_no_course(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["When did I move?", "Which café did I visit in Zürich?", "kiln Lisbon 2024", "👍", ""]
+    "query",
+    ["When did I move?", "How many µg do I take?", "Which café in Zürich did I visit?", "kiln", "👍", ""],
 )
 def test_a_query_in_english_is_recognised(query: str) -> None:
     assert is_english(query)

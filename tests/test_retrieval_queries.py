@@ -265,7 +265,9 @@ async def test_the_users_name_sets_the_side_and_is_not_searched(friend: Memory) 
 
 @ON_THEIR_LOOP
 @pytest.mark.parametrize(("query", "is_english"), [("What does Ben drink?", True), ("¿Qué bebe Ben cada día?", False)])
-async def test_words_count_more_if_the_query_is_not_in_english(friend: Memory, query: str, is_english: bool) -> None:
+async def test_keywords_are_a_signal_if_the_query_is_not_in_english(
+    friend: Memory, query: str, is_english: bool
+) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await friend.retrieve(query=query, max_results=3, explain=True)
     signals = [page.signals or {} for page in result.retrieved_pages]

@@ -261,7 +261,9 @@ class VectorSpaces:
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
     async def _load(self, configured: Embedder) -> list[Space]:
-        """Load the configured model. Return all vector spaces, of which a previous one is used if the model fails.
+        """Load the configured model, and return all vector spaces.
+
+        If the model cannot be loaded, queries use a previous space if possible.
 
         Raises:
             ModelError: The model could not be loaded.

@@ -343,9 +343,9 @@ class Worker:
         return False
 
     def _with_work(self, due: DueWork | None) -> set[str]:
-        """Return the names of the loops that a change of the memory can give work, if they have some.
+        """Return the names of the loops that may have work after a change of the memory.
 
-        Without ``due``, all of them may have work.
+        If ``due`` is None, these are all loops that a change can give work.
         """
         if due is None:
             return {"embedding", "reading", "consolidation", "redo", "promotion", "forgetting"}

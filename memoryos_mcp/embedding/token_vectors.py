@@ -22,7 +22,9 @@ PRODUCT_MAX = 250_000
 
 
 def merge(vectors: NDArray[np.float32], groups: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the mean direction of the vectors of each group, unit length, shape ``(g, m)``.
+    """Return the mean direction of the vectors of each group, shape ``(g, m)``.
+
+    The result has unit length, or is 0 if the vectors of a group cancel out.
 
     Args:
         vectors: Vectors of unit length, shape ``(n, m)``.
@@ -32,6 +34,7 @@ def merge(vectors: NDArray[np.float32], groups: NDArray[np.int64]) -> NDArray[np
     is_kept = groups >= 0
     np.add.at(sums, groups[is_kept], vectors[is_kept])
     lengths = np.sqrt(np.einsum("nd,nd->n", sums, sums))
+    # The minimum avoids a division by 0.
     return np.asarray(sums / np.maximum(lengths, 1e-6)[:, None], dtype=np.float32)
 
 

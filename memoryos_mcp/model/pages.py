@@ -228,8 +228,8 @@ class Window:
         vector: Embedding of the window, unit length, shape ``(dimension,)``, float32.
         codes: Encoded token vectors, shape ``(n, bytes)``; None if the model has no token vectors. The rows are in four
             groups: the user's statements, the user's questions, the assistant's statements, and the assistant's
-            questions. In each group, every word has one row, with the mean of the vectors of its tokens. All stop words
-            together have one row.
+            questions. In each group, each different word has one row: the mean direction of the vectors of its tokens.
+            All stop words together have one row. Punctuation has none, unless the window has no words.
         parts: Number of rows in each of the four groups.
     """
 

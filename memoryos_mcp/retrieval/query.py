@@ -51,8 +51,8 @@ _COURSE = re.compile(
     rf"|{_ORDER_UNSPACED}|总结|總結|概述|经过|まとめ|要約|経緯|요약|경과|ملخص|تسلسل",
     re.IGNORECASE,
 )
-# A letter of a script other than Latin, such as Cyrillic or Chinese.
-_NOT_LATIN = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")
+# Letters of a script other than Latin, such as Cyrillic or Chinese. A single one may be a symbol, as in "10 kΩ".
+_NOT_LATIN = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]{2}")
 
 
 class Side(StrEnum):
@@ -96,8 +96,11 @@ class ParsedQuery:
 
 
 def normalised(query: str) -> str:
-    """Return the first `PARSED_CHARS` characters of a query, normalised (NFKC) so that words can be compared."""
-    return unicodedata.normalize("NFKC", query[:PARSED_CHARS])[:PARSED_CHARS]
+    """Return the first `PARSED_CHARS` characters of a query, normalised (NFKC) so that words can be compared.
+
+    White space around them is left out.
+    """
+    return unicodedata.normalize("NFKC", query[:PARSED_CHARS])[:PARSED_CHARS].strip()
 
 
 def subject_of(query: str, stats: TermStats) -> str:
@@ -132,7 +135,10 @@ def asks_for_course(query: str) -> bool:
 
 
 def is_english(query: str) -> bool:
-    """Return whether a query seems to be in English. A query without function words seems to be, if it is in Latin."""
+    """Return whether a query seems to be in English.
+
+    This is so if it is in Latin script, and does not have more foreign or accented words than English function words.
+    """
     return not is_foreign(query) and _NOT_LATIN.search(query) is None
 
 

@@ -298,7 +298,7 @@ class Retrieving:
             times=times,
             is_for_several=asks_for_several(text),
             is_for_course=asks_for_course(text),
-            is_english=is_english(text),
+            is_english=is_english(subject),
             embedded=embedded,
             weights=token_weights(subject, tokens, stats.counts, stats.pages),
             user_called=stats.user_called,

@@ -1,7 +1,7 @@
 """The vector index ``faiss``: keeps all vectors in RAM. They are read from the store when the memory is opened."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 import anyio.to_thread
@@ -38,7 +38,7 @@ class FaissIndex:
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
         """Replace all vectors of the given pages; see `VectorIndex.replace`."""
-        if len(rows := self._rows(pages)):
+        if len(rows := self._rows({*pages})):
             self._index.remove(rows)
         for seq in pages:
             self._parts.pop(seq, None)
@@ -64,7 +64,7 @@ class FaissIndex:
         rows = rows[is_known]
         return WindowHits(rows >> PART_BITS, rows & PART_MASK, cosines[is_known])
 
-    def _rows(self, pages: Sequence[int]) -> NDArray[np.int64]:
+    def _rows(self, pages: Collection[int]) -> NDArray[np.int64]:
         """Return the number of each row of the given pages, ascending. Pages without vectors are left out."""
         known = [seq for seq in sorted(pages) if seq in self._parts]
         seqs = np.repeat(np.array(known, dtype=np.int64), [self._parts[seq] for seq in known])

@@ -26,7 +26,7 @@ SIGNALS = {
     "first_window": "how near the meaning of its first passage is",
     "best_window": "how near the meaning of its best passage is",
     "words": "words of the question on it; rare words count more",
-    "foreign_words": "words of the question on it, because the question is not in English",
+    "foreign_words": "words of the question on it; used because the question is not in English",
     "word_cover": "how many different words of the question are on it",
     "own_words": "words of the question, said by the one who is asked about",
     "words_around": "words of the question on the pages beside it",

@@ -93,7 +93,7 @@ class SqliteStore(SqlStore):
 
         parts = await self._shared(seqs, read)
         found, count_bytes, sizes = ([value for part in parts for value in part[place]] for place in (0, 1, 4))
-        count = fitting(sizes)  # what was read of each part fits, but all parts together may not
+        count = fitting(sizes)  # each part fits alone, but all parts together may not
         return vector_table.to_token_rows(
             found[:count],
             count_bytes[:count],
