@@ -100,9 +100,7 @@ class Questions:
         counts = np.array([sizes[number] for number, _ in golds])
         self._firsts = np.cumsum(counts) - counts
         self._golds = np.repeat([begins[number] + max(gold or 0, 0) for number, gold in golds], counts)
-        self._spreads = [
-            (begins[number], case, case.apart) for number, case in enumerate(cases) if case.apart is not None
-        ]
+        self._placed = [*zip(begins.tolist(), cases, strict=False)]
         seqs = np.concatenate([case.seqs for case in cases])
         self._is_newer = seqs[self._others] > seqs[self._golds]
 
@@ -119,11 +117,12 @@ class Questions:
         This is slow, so weights are learned without it.
         """
         changed = scores.copy()
-        for begin, case, apart in self._spreads:
-            totals = changed[begin : begin + len(case.seqs)]
-            order = np.lexsort((-case.seqs, -totals))
-            _, change = spread(order[case.eligible[order]], totals, apart, max(CUTS))
-            totals += change
+        for begin, case in self._placed:
+            if case.apart is not None:
+                totals = changed[begin : begin + len(case.seqs)]
+                order = np.lexsort((-case.seqs, -totals))
+                _, change = spread(order[case.eligible[order]], totals, case.apart, max(CUTS))
+                totals += change
         return changed
 
     def found(self, scores: Scores) -> dict[int, Scores]:

@@ -10,6 +10,7 @@ from memoryos_mcp.retrieval.query import (
     asks_for_course,
     asks_for_several,
     is_english,
+    normalised,
     side_of,
     subject_of,
     token_weights,
@@ -126,3 +127,8 @@ def test_a_query_in_english_is_recognised(query: str) -> None:
 )
 def test_a_query_in_another_language_is_recognised(query: str) -> None:
     assert not is_english(query)
+
+
+def test_white_space_around_a_query_does_not_shift_its_weights() -> None:
+    # The spans of the embedded query begin after the white space.
+    assert normalised(" \n bees and honey\t") == "bees and honey"

@@ -348,7 +348,7 @@ class Worker:
         If ``due`` is None, these are all loops that a change can give work.
         """
         if due is None:
-            return {"embedding", "reading", "consolidation", "redo", "promotion", "forgetting"}
+            return self._loops.keys() - {"visits", "verification"}
         has_work = {
             "embedding": due.has_unembedded or not self._spaces.is_up_to_date,
             "reading": due.has_unread,

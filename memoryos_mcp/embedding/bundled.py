@@ -316,7 +316,7 @@ def _name(text: str, start: int, end: int, stops: Set[str]) -> str:
     word = unicodedata.normalize("NFKC", text[start:end]).lower()
     if not _is_word(word):
         return ""
-    # The "t" of "don't" is no word of its own, but the "C" of "vitamin C" is one.
+    # The "C" in "vitamin C" is a word. The "t" in "don't" is not.
     is_ending = len(word) == 1 and text[max(start - 1, 0) : start] in _APOSTROPHES
     return _STOP_WORD if word in stops or is_ending else word
 

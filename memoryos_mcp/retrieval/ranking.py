@@ -18,7 +18,7 @@ CONTEXT_SIGNALS = frozenset({"words_around"})
 # otherwise 0, so that pages of the project keep their scores. A page of another project then needs a score that is
 # higher by this number. In ``benchmarks.projects``, 6.0 loses 0.7 points and 3.0 loses 1.2.
 PROJECT_WEIGHT = 6.0
-# The signal ``lead`` exists only in queries that ask how something went. Chosen on chats of BEAM: 2 to 6 do as well.
+# The signal ``lead`` exists only in queries that ask how something went. Chosen on chats of BEAM: 2 and 4 lose 1 point.
 LEAD_WEIGHT = 3.0
 # The signal ``told`` exists only if facts have vectors. With facts that an LLM wrote, 1.0 to 2.5 do as well.
 TOLD_WEIGHT = 1.5
