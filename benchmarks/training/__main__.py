@@ -1,0 +1,252 @@
+"""Trains the network on the conversations, and writes the model's file."""
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import Progress
+from torch import Tensor
+from torch.nn.functional import normalize, softplus
+
+from benchmarks.training import chats, network
+from benchmarks.training.chats import Chat, Question, Text
+from benchmarks.training.network import TOKEN_DIMENSION, Network
+from memoryos_mcp.embedding import bundled
+
+SEED = 0
+EPOCHS = 3
+WARMUP_SHARE, LAST_RATE_SHARE = 0.1, 0.05
+RATE, PROJECTION_RATE = 3e-5, 3e-4
+# Differences of cosines are divided by these before the softmax: of texts, and means over words.
+TEXT_TEMPERATURE, WORD_TEMPERATURE = 0.05, 0.03
+TEXT_SHARE = 0.5
+# Tokens of the pages of a step, with which a step takes about 9 GB; and of a page from another conversation.
+STEP_TOKENS, OTHER_PAGE_TOKENS = 7_000, 400
+OTHER_PAGES = 10
+# Tokens of a pass through the network, including padding.
+PASS_TOKENS = 3_000
+LEAST = -2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of texts.
+
+    Attributes:
+        texts: One row for each text, shape ``(n, 384)``.
+        words: For each text, the mean direction of each word's tokens, shape ``(w, 80)``.
+    """
+
+    texts: Tensor
+    words: list[Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Questions about one conversation, and pages of which some answer them."""
+
+    questions: list[Question]
+    pages: list[tuple[Text, ...]]
+    gold: list[list[int]]
+
+
+def vectors(model: Network, texts: Sequence[Text]) -> Vectors:
+    """Return the vectors of texts."""
+    rows: dict[int, tuple[Tensor, Tensor]] = {}
+    for part in _passes([len(text.ids) + 2 for text in texts]):
+        longest = max(len(texts[index].ids) for index in part) + 2
+        ids, mask = np.zeros((2, len(part), longest), dtype=np.int64)
+        for row, index in enumerate(part):
+            run = [bundled.CLS, *texts[index].ids, bundled.SEP]
+            ids[row, : len(run)], mask[row, : len(run)] = run, 1
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            states = model.states(torch.from_numpy(ids), torch.from_numpy(mask))
+        whole, tokens = model.vectors(states.float())
+        for row, index in enumerate(part):
+            rows[index] = whole[row], _merged(tokens[row, 1:], texts[index].groups)
+    return Vectors(
+        torch.stack([rows[index][0] for index in range(len(texts))]), [rows[index][1] for index in range(len(texts))]
+    )
+
+
+def scores(asked: Vectors, found: Vectors, pages: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the score of each page for each question by text and by words, shape ``(questions, count)`` each.
+
+    Args:
+        asked: The questions.
+        found: The windows of the pages.
+        pages: The page of each window.
+        count: Number of pages.
+    """
+    by_text = _best(asked.texts @ found.texts.T, pages, count)
+    owners = torch.repeat_interleave(pages, torch.tensor([len(each) for each in found.words]))
+    sizes = torch.tensor([len(each) for each in asked.words])
+    of_words = _best(torch.cat(asked.words) @ torch.cat(found.words).T, owners, count)
+    numbers = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
+    by_words = torch.zeros(len(sizes), count).index_add(0, numbers, of_words) / sizes[:, None].clamp(min=1)
+    return by_text, by_words
+
+
+def loss_of(scored: Tensor, gold: Sequence[Sequence[int]], temperature: float) -> Tensor:
+    """Return the mean cross-entropy of a gold page among itself and all pages that do not answer the question."""
+    total = torch.zeros(())
+    for row, pages in zip(scored / temperature, gold, strict=True):
+        is_wrong = torch.ones(len(row), dtype=torch.bool)
+        is_wrong[pages] = False
+        wrong = torch.logsumexp(row[is_wrong], 0)
+        total = total + softplus(wrong - row[pages]).mean()
+    return total / len(gold)
+
+
+def train(model: Network, learned: Sequence[Chat], advance: Callable[[], None]) -> None:
+    """Train the network; each conversation is one step of an epoch."""
+    draw = random.Random(SEED)  # noqa: S311 - the order of training
+    rates = [
+        {"params": [*model.bert.parameters(), *model.dense.parameters()], "lr": RATE},
+        {"params": model.projection.parameters(), "lr": PROJECTION_RATE},
+    ]
+    optimizer = torch.optim.AdamW(rates, weight_decay=0.01)
+    steps = EPOCHS * len(learned)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / (WARMUP_SHARE * steps), max(LAST_RATE_SHARE, 1 - step / steps))
+    )
+    others = [(chat, page) for chat in learned for page in chat.pages if _tokens(page) < OTHER_PAGE_TOKENS]
+    for _ in range(EPOCHS):
+        for chat in draw.sample(learned, len(learned)):
+            step = _step(chat, draw)
+            more = [page for other, page in draw.sample(others, 2 * OTHER_PAGES) if other is not chat]
+            pages = [*step.pages, *more[:OTHER_PAGES]]
+            windows = [window for page in pages for window in page]
+            owners = torch.tensor([number for number, page in enumerate(pages) for _ in page])
+            asked = vectors(model, [question.text for question in step.questions])
+            by_text, by_words = scores(asked, vectors(model, windows), owners, len(pages))
+            loss = TEXT_SHARE * loss_of(by_text, step.gold, TEXT_TEMPERATURE)
+            loss = loss + loss_of(by_words, step.gold, WORD_TEMPERATURE)
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            advance()
+
+
+def begin(model: Network, learned: Sequence[Chat]) -> None:
+    """Set the two matrices: texts and tokens are compared with their means, tokens in their most different directions.
+
+    A random rotation makes the dimensions of tokens similar in size, because they are stored with one scale.
+    """
+    with torch.no_grad():
+        texts, tokens, lengths = [], [], []
+        for text in (window for chat in learned for page in chat.pages for window in page[:1]):
+            ids = torch.tensor([[bundled.CLS, *text.ids.tolist(), bundled.SEP]])
+            [states] = model.states(ids, torch.ones_like(ids))
+            texts.append(states[0])
+            tokens.append(normalize(states[1:-1], dim=-1))
+            lengths.append(states[1:-1].norm(dim=-1))
+        every = torch.cat(tokens)
+        middle = every.mean(0)
+        _, directions = torch.linalg.eigh((every - middle).T @ (every - middle))
+        size = TOKEN_DIMENSION
+        turn, _ = torch.linalg.qr(torch.randn(size, size, generator=torch.Generator().manual_seed(SEED)))
+        matrix = (directions[:, -size:] @ turn).T
+        model.projection.weight.copy_(matrix)
+        model.projection.bias.copy_(-torch.cat(lengths).mean() * (matrix @ middle))
+        model.dense.weight.copy_(torch.eye(bundled.DIMENSION))
+        model.dense.bias.copy_(-torch.stack(texts).mean(0))
+
+
+def found_at(model: Network, held: Sequence[Chat], most: int) -> tuple[float, float]:
+    """Return the share of the gold pages among the first ``most``, in percent, by text and by words."""
+    shares: list[list[float]] = []
+    with torch.no_grad():
+        for chat in held:
+            windows = [window for page in chat.pages for window in page]
+            owners = torch.tensor([number for number, page in enumerate(chat.pages) for _ in page])
+            asked = vectors(model, [question.text for question in chat.questions])
+            both = scores(asked, vectors(model, windows), owners, len(chat.pages))
+            for rows in zip(chat.questions, *both, strict=True):
+                gold = set(rows[0].gold)
+                firsts = [row.argsort(descending=True)[:most].tolist() for row in rows[1:]]
+                shares.append([100 * len(gold.intersection(first)) / len(gold) for first in firsts])
+    by_text, by_words = np.mean(shares, axis=0)
+    return float(by_text), float(by_words)
+
+
+def _step(chat: Chat, draw: random.Random) -> Step:
+    sizes = [_tokens(page) for page in chat.pages]
+    kept: set[int] = set()
+    questions = []
+    for question in draw.sample(chat.questions, len(chat.questions)):
+        if sum(sizes[page] for page in kept.union(question.gold)) <= STEP_TOKENS:
+            kept.update(question.gold)
+            questions.append(question)
+    for page in draw.sample(range(len(sizes)), len(sizes)):
+        if sum(sizes[each] for each in kept | {page}) <= STEP_TOKENS:
+            kept.add(page)
+    places = {page: place for place, page in enumerate(sorted(kept))}
+    gold = [[places[page] for page in question.gold] for question in questions]
+    return Step(questions, [chat.pages[page] for page in sorted(kept)], gold)
+
+
+def _tokens(page: tuple[Text, ...]) -> int:
+    return sum(len(window.ids) for window in page)
+
+
+def _passes(sizes: Sequence[int]) -> Iterator[list[int]]:
+    part: list[int] = []
+    for index in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if part and (len(part) + 1) * sizes[index] > PASS_TOKENS:
+            yield part
+            part = []
+        part.append(index)
+    yield part
+
+
+def _merged(tokens: Tensor, groups: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Tensor:
+    kept = torch.from_numpy(np.flatnonzero(groups >= 0))
+    numbers = torch.from_numpy(groups[groups >= 0])
+    sums = torch.zeros(int(groups.max(initial=0)) + 1, TOKEN_DIMENSION).index_add(0, numbers, tokens[kept])
+    return normalize(sums, dim=-1)
+
+
+def _best(cosines: Tensor, owners: Tensor, count: int) -> Tensor:
+    places = owners.expand(len(cosines), -1)
+    return torch.full((len(cosines), count), LEAST).scatter_reduce(1, places, cosines, "amax")
+
+
+def _report(name: str, model: Network, held: Sequence[Chat]) -> None:
+    if held:
+        by_text, by_words = found_at(model, held, 10)
+        click.echo(f"{name}: {by_text:.1f} % found @10 by text, {by_words:.1f} % by words")
+
+
+@click.command()
+@click.option("--base", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
+@click.option("--target", type=click.Path(dir_okay=False, path_type=Path), required=True)
+@click.option("--held", default=0, show_default=True, help="Leave out every so many conversation, and score it.")
+def main(base: Path, target: Path, held: int) -> None:
+    """Train a small embedding model."""
+    torch.manual_seed(SEED)
+    every = list(chats.read())
+    out = every[held - 1 :: held] if held else []
+    learned = [chat for chat in every if chat not in out]
+    model = Network()
+    network.read(model, base)
+    begin(model, learned)
+    _report("before", model, out)
+    with Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task("training", total=EPOCHS * len(learned))
+        train(model.train(), learned, lambda: progress.advance(task))
+    _report("after", model.eval(), out)
+    network.write(model, target)
+    click.echo(f"SHA-256: {hashlib.sha256(target.read_bytes()).hexdigest()}")
+
+
+if __name__ == "__main__":
+    main()
