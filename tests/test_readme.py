@@ -46,7 +46,7 @@ def test_ci_runs_the_command_lines_of_the_readme() -> None:
     text = script.read_text(encoding="utf-8")
     assert re.search(r'^step .* "\$work/checkout/\.ci/pythons"$', text, re.MULTILINE)
     pythons = (ROOT / ".ci" / "pythons").read_text(encoding="utf-8")
-    assert "\nline=$(.ci/run --show | head -n 1)\n" in pythons
+    assert "\nline=$(.ci/run --show | sed -n 1p)\n" in pythons
     assert ' -c "$line")' in pythons
     assert re.search(r'^ +checked "\$work/tests.txt" "\$test_line"$', text, re.MULTILINE)
     assert "(grep -E '^(python3 -m venv|\\.venv/bin/pip install) ' docs/security.md)" in text

@@ -65,7 +65,8 @@ def brings_an_extra(line: str) -> None:
 def is_a_benchmarks_line(line: str) -> None:
     """Not run, because it takes minutes: the benchmark parses the arguments, with an existing file for FILE."""
     module, arguments = re.fullmatch(r"(?:\S*python) -m (benchmarks\.\w+) ?(.*)", line).groups()  # type: ignore[union-attr]
-    command: click.Command = importlib.import_module(module).main
+    is_package = Path(ROOT, *module.split(".")).is_dir()
+    command: click.Command = importlib.import_module(f"{module}.__main__" if is_package else module).main
     command.make_context(module, shlex.split(arguments.replace("FILE", __file__)))
 
 
