@@ -36,7 +36,7 @@ def test_a_page_scores_as_its_best_window_and_best_words() -> None:
     axes = torch.eye(4)
     asked = Vectors(axes[:1], [axes[:2]])
     found = Vectors(axes[[1, 0, 2]], [axes[[0]], axes[[3]], axes[[0, 1]]])
-    by_text, by_words = scores(asked, found, torch.tensor([0, 0, 1]), 2)
+    by_text, by_words = scores(asked, found, [0, 0, 1])
     assert by_text.tolist() == [[1, 0]]
     assert by_words.tolist() == [[0.5, 1]]
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from benchmarks.training import chats, network
 from benchmarks.training.chats import Chat, Question, Text
 from benchmarks.training.network import TOKEN_DIMENSION, Network
 from memoryos_mcp.embedding import bundled
+from memoryos_mcp.embedding.batching import batches
 
 SEED = 0
 EPOCHS = 3
@@ -26,7 +27,7 @@ RATE, PROJECTION_RATE = 3e-5, 3e-4
 # Differences of cosines are divided by these before the softmax: of texts, and means over words.
 TEXT_TEMPERATURE, WORD_TEMPERATURE = 0.05, 0.03
 TEXT_SHARE = 0.5
-# Tokens of the pages of a step, with which a step takes about 9 GB; and of a page from another conversation.
+# Tokens of the pages of a step, with which a step takes about 7 GB; and of a page from another conversation.
 STEP_TOKENS, OTHER_PAGE_TOKENS = 7_000, 400
 OTHER_PAGES = 10
 # Tokens of a pass through the network, including padding.
@@ -59,7 +60,7 @@ class Step:
 def vectors(model: Network, texts: Sequence[Text]) -> Vectors:
     """Return the vectors of texts."""
     rows: dict[int, tuple[Tensor, Tensor]] = {}
-    for part in _passes([len(text.ids) + 2 for text in texts]):
+    for part in batches([len(text.ids) + 2 for text in texts], max_rows=len(texts), max_size=PASS_TOKENS):
         longest = max(len(texts[index].ids) for index in part) + 2
         ids, mask = np.zeros((2, len(part), longest), dtype=np.int64)
         for row, index in enumerate(part):
@@ -75,21 +76,21 @@ def vectors(model: Network, texts: Sequence[Text]) -> Vectors:
     )
 
 
-def scores(asked: Vectors, found: Vectors, pages: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the score of each page for each question by text and by words, shape ``(questions, count)`` each.
+def scores(asked: Vectors, found: Vectors, pages: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Return the score of each page for each question by text and by words, shape ``(questions, pages)`` each.
 
     Args:
         asked: The questions.
         found: The windows of the pages.
-        pages: The page of each window.
-        count: Number of pages.
+        pages: The number of each window's page, ascending from 0.
     """
-    by_text = _best(asked.texts @ found.texts.T, pages, count)
-    owners = torch.repeat_interleave(pages, torch.tensor([len(each) for each in found.words]))
+    count, numbers = pages[-1] + 1, torch.tensor(pages)
+    by_text = _best(asked.texts @ found.texts.T, numbers, count)
+    owners = torch.repeat_interleave(numbers, torch.tensor([len(each) for each in found.words]))
     sizes = torch.tensor([len(each) for each in asked.words])
     of_words = _best(torch.cat(asked.words) @ torch.cat(found.words).T, owners, count)
-    numbers = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
-    by_words = torch.zeros(len(sizes), count).index_add(0, numbers, of_words) / sizes[:, None].clamp(min=1)
+    places = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
+    by_words = torch.zeros(len(sizes), count).index_add(0, places, of_words) / sizes[:, None]
     return by_text, by_words
 
 
@@ -122,10 +123,7 @@ def train(model: Network, learned: Sequence[Chat], advance: Callable[[], None]) 
             step = _step(chat, draw)
             more = [page for other, page in draw.sample(others, 2 * OTHER_PAGES) if other is not chat]
             pages = [*step.pages, *more[:OTHER_PAGES]]
-            windows = [window for page in pages for window in page]
-            owners = torch.tensor([number for number, page in enumerate(pages) for _ in page])
-            asked = vectors(model, [question.text for question in step.questions])
-            by_text, by_words = scores(asked, vectors(model, windows), owners, len(pages))
+            by_text, by_words = _compared(model, step.questions, pages)
             loss = TEXT_SHARE * loss_of(by_text, step.gold, TEXT_TEMPERATURE)
             loss = loss + loss_of(by_words, step.gold, WORD_TEMPERATURE)
             optimizer.zero_grad()
@@ -166,16 +164,21 @@ def found_at(model: Network, held: Sequence[Chat], most: int) -> tuple[float, fl
     shares: list[list[float]] = []
     with torch.no_grad():
         for chat in held:
-            windows = [window for page in chat.pages for window in page]
-            owners = torch.tensor([number for number, page in enumerate(chat.pages) for _ in page])
-            asked = vectors(model, [question.text for question in chat.questions])
-            both = scores(asked, vectors(model, windows), owners, len(chat.pages))
+            both = _compared(model, chat.questions, chat.pages)
             for rows in zip(chat.questions, *both, strict=True):
                 gold = set(rows[0].gold)
                 firsts = [row.argsort(descending=True)[:most].tolist() for row in rows[1:]]
                 shares.append([100 * len(gold.intersection(first)) / len(gold) for first in firsts])
     by_text, by_words = np.mean(shares, axis=0)
     return float(by_text), float(by_words)
+
+
+def _compared(
+    model: Network, questions: Sequence[Question], pages: Sequence[tuple[Text, ...]]
+) -> tuple[Tensor, Tensor]:
+    asked = vectors(model, [question.text for question in questions])
+    found = vectors(model, [window for page in pages for window in page])
+    return scores(asked, found, [number for number, page in enumerate(pages) for _ in page])
 
 
 def _step(chat: Chat, draw: random.Random) -> Step:
@@ -196,16 +199,6 @@ def _step(chat: Chat, draw: random.Random) -> Step:
 
 def _tokens(page: tuple[Text, ...]) -> int:
     return sum(len(window.ids) for window in page)
-
-
-def _passes(sizes: Sequence[int]) -> Iterator[list[int]]:
-    part: list[int] = []
-    for index in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if part and (len(part) + 1) * sizes[index] > PASS_TOKENS:
-            yield part
-            part = []
-        part.append(index)
-    yield part
 
 
 def _merged(tokens: Tensor, groups: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Tensor:
@@ -229,13 +222,13 @@ def _report(name: str, model: Network, held: Sequence[Chat]) -> None:
 @click.command()
 @click.option("--base", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
 @click.option("--target", type=click.Path(dir_okay=False, path_type=Path), required=True)
-@click.option("--held", default=0, show_default=True, help="Leave out every so many conversation, and score it.")
+@click.option("--held", default=0, show_default=True, help="Leave out each conversation of this number, and score it.")
 def main(base: Path, target: Path, held: int) -> None:
     """Train a small embedding model."""
     torch.manual_seed(SEED)
     every = list(chats.read())
     out = every[held - 1 :: held] if held else []
-    learned = [chat for chat in every if chat not in out]
+    learned = [chat for number, chat in enumerate(every, 1) if not held or number % held]
     model = Network()
     network.read(model, base)
     begin(model, learned)
