@@ -88,7 +88,7 @@ class Memoryos:
         mid_term_heat_threshold: float = 5.0,
         mid_term_similarity_threshold: float = 0.6,
         llm_model: str = "gpt-4o-mini",
-        embedding_model_name: str = "all-MiniLM-L6-v2",
+        embedding_model_name: str = "memoryos-small",
         embedding_model_kwargs: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:

@@ -606,8 +606,8 @@ async def test_a_memory_is_embedded_and_searched_by_an_api(tmp_path: Path) -> No
 def test_an_api_may_have_the_bundled_model_s_name() -> None:
     settings = Settings(embedding_base_url="http://127.0.0.1:11434/v1")
     assert not settings.uses_bundled_embedder
-    assert configured_model(settings) == EmbeddingModel("all-MiniLM-L6-v2", "http://127.0.0.1:11434/v1")
-    assert isinstance(make_embedder(EmbeddingModel("all-MiniLM-L6-v2"), settings), BundledEmbedder)
+    assert configured_model(settings) == EmbeddingModel("memoryos-small", "http://127.0.0.1:11434/v1")
+    assert isinstance(make_embedder(EmbeddingModel("memoryos-small"), settings), BundledEmbedder)
 
 
 def test_settings_show_neither_key_nor_credentials_of_the_api() -> None:

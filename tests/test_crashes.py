@@ -35,7 +35,7 @@ SETTINGS = {
     "mid_term_heat_threshold": 1,
     "llm_model": "tiny",
 }
-BUNDLED = {"embedding_model_name": "all-MiniLM-L6-v2"}
+BUNDLED = {"embedding_model_name": "memoryos-small"}
 LLM_LATENCY_S = 0.01
 LONGEST_DELAY_S = 0.4
 LIKED = ("tea", "rowing", "chess", "Lisbon")

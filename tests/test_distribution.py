@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 SCRIPTS = Path(sys.executable).parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LIMIT_S = 300
-MAX_WHEEL_BYTES = 2_000_000
+MAX_WHEEL_BYTES = 40_000_000
 
 
 def run(command: Sequence[str | Path], folder: Path) -> str:

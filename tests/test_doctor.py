@@ -118,7 +118,7 @@ async def test_a_key_in_the_environment_alone_enables_no_llm(data: Path) -> None
 
 async def test_the_llm_gets_one_small_request_without_memory_text(data: Path) -> None:
     async with llm_server(WELL) as server:
-        found = await ask(server, data, "--embedding-model-name", "all-MiniLM-L6-v2")
+        found = await ask(server, data, "--embedding-model-name", "memoryos-small")
         (asked,) = server.asked
     assert [check["verdict"] for check in found.values()] == ["ok"] * 8
     assert "11 prompt tokens, 7 reply tokens" in found["llm"]["found"]
@@ -154,7 +154,7 @@ async def test_the_bundled_model_passes_with_its_dimension(data: Path, monkeypat
     monkeypatch.setattr(models, "SLOW_LOAD_S", 0.0)
     slow = checks(await run(data, "--json"))["embedding_model"]
     assert (quick["verdict"], quick["fix"]) == ("ok", None)
-    assert quick["found"] == "all-MiniLM-L6-v2 on this machine works; its vectors have 384 dimensions"
+    assert quick["found"] == "memoryos-small on this machine works; its vectors have 384 dimensions"
     assert re.fullmatch(re.escape(quick["found"]) + r", loaded in \d+\.\d s", slow["found"])
 
 

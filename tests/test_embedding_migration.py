@@ -267,6 +267,22 @@ async def test_the_incomplete_space_is_used_without_the_old_model(tmp_path: Path
         assert "words" not in await answers(engine, range(0, PAGES, 5))
 
 
+async def test_a_new_version_of_the_model_is_used_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    old, new = Model("same", 16), Model("same", 16)
+    new.identity = "same:16:2"
+    await remember(tmp_path, old)
+    new.batches = asyncio.Semaphore(0)
+    with caplog.at_level("INFO"):
+        async with opened(tmp_path, new, new) as engine:
+            stats = await until(engine, lambda stats: stats.is_semantic)
+            assert (stats.space, stats.counts.unembedded) == (new.identity, PAGES)
+            for _ in range(PAGES):
+                new.batches.release()
+            await until(engine, is_settled)
+            assert "words" not in await answers(engine, range(0, PAGES, 5))
+    assert "the embedding model of same:16:1 has changed" in caplog.text
+
+
 async def test_the_previous_model_is_used_if_the_new_one_fails(
     tmp_path: Path,
 ) -> None:

@@ -47,7 +47,7 @@ NONE = Instructions()
         ("google/embeddinggemma-300m", GEMMA),
         ("text-embedding-3-small", NONE),
         ("text-embedding-ada-002", NONE),
-        ("all-MiniLM-L6-v2", NONE),
+        ("memoryos-small", NONE),
         ("cafe5-base", NONE),
         ("", NONE),
     ],

@@ -68,7 +68,7 @@ def test_the_documented_example_of_the_reference_runs(tmp_path: Path, capsys: py
             retrieval_queue_capacity=7,
             long_term_knowledge_capacity=100,
             mid_term_similarity_threshold=0.6,
-            embedding_model_name="all-MiniLM-L6-v2",
+            embedding_model_name="memoryos-small",
         )
         memo.add_memory(
             user_input="Good morning! I am Ada, and I repair old radios in Utrecht.",

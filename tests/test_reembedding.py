@@ -123,12 +123,12 @@ async def test_the_status_shows_both_models_and_changes_nothing(data: Path) -> N
     configured, bundled = status["spaces"]
     assert status["pages"] == PAGES
     assert configured == {"model": "tiny", "is_configured": True, "space": None, "pages_left": PAGES, "used_at": None}
-    assert (bundled["model"], bundled["is_configured"]) == ("all-MiniLM-L6-v2", False)
+    assert (bundled["model"], bundled["is_configured"]) == ("memoryos-small", False)
     assert (bundled["space"], bundled["pages_left"]) == (IDENTITY, 0)
     assert timedelta() <= datetime.now(UTC) - datetime.fromisoformat(bundled["used_at"]) < timedelta(minutes=5)
     assert told.stdout.splitlines() == [
         "tiny (configured): 0 of 5 pages have vectors",
-        "all-MiniLM-L6-v2: 5 of 5 pages have vectors",
+        "memoryos-small: 5 of 5 pages have vectors",
         "A running server embeds the other pages in the background. To embed them now, run memoryos-mcp reembed.",
     ]
 
@@ -138,7 +138,7 @@ async def test_the_status_of_a_finished_model_has_no_hint(data: Path) -> None:
         await remember(data)
         result = await run("reembed", "--status", *flags(data))
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "all-MiniLM-L6-v2 (configured): 5 of 5 pages have vectors\n"
+    assert result.stdout == "memoryos-small (configured): 5 of 5 pages have vectors\n"
 
 
 async def test_without_a_model_the_status_shows_stored_vectors(data: Path) -> None:
@@ -148,10 +148,10 @@ async def test_without_a_model_the_status_shows_stored_vectors(data: Path) -> No
         told = await run(*none)
         (space,) = (await done(*none))["spaces"]
     assert told.stdout.splitlines() == [
-        "all-MiniLM-L6-v2: 5 of 5 pages have vectors",
+        "memoryos-small: 5 of 5 pages have vectors",
         "No embedding model is configured: search uses only keywords.",
     ]
-    assert (space["model"], space["is_configured"]) == ("all-MiniLM-L6-v2", False)
+    assert (space["model"], space["is_configured"]) == ("memoryos-small", False)
 
 
 async def test_only_the_last_space_of_a_model_is_configured(data: Path) -> None:
@@ -163,7 +163,7 @@ async def test_only_the_last_space_of_a_model_is_configured(data: Path) -> None:
     assert [(space["model"], space["is_configured"]) for space in status["spaces"]] == [
         ("tiny", True),
         ("tiny", False),
-        ("all-MiniLM-L6-v2", False),
+        ("memoryos-small", False),
     ]
 
 
@@ -176,7 +176,7 @@ async def test_reembed_embeds_all_pages_only_once_per_model(data: Path) -> None:
         status = await done("reembed", *flags(data, server))
         assert [(space["model"], space["pages_left"]) for space in status["spaces"]] == [
             ("tiny", 0),
-            ("all-MiniLM-L6-v2", 0),
+            ("memoryos-small", 0),
         ]
         assert status["spaces"][0]["space"].startswith(f"tiny:{DIMENSION}:")
         texts = [text for body in server.bodies for text in body["input"]]
@@ -184,7 +184,7 @@ async def test_reembed_embeds_all_pages_only_once_per_model(data: Path) -> None:
         asked = len(server.asked)
         told = await run("reembed", *flags(data))
         assert told.exit_code == 0
-        assert told.stdout.splitlines()[0] == "all-MiniLM-L6-v2 (configured): 5 of 5 pages have vectors"
+        assert told.stdout.splitlines()[0] == "memoryos-small (configured): 5 of 5 pages have vectors"
         assert len(server.asked) == asked
         assert (await remember(data, 0)).space == IDENTITY
 
@@ -268,10 +268,10 @@ async def test_warmup_prints_the_properties_of_the_model(data: Path) -> None:
         told = await run("warmup", *flags(data))
         bundled = await done("warmup", *flags(data))
         behind_api = await done("warmup", *flags(data, server))
-    assert told.stdout.startswith("all-MiniLM-L6-v2 is ready: loaded in ")
+    assert told.stdout.startswith("memoryos-small is ready: loaded in ")
     assert told.stdout.endswith(" s, 384 dimensions.\n")
     assert bundled.keys() == {"model", "space", "dimension", "loaded_s"}
-    assert (bundled["model"], bundled["space"], bundled["dimension"]) == ("all-MiniLM-L6-v2", IDENTITY, 384)
+    assert (bundled["model"], bundled["space"], bundled["dimension"]) == ("memoryos-small", IDENTITY, 384)
     assert 0 < bundled["loaded_s"] < LIMIT_S
     assert (behind_api["model"], behind_api["dimension"]) == ("tiny", DIMENSION)
     assert behind_api["space"].startswith(f"tiny:{DIMENSION}:")

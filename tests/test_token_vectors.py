@@ -52,8 +52,9 @@ def test_encoding_a_decoded_vector_changes_nothing(rows: np.ndarray) -> None:
     assert np.array_equal(token_vectors.encode(token_vectors.cosines(codes, AXES)), codes)
 
 
-def test_a_product_in_blocks_is_the_product() -> None:
+def test_cosines_in_blocks_are_those_of_each_code() -> None:
     draw = np.random.default_rng(3)
-    states, projection = draw.normal(size=(57, 384)).astype(np.float32), draw.normal(size=(384, 80)).astype(np.float32)
-    assert len(states) * projection.size > token_vectors.PRODUCT_MAX
-    np.testing.assert_allclose(token_vectors.project(states, projection), states @ projection, rtol=1e-4, atol=1e-4)
+    codes, vectors = draw.integers(0, 256, (907, 40), dtype=np.uint8), draw.normal(size=(8, 80)).astype(np.float32)
+    assert codes.size * len(vectors) > token_vectors.PRODUCT_MAX
+    alone = np.concatenate([token_vectors.cosines(codes[[row]], vectors) for row in range(len(codes))])
+    np.testing.assert_allclose(token_vectors.cosines(codes, vectors), alone, rtol=1e-4, atol=1e-4)

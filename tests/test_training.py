@@ -11,6 +11,7 @@ import torch
 from benchmarks.training import chats
 from benchmarks.training.__main__ import Vectors, loss_of, scores
 from benchmarks.training.network import Network, write
+from memoryos_mcp.retrieval.late_interaction import NEIGHBOURS
 
 
 def test_every_question_names_pages_of_its_conversation() -> None:
@@ -36,15 +37,25 @@ def test_a_page_scores_as_its_best_window_and_best_words() -> None:
     axes = torch.eye(4)
     asked = Vectors(axes[:1], [axes[:2]])
     found = Vectors(axes[[1, 0, 2]], [axes[[0]], axes[[3]], axes[[0, 1]]])
-    by_text, by_words = scores(asked, found, [0, 0, 1])
-    assert by_text.tolist() == [[1, 0]]
-    assert by_words.tolist() == [[0.5, 1]]
+    scored = scores(asked, torch.tensor([3.0, 1.0]), found, [0, 0, 1], [0, 100])
+    assert scored.by_text.tolist() == [[1, 0]]
+    assert scored.by_words.tolist() == [[0.75, 1]]
+
+
+def test_a_page_is_lent_the_words_of_its_neighbours() -> None:
+    axes = torch.eye(4)
+    asked = Vectors(axes[:1], [axes[:2]])
+    found = Vectors(axes[:4], [axes[[0]], axes[[1]], axes[[2]], axes[[3]]])
+    scored = scores(asked, torch.ones(2), found, [0, 1, 2, 2], [0, 1, 3])
+    far = NEIGHBOURS[2] / 2**0.5
+    expected = [[(1 + NEIGHBOURS[1]) / 2, (1 + NEIGHBOURS[1]) / 2, (far + NEIGHBOURS[3] / 2**0.5) / 2]]
+    assert scored.by_words.tolist() == [pytest.approx(expected[0])]
 
 
 def test_other_gold_pages_are_no_wrong_answers() -> None:
     scored = torch.tensor([[0.5, 0.5, -9.0]])
-    assert float(loss_of(scored, [[0, 1]], 0.05)) == pytest.approx(0, abs=1e-6)
-    assert float(loss_of(scored, [[0]], 0.05)) == pytest.approx(np.log(2), abs=1e-6)
+    assert float(loss_of(scored / 0.05, [[0, 1]])) == pytest.approx(0, abs=1e-6)
+    assert float(loss_of(scored / 0.05, [[0]])) == pytest.approx(np.log(2), abs=1e-6)
 
 
 # PyTorch's older exporter, whose operators the quantization knows, announces its successor.

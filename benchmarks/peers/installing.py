@@ -1,7 +1,7 @@
 """Installing: an environment of its own for each peer, and the model for all of them.
 
-The model is the same for all: all-MiniLM-L6-v2. Two packages of the benchmark's environment contain it: in full
-precision, for PyTorch, and as the int8 file of this server, for ONNX Runtime.
+All peers get the same model, all-MiniLM-L6-v2. Two packages of the benchmark's environment contain it: in full
+precision for PyTorch, and in 8 bits for ONNX Runtime.
 """
 
 import json

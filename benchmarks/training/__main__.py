@@ -19,17 +19,21 @@ from benchmarks.training.chats import Chat, Question, Text
 from benchmarks.training.network import TOKEN_DIMENSION, Network
 from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.batching import batches
+from memoryos_mcp.retrieval.late_interaction import NEIGHBOURS, SHARPNESS
 
 SEED = 0
-EPOCHS = 3
+EPOCHS = 2
 WARMUP_SHARE, LAST_RATE_SHARE = 0.1, 0.05
 RATE, PROJECTION_RATE = 3e-5, 3e-4
-# Differences of cosines are divided by these before the softmax: of texts, and means over words.
-TEXT_TEMPERATURE, WORD_TEMPERATURE = 0.05, 0.03
-TEXT_SHARE = 0.5
+# Scores are divided by these before the softmax. In the sum of both scores, that of texts has a higher one.
+TEXT_TEMPERATURE, WORD_TEMPERATURE, JOINT_TEXT_TEMPERATURE = 0.05, 0.05, 0.15
+# Weight of the loss of each score alone, in addition to the loss of both together.
+ALONE_SHARE = 0.3
 # Tokens of the pages of a step, with which a step takes about 7 GB; and of a page from another conversation.
-STEP_TOKENS, OTHER_PAGE_TOKENS = 7_000, 400
+STEP_TOKENS, OTHER_PAGE_TOKENS = 5_000, 400
 OTHER_PAGES = 10
+# Pages of different conversations have numbers that are this far apart, so that they are not neighbours.
+APART = 100
 # Tokens of a pass through the network, including padding.
 PASS_TOKENS = 3_000
 LEAST = -2.0
@@ -49,11 +53,30 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of each page for each question by text and by words, shape ``(questions, pages)`` each."""
+
+    by_text: Tensor
+    by_words: Tensor
+
+    @property
+    def joint(self) -> Tensor:
+        """The sum in which both are trained together, with about the shares that they have in the ranking."""
+        return self.by_words / WORD_TEMPERATURE + self.by_text / JOINT_TEXT_TEMPERATURE
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """Questions about one conversation, and pages of which some answer them."""
+    """Questions about one conversation, and the pages to compare.
+
+    Attributes:
+        numbers: The position of each page in the conversation, ascending.
+        gold: For each question, the indices in ``pages`` of the pages that answer it.
+    """
 
     questions: list[Question]
     pages: list[tuple[Text, ...]]
+    numbers: list[int]
     gold: list[list[int]]
 
 
@@ -66,9 +89,7 @@ def vectors(model: Network, texts: Sequence[Text]) -> Vectors:
         for row, index in enumerate(part):
             run = [bundled.CLS, *texts[index].ids, bundled.SEP]
             ids[row, : len(run)], mask[row, : len(run)] = run, 1
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            states = model.states(torch.from_numpy(ids), torch.from_numpy(mask))
-        whole, tokens = model.vectors(states.float())
+        whole, tokens = model.vectors(model.states(torch.from_numpy(ids), torch.from_numpy(mask)))
         for row, index in enumerate(part):
             rows[index] = whole[row], _merged(tokens[row, 1:], texts[index].groups)
     return Vectors(
@@ -76,28 +97,41 @@ def vectors(model: Network, texts: Sequence[Text]) -> Vectors:
     )
 
 
-def scores(asked: Vectors, found: Vectors, pages: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return the score of each page for each question by text and by words, shape ``(questions, pages)`` each.
+def scores(asked: Vectors, weights: Tensor, found: Vectors, pages: Sequence[int], numbers: Sequence[int]) -> Scores:
+    """Return the scores of each page for each question, as `late_interaction.maxsim` computes them for words.
 
     Args:
         asked: The questions.
+        weights: Weight of each word of each question; one question after another.
         found: The windows of the pages.
-        pages: The number of each window's page, ascending from 0.
+        pages: The index of each window's page, ascending from 0.
+        numbers: The number of each page. Pages with near numbers are neighbours.
     """
-    count, numbers = pages[-1] + 1, torch.tensor(pages)
-    by_text = _best(asked.texts @ found.texts.T, numbers, count)
-    owners = torch.repeat_interleave(numbers, torch.tensor([len(each) for each in found.words]))
-    sizes = torch.tensor([len(each) for each in asked.words])
-    of_words = _best(torch.cat(asked.words) @ torch.cat(found.words).T, owners, count)
-    places = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
-    by_words = torch.zeros(len(sizes), count).index_add(0, places, of_words) / sizes[:, None]
-    return by_text, by_words
+    count, owners = len(numbers), torch.tensor(pages)
+    window_of_word = torch.repeat_interleave(torch.tensor([len(each) for each in found.words]))
+    cosines = torch.cat(asked.words) @ torch.cat(found.words).T
+    own = _best(cosines, window_of_word, len(pages)).clamp(0, 1) ** SHARPNESS
+    of_page = _best(own, owners, count)
+    lent = torch.zeros_like(of_page)
+    place_of = {number: place for place, number in enumerate(numbers)}
+    for apart, share in NEIGHBOURS.items():
+        pairs = [(place_of[each], place_of[each + apart]) for each in numbers if each + apart in place_of]
+        earlier, later = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).T
+        for source, target in ((earlier, later), (later, earlier)):
+            given = torch.zeros_like(of_page).index_copy(1, target, share * of_page[:, source])
+            lent = torch.maximum(lent, given)
+    matches = torch.maximum(own, (lent / torch.bincount(owners).sqrt())[:, owners])
+    question_of_word = torch.repeat_interleave(torch.tensor([len(each) for each in asked.words]))
+    totals = torch.zeros(len(asked.words)).index_add(0, question_of_word, weights)
+    weighted = matches * (weights / totals[question_of_word])[:, None]
+    by_window = torch.zeros(len(totals), len(pages)).index_add(0, question_of_word, weighted)
+    return Scores(_best(asked.texts @ found.texts.T, owners, count), _best(by_window, owners, count))
 
 
-def loss_of(scored: Tensor, gold: Sequence[Sequence[int]], temperature: float) -> Tensor:
+def loss_of(scored: Tensor, gold: Sequence[Sequence[int]]) -> Tensor:
     """Return the mean cross-entropy of a gold page among itself and all pages that do not answer the question."""
     total = torch.zeros(())
-    for row, pages in zip(scored / temperature, gold, strict=True):
+    for row, pages in zip(scored, gold, strict=True):
         is_wrong = torch.ones(len(row), dtype=torch.bool)
         is_wrong[pages] = False
         wrong = torch.logsumexp(row[is_wrong], 0)
@@ -123,9 +157,11 @@ def train(model: Network, learned: Sequence[Chat], advance: Callable[[], None]) 
             step = _step(chat, draw)
             more = [page for other, page in draw.sample(others, 2 * OTHER_PAGES) if other is not chat]
             pages = [*step.pages, *more[:OTHER_PAGES]]
-            by_text, by_words = _compared(model, step.questions, pages)
-            loss = TEXT_SHARE * loss_of(by_text, step.gold, TEXT_TEMPERATURE)
-            loss = loss + loss_of(by_words, step.gold, WORD_TEMPERATURE)
+            numbers = [*step.numbers, *(-APART * place for place in range(1, len(pages) - len(step.pages) + 1))]
+            found = _compared(model, step.questions, pages, numbers)
+            loss = loss_of(found.joint, step.gold)
+            loss = loss + ALONE_SHARE * loss_of(found.by_text / TEXT_TEMPERATURE, step.gold)
+            loss = loss + ALONE_SHARE * loss_of(found.by_words / WORD_TEMPERATURE, step.gold)
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -159,26 +195,27 @@ def begin(model: Network, learned: Sequence[Chat]) -> None:
         model.dense.bias.copy_(-torch.stack(texts).mean(0))
 
 
-def found_at(model: Network, held: Sequence[Chat], most: int) -> tuple[float, float]:
-    """Return the share of the gold pages among the first ``most``, in percent, by text and by words."""
-    shares: list[list[float]] = []
+def found_at(model: Network, held: Sequence[Chat], most: int) -> dict[str, float]:
+    """Return the share of the gold pages among the first ``most``, in percent, for each score."""
+    shares: list[dict[str, float]] = []
     with torch.no_grad():
         for chat in held:
-            both = _compared(model, chat.questions, chat.pages)
-            for rows in zip(chat.questions, *both, strict=True):
-                gold = set(rows[0].gold)
-                firsts = [row.argsort(descending=True)[:most].tolist() for row in rows[1:]]
-                shares.append([100 * len(gold.intersection(first)) / len(gold) for first in firsts])
-    by_text, by_words = np.mean(shares, axis=0)
-    return float(by_text), float(by_words)
+            found = _compared(model, chat.questions, chat.pages, range(len(chat.pages)))
+            scored = {"text": found.by_text, "words": found.by_words, "both": found.joint}
+            for row, question in enumerate(chat.questions):
+                gold = set(question.gold)
+                firsts = {name: each[row].argsort(descending=True)[:most].tolist() for name, each in scored.items()}
+                shares.append({name: len(gold.intersection(first)) / len(gold) for name, first in firsts.items()})
+    return {name: 100 * float(np.mean([each[name] for each in shares])) for name in shares[0]}
 
 
 def _compared(
-    model: Network, questions: Sequence[Question], pages: Sequence[tuple[Text, ...]]
-) -> tuple[Tensor, Tensor]:
+    model: Network, questions: Sequence[Question], pages: Sequence[tuple[Text, ...]], numbers: Sequence[int]
+) -> Scores:
     asked = vectors(model, [question.text for question in questions])
     found = vectors(model, [window for page in pages for window in page])
-    return scores(asked, found, [number for number, page in enumerate(pages) for _ in page])
+    weights = torch.from_numpy(np.concatenate([question.weights for question in questions]))
+    return scores(asked, weights, found, [place for place, page in enumerate(pages) for _ in page], numbers)
 
 
 def _step(chat: Chat, draw: random.Random) -> Step:
@@ -194,7 +231,7 @@ def _step(chat: Chat, draw: random.Random) -> Step:
             kept.add(page)
     places = {page: place for place, page in enumerate(sorted(kept))}
     gold = [[places[page] for page in question.gold] for question in questions]
-    return Step(questions, [chat.pages[page] for page in sorted(kept)], gold)
+    return Step(questions, [chat.pages[page] for page in sorted(kept)], sorted(kept), gold)
 
 
 def _tokens(page: tuple[Text, ...]) -> int:
@@ -215,16 +252,21 @@ def _best(cosines: Tensor, owners: Tensor, count: int) -> Tensor:
 
 def _report(name: str, model: Network, held: Sequence[Chat]) -> None:
     if held:
-        by_text, by_words = found_at(model, held, 10)
-        click.echo(f"{name}: {by_text:.1f} % found @10 by text, {by_words:.1f} % by words")
+        found = found_at(model, held, 10)
+        click.echo(f"{name}, found @10: " + ", ".join(f"{share:.1f} % by {score}" for score, share in found.items()))
 
 
 @click.command()
 @click.option("--base", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
-@click.option("--target", type=click.Path(dir_okay=False, path_type=Path), required=True)
-@click.option("--held", default=0, show_default=True, help="Leave out each conversation of this number, and score it.")
+@click.option("--target", type=click.Path(dir_okay=False, path_type=Path), default=bundled.MODEL_FILE)
+@click.option(
+    "--held", default=0, show_default=True, help="Leave out every n-th conversation, and score these."
+)
 def main(base: Path, target: Path, held: int) -> None:
-    """Train a small embedding model."""
+    """Train the bundled embedding model."""
+    if held and target == bundled.MODEL_FILE:
+        msg = "the bundled model is trained on all conversations; with --held, name another file with --target"
+        raise click.UsageError(msg)
     torch.manual_seed(SEED)
     every = list(chats.read())
     out = every[held - 1 :: held] if held else []

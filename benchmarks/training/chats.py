@@ -1,7 +1,8 @@
 """The conversations of the training, cut into the windows and words that the server uses."""
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import Passage, bundled
 from memoryos_mcp.embedding.windowing import WINDOW_TOKENS, head, slices
 from memoryos_mcp.model.pages import storable
+from memoryos_mcp.retrieval.query import token_weights
+from memoryos_mcp.text.terms import words
 
 FILE = Path(__file__).parent / "conversations.jsonl"
 
@@ -31,9 +34,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and the numbers of the pages that answer it."""
+    """A question, and the numbers of the pages that answer it.
+
+    Attributes:
+        weights: Weight of each of its words in a query to the server, shape ``(w,)``.
+    """
 
     text: Text
+    weights: NDArray[np.float32]
     gold: tuple[int, ...]
 
 
@@ -51,14 +59,19 @@ def read() -> Iterator[Chat]:
     tokenizer = tokenizers.Tokenizer.from_file(str(bundled.TOKENIZER_FILE))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    # Tokenizing needs neither the network nor its projection.
-    model = bundled.Model(None, tokenizer, np.empty((bundled.DIMENSION, 0), dtype=np.float32))
+    # Tokenizing does not need the network.
+    model = bundled.Model(None, tokenizer)
     for line in FILE.read_text(encoding="utf-8").splitlines():
         chat = json.loads(line)
+        pages = [Passage(*page) for page in chat["pages"]]
+        counts = Counter(word for page in pages for word in set(words(page.text)))
         yield Chat(
             chat["id"],
-            tuple(_windows(model, Passage(*page)) for page in chat["pages"]),
-            tuple(Question(_query(model, each["q"]), tuple(sorted(set(each["gold"])))) for each in chat["questions"]),
+            tuple(_windows(model, page) for page in pages),
+            tuple(
+                Question(*_query(model, each["q"], counts, len(pages)), tuple(sorted(set(each["gold"]))))
+                for each in chat["questions"]
+            ),
         )
 
 
@@ -69,7 +82,8 @@ def _windows(model: bundled.Model, passage: Passage) -> tuple[Text, ...]:
     return tuple(Text(encoded[0, each.stretch.first : each.stretch.last], each.groups) for each in layouts)
 
 
-def _query(model: bundled.Model, text: str) -> Text:
+def _query(model: bundled.Model, text: str, counts: Mapping[str, int], pages: int) -> tuple[Text, NDArray[np.float32]]:
     start = head(storable(text))
     encoded = model.encode(start)[:, :WINDOW_TOKENS]
-    return Text(encoded[0], bundled.query_words(start, encoded)[1])
+    tokens, groups = bundled.query_words(start, encoded)
+    return Text(encoded[0], groups), token_weights(start, tokens, counts, pages).astype(np.float32)

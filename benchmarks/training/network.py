@@ -1,5 +1,7 @@
 """The network that is trained: BERT with 12 layers, and two matrices for the vectors of texts and of tokens."""
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -80,16 +82,21 @@ def write(network: Network, file: Path) -> None:
 
     Weights have seven bits and a scale for each column, so that sums do not overflow on processors without VNNI.
     """
-    exact = file.with_suffix(".exact.onnx")
+    with tempfile.TemporaryDirectory() as folder:
+        exact, short = Path(folder) / "exact.onnx", Path(folder) / "short.onnx"
+        _export(network, exact)
+        quantize_dynamic(exact, short, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+        shutil.move(short, file)
+
+
+def _export(network: Network, file: Path) -> None:
     torch.onnx.export(
         _OneText(network).eval(),
         (torch.ones((1, 16), dtype=torch.long),),
-        str(exact),
+        str(file),
         input_names=["input_ids"],
         output_names=["vector", "tokens"],
         dynamic_axes={"input_ids": {1: "n"}, "tokens": {0: "n"}},
         opset_version=17,
         dynamo=False,
     )
-    quantize_dynamic(exact, file, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
-    exact.unlink()

@@ -17,7 +17,10 @@ from memoryos_mcp.config.masks import masked, path_text, without_credentials
 
 ENV_PREFIX = "MEMORYOS_"
 LlmProvider = Literal["openai", "anthropic", "deepseek", "qwen", "vllm", "llama-factory", "ollama", "llama.cpp"]
-BUNDLED_EMBEDDER_NAMES = frozenset({"all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2", "bundled"})
+# Names of the bundled model: its own, and those of the model that earlier versions contained.
+BUNDLED_EMBEDDER_NAMES = frozenset(
+    {"memoryos-small", "bundled", "all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2"}
+)
 
 # Number of pages in a full batch: without an LLM, and with an LLM.
 BATCH_PAGES = 10
@@ -177,8 +180,8 @@ class Settings(HttpSettings):
         "90 dimensions are built in.",
     )
     embedding_model_name: _Name = Field(
-        default="all-MiniLM-L6-v2",
-        description="Name or folder of the embedding model. `all-MiniLM-L6-v2` is bundled. With `none`, search uses "
+        default="memoryos-small",
+        description="Name or folder of the embedding model. `memoryos-small` is bundled. With `none`, search uses "
         "only keywords.",
     )
     embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(checks.json_object)] = Field(

@@ -319,7 +319,14 @@ class VectorSpaces:
                 error,
             )
             return None
-        return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
+        if known_identity(embedder.identity, [space.identity]) == space.identity:
+            return embedder
+        logger.info(
+            "the embedding model of %s has changed, so its vectors cannot be searched any more; pages without other "
+            "vectors are found by keywords only until they are embedded again",
+            space.identity,
+        )
+        return None
 
     async def _use(self, filled: _OpenSpace) -> None:
         """Fill the index of a vector space, then use the space for queries."""

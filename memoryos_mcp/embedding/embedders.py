@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+from memoryos_mcp.config import BUNDLED_EMBEDDER_NAMES
 from memoryos_mcp.embedding import Embedder, EmbeddingModel
+from memoryos_mcp.embedding.bundled import NAME as BUNDLED_NAME
 
 
 class Embedders:
@@ -21,9 +23,14 @@ class Embedders:
     def of(self, model: EmbeddingModel) -> Embedder:
         """Return the embedder for a model. Create the embedder on first use, without loading the model.
 
+        Earlier versions stored other names for the bundled model. Its embedder is returned for these names too, and its
+        identity shows whether the vectors are of the present model.
+
         Raises:
             ModelError: The embedder cannot be created.
         """
+        if model.base_url is None and model.name.lower() in BUNDLED_EMBEDDER_NAMES:
+            model = EmbeddingModel(BUNDLED_NAME)
         if self.configured is not None and model == self.configured.model:
             return self.configured
         if model not in self._before:

@@ -2,8 +2,7 @@
 
 Late interaction compares a query with every vector of a page, so the codes are the largest part of the stored index. A
 code rounds each coordinate to one of 16 levels, which are the same for all vectors. Therefore, vectors must have unit
-length, and their coordinates must be similar in size. The projection in `bundled` makes the coordinates similar in
-size.
+length, and their coordinates must be similar in size.
 """
 
 import math
@@ -65,14 +64,6 @@ def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[n
         found[rows] = (block & 0xF0).astype(np.float32) @ by_first + block.astype(np.float32) @ by_byte
     middle = (LEVELS - 1) / 2 * vectors.sum(axis=1)
     return np.asarray((found - middle) * _step(vectors.shape[1]), dtype=np.float32)
-
-
-def project(states: NDArray[np.float32], projection: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the matrix product of shape ``(n, m)`` of arrays of shapes ``(n, k)`` and ``(k, m)``, in one thread."""
-    found = np.empty((len(states), projection.shape[1]), dtype=np.float32)
-    for rows in _blocks(len(states), projection.size):
-        found[rows] = states[rows] @ projection
-    return found
 
 
 def _blocks(count: int, multiplications_per_row: int) -> Iterator[slice]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# all-MiniLM-L6-v2 was trained on 256 tokens, including [CLS] and [SEP].
+# The bundled model was trained on windows of up to 256 tokens, including [CLS] and [SEP].
 WINDOW_TOKENS = 254
 # A stretch may be up to this many tokens shorter than its limit, in order to end at the end of a sentence or line.
 SENTENCE_REACH_TOKENS = 64

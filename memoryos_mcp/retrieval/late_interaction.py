@@ -16,7 +16,7 @@ from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
 # Exponent of the cosine of a match. It makes one close match count more than two vague matches.
-SHARPNESS = 2.5
+SHARPNESS = 4.0
 # Weight of a match in a question, if the query names a side. Someone who asks about a thing says little about it.
 IN_QUESTION = 0.8
 # Weight of a match in the words of the side that the query does not name.

@@ -20,8 +20,7 @@ class AdaptiveIndex:
     """Finds the rows nearest to a query. A row is a unit-length vector with a unique number.
 
     The search is exact until `settle` is called with more than ``exact_rows`` rows, and approximate afterwards. One
-    thread may search while another thread adds rows. Create the index in a worker thread, because its constructor
-    imports faiss.
+    thread may search while another thread adds rows.
     """
 
     def __init__(self, dimension: int, exact_rows: int = EXACT_ROWS) -> None:

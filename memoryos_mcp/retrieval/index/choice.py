@@ -13,14 +13,15 @@ BUILT_IN = {FAISS, CHROMA, PGVECTOR}
 
 
 def choose_index(settings: Settings) -> MakeIndex:
-    """Return the function that creates the configured vector index. This call blocks while it imports libraries.
+    """Return the function that creates the configured vector index.
+
+    For Chroma and for indexes of other packages, this call blocks while it imports libraries.
 
     Raises:
         ConfigError: The index is unknown, or it cannot be used with the settings and the installed packages.
     """
     name = settings.vector_index
     if name == FAISS:
-        FaissIndex(1)  # imports faiss in this thread, not later in the event loop
         return _faiss
     if name == CHROMA:
         return _chroma(settings)

@@ -49,9 +49,6 @@ class FlatIndex:
     """A vector index with exact search by inner product. For its methods, see `AdaptiveIndex`."""
 
     def __init__(self, dimension: int) -> None:
-        import faiss
-
-        self._faiss = faiss
         self._dimension = dimension
         self._state = _State()
         self._writing = threading.Lock()
@@ -108,8 +105,10 @@ class FlatIndex:
         state = self._state
         if k < 1 or not state.count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        import faiss
+
         # This setting is per thread. For one query, several threads are slower than one.
-        self._faiss.omp_set_num_threads(1)
+        faiss.omp_set_num_threads(1)
         queries = np.ascontiguousarray(query, dtype=np.float32).reshape(1, self._dimension)
         found = [self._search_chunk(queries, chunk, k) for chunk in state.chunks if chunk.count]
         if len(found) == 1:
@@ -141,9 +140,10 @@ class FlatIndex:
     def _search_chunk(
         self, queries: NDArray[np.float32], chunk: _Chunk, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        import faiss
+
         vectors = chunk.vectors[: chunk.count]
-        inner_product = self._faiss.METRIC_INNER_PRODUCT
-        cosines, offsets = self._faiss.knn(queries, vectors, min(k, chunk.count), metric=inner_product)
+        cosines, offsets = faiss.knn(queries, vectors, min(k, chunk.count), metric=faiss.METRIC_INNER_PRODUCT)
         return chunk.rows[offsets[0]], cosines[0]
 
     def _empty_chunk(self, capacity: int) -> _Chunk:

@@ -1,5 +1,6 @@
 """Checks of Python, the data folder, the vector index and the user's memory."""
 
+import importlib
 import platform
 import sys
 from contextlib import closing
@@ -11,7 +12,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.retrieval.index.choice import PGVECTOR, choose_index
+from memoryos_mcp.retrieval.index.choice import FAISS, PGVECTOR, choose_index
 from memoryos_mcp.retrieval.strategies import choose_strategy
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_message
 from memoryos_mcp.storage.stores import make_stores
@@ -48,6 +49,8 @@ async def check_vector_index(settings: Settings) -> Check:
 
     def check() -> None:
         make = choose_index(settings)
+        if settings.vector_index == FAISS:
+            importlib.import_module("faiss")
         if settings.vector_index == PGVECTOR:
             with closing(make_stores(settings, utc_now)) as stores:
                 stores.prepare_vector_index()
