@@ -285,7 +285,7 @@ RESTATED = [
     "The user has a peanut allergy",
     "Peanuts make the user ill",
 ]
-OTHERS = ["The user lives in London", "The user likes French films", "The user is allergic to shellfish"]
+OTHERS = ["The user lives in London", "The user likes French films", "The user is allergic to cats"]
 
 
 async def kept(text: str, embed: Embed | None, *evidence: int, **more: Any) -> bool:

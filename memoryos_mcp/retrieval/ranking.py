@@ -46,7 +46,7 @@ class Recipe:
 
 
 TOKENS = Recipe(
-    "word-vectors+time/9",
+    "word-vectors+time/10",
     {
         "cover": 0.3,
         "first_cover": 0.9,
