@@ -259,9 +259,7 @@ def _report(name: str, model: Network, held: Sequence[Chat]) -> None:
 @click.command()
 @click.option("--base", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
 @click.option("--target", type=click.Path(dir_okay=False, path_type=Path), default=bundled.MODEL_FILE)
-@click.option(
-    "--held", default=0, show_default=True, help="Leave out every n-th conversation, and score these."
-)
+@click.option("--held", default=0, show_default=True, help="Leave out every n-th conversation, and score these.")
 def main(base: Path, target: Path, held: int) -> None:
     """Train the bundled embedding model."""
     if held and target == bundled.MODEL_FILE:

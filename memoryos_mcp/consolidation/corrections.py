@@ -20,8 +20,8 @@ from memoryos_mcp.text.terms import stems
 Embed = Callable[[Sequence[str]], Awaitable[NDArray[np.float32] | None]]
 
 SAME_COSINE = 0.65
-"""Minimum cosine of two facts that count as the same. With the bundled model, this recognises 27 of 29 rewordings of ten
-corrected facts. It also rejects 8 of 32 different facts that were chosen to be similar, such as another favourite
+"""Minimum cosine of two facts that count as the same. With the bundled model, this recognises 27 of 29 rewordings of
+ten corrected facts. It also rejects 8 of 32 different facts that were chosen to be similar, such as another favourite
 colour or allergy. The text of a rejected fact is still found on its page."""
 
 # Words that are removed before facts are compared. "I" and "the user" are the same subject, but have different vectors.
