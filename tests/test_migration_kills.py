@@ -1,7 +1,8 @@
 """Migrations of real pages between real embedding models, with the server killed in the middle of each.
 
-The models are the bundled one, all-MiniLM-L6-v2 through sentence-transformers, and a small one from a folder. No page is lost and every query finds pages. In the end, results are as good as in a memory that was embedded
-by the last model from the start.
+The models are the bundled one, all-MiniLM-L6-v2 through sentence-transformers, and a small one from a folder. No page
+is lost and every query finds pages. In the end, results are as good as in a memory that was embedded by the last model
+from the start.
 """
 
 import os
