@@ -19,7 +19,7 @@ from benchmarks.training.chats import Chat, Question, Text
 from benchmarks.training.network import TOKEN_DIMENSION, Network
 from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.batching import batches
-from memoryos_mcp.retrieval.late_interaction import NEIGHBOURS, SHARPNESS
+from memoryos_mcp.retrieval.late_interaction import NEIGHBOURS
 
 SEED = 0
 EPOCHS = 2
@@ -27,9 +27,11 @@ WARMUP_SHARE, LAST_RATE_SHARE = 0.1, 0.05
 RATE, PROJECTION_RATE = 3e-5, 3e-4
 # Scores are divided by these before the softmax. In the sum of both scores, that of texts has a higher one.
 TEXT_TEMPERATURE, WORD_TEMPERATURE, JOINT_TEXT_TEMPERATURE = 0.05, 0.05, 0.15
+# As `late_interaction.SHARPNESS`, whose larger value was chosen for the trained model.
+SHARPNESS = 2.5
 # Weight of the loss of each score alone, in addition to the loss of both together.
 ALONE_SHARE = 0.3
-# Tokens of the pages of a step, with which a step takes about 7 GB; and of a page from another conversation.
+# Tokens of the pages of a step, with which a step takes up to 13 GB; and of a page from another conversation.
 STEP_TOKENS, OTHER_PAGE_TOKENS = 5_000, 400
 OTHER_PAGES = 10
 # Pages of different conversations have numbers that are this far apart, so that they are not neighbours.
@@ -98,7 +100,9 @@ def vectors(model: Network, texts: Sequence[Text]) -> Vectors:
 
 
 def scores(asked: Vectors, weights: Tensor, found: Vectors, pages: Sequence[int], numbers: Sequence[int]) -> Scores:
-    """Return the scores of each page for each question, as `late_interaction.maxsim` computes them for words.
+    """Return the scores of each page for each question, nearly as `late_interaction.maxsim` computes them for words.
+
+    The sides of the dialogue are not told apart, and `SHARPNESS` is smaller.
 
     Args:
         asked: The questions.
