@@ -151,9 +151,10 @@ async def test_the_requested_number_of_pages_is_returned(tmp_path: Path, embedde
 
 
 @ON_THEIR_LOOP
-async def test_more_than_ten_short_pages_are_returned(tmp_path: Path, embedder: LentEmbedder) -> None:
+@pytest.mark.parametrize("others", [0, 30])
+async def test_more_than_ten_short_pages_are_returned(tmp_path: Path, embedder: LentEmbedder, others: int) -> None:
     said = [(f"I heard concert {number} in the park.", "How was it?") for number in range(30)]
-    said += [(f"I repaired chair {number} in the kitchen.", "Well done.") for number in range(30)]
+    said += [(f"I repaired chair {number} in the kitchen.", "Well done.") for number in range(others)]
     async with filled(tmp_path, embedder, said) as opened:
         found, _ = await retrieved(opened, query="Which concerts did I hear in the park?")
         assert 10 < len(found["retrieved_pages"]) <= 20

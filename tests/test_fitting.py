@@ -3,13 +3,15 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
+
 from memoryos_mcp.model.knowledge import About, Fact, Kind
 from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.model.profile import Level, Trait, relevant_traits
 from memoryos_mcp.retrieval import fitting
 from memoryos_mcp.retrieval.budget import whole
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
-from memoryos_mcp.retrieval.ranking import Ranked, cut
+from memoryos_mcp.retrieval.ranking import Ranked, alike, cut
 from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
 from memoryos_mcp.text.addressees import NAMELESS
 from memoryos_mcp.text.terms import stems
@@ -100,6 +102,17 @@ def test_pages_far_below_the_best_are_cut_but_never_below_three() -> None:
     assert [entry.seq for entry in cut(entries[:1] + entries[3:])] == [1, 4, 5]
     assert [entry.seq for entry in cut(entries, {1, 2})] == [1, 2, 3, 4, 5]
     assert cut([]) == []
+
+
+def test_pages_that_cover_as_much_as_the_best_are_not_cut() -> None:
+    entries = [Ranked(seq, score, {}) for seq, score in ((4, 2.0), (2, 0.1), (1, 0.0), (5, -0.1), (3, -0.2))]
+    covers = np.array([0.50, 0.30, 0.10, 0.55, 0.46])
+    kept = alike(entries, np.arange(1, 6), {"cover": covers, "word_cover": np.zeros(5)})
+    assert kept == {1, 4, 5}
+    assert [entry.seq for entry in cut(entries, kept=kept)] == [4, 2, 1, 5]
+    assert alike(entries, np.arange(1, 6), {"time": covers}) == set()
+    assert alike(entries, np.arange(1, 6), {"word_cover": np.zeros(5)}) == set()
+    assert alike([], np.arange(1, 6), {"cover": covers}) == set()
 
 
 def test_only_traits_relevant_to_the_query_are_returned() -> None:

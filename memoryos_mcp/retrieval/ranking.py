@@ -24,9 +24,14 @@ LEAD_WEIGHT = 3.0
 TOLD_WEIGHT = 1.5
 # If a query asks for several memories, a page loses this score for each better page of the same session.
 SPREAD = 0.8
-# Pages below this share of the best score are omitted, but at least `CUT_KEEPS` pages are returned.
+# Pages below this share of the best score are omitted, but at least `CUT_KEEPS` pages are returned. Pages that cover at
+# least `ALIKE_SHARE` of what the best page covers of the query are not omitted, because the z-scores of many similar
+# pages differ although the pages hardly do.
 CUT_SHARE = 0.15
 CUT_KEEPS = 3
+ALIKE_SHARE = 0.8
+# The signals that say how much of a query a page covers; the first that exists is used.
+COVER_SIGNALS = "cover", "best_window", "word_cover"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +154,24 @@ def rank(
     ]
 
 
-def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
+def alike(ranked: Sequence[Ranked], seqs: NDArray[np.int64], signals: Mapping[str, Scores]) -> set[int]:
+    """Return the ``seq`` of the candidates that cover nearly as much of the query as the best of ``ranked``.
+
+    Args:
+        ranked: The ranked candidates, best first.
+        seqs: All candidates, shape ``(n,)``.
+        signals: The raw values of each signal, shape ``(n,)``.
+    """
+    covers = next((signals[name] for name in COVER_SIGNALS if name in signals), None)
+    if covers is None or not ranked:
+        return set()
+    best = covers[seqs == ranked[0].seq].max(initial=0.0)
+    return {*seqs[(covers >= ALIKE_SHARE * best) & (best > 0)].tolist()}
+
+
+def cut(
+    ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset(), kept: AbstractSet[int] = frozenset()
+) -> list[Ranked]:
     """Return the candidates whose score is at least the best score times `CUT_SHARE`, best first.
 
     If these are fewer than `CUT_KEEPS`, the next best candidates are returned too, up to that number. What a page loses
@@ -158,14 +180,15 @@ def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list
     Args:
         ranked: The candidates, best first.
         extra: The ``seq`` of candidates that do not count towards `CUT_KEEPS`.
+        kept: The ``seq`` of candidates that are returned whatever their score.
     """
     scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
     least = CUT_SHARE * max(scores, default=0.0)
-    kept: list[Ranked] = []
+    left: list[Ranked] = []
     for entry, score in zip(ranked, scores, strict=True):
-        if score >= least or sum(each.seq not in extra for each in kept) < CUT_KEEPS:
-            kept.append(entry)
-    return kept
+        if score >= least or entry.seq in kept or sum(each.seq not in extra for each in left) < CUT_KEEPS:
+            left.append(entry)
+    return left
 
 
 def spread(

@@ -160,7 +160,7 @@ class Retrieving:
         memory = _Searched(self._store, self.cache, parsed, scope)
         newest = {page.seq for page in short_term}
         ranked = await self._strategy.rank(Search(parsed, candidates, newest, limits.pages, memory))
-        relevant = ranking.cut(ranked, recent)
+        relevant = ranking.cut(ranked, recent, ranking.alike(ranked, candidates.outlines.seqs, candidates.signals))
         if not limits.has_all_recent:
             kept = recent.union(entry.seq for entry in relevant)
             short_term = [page for page in short_term if page.seq in kept]
