@@ -41,10 +41,12 @@ ROUNDS = 8
 PRICE = 0.05
 POLL_S = 0.1
 # Signals that a recipe cannot use: those that its models lack, and the one that no question of a data set has.
+_OF_WORD_VECTORS = {"cover", "first_cover", "foreign_words", "like_best"}
+_OF_VECTORS = {*_OF_WORD_VECTORS, "best_window", "first_window", "told"}
 _ABSENT = {
     TOKENS.name: {"project"},
-    WINDOWS.name: {"project", "cover", "first_cover", "foreign_words"},
-    WORDS.name: {"project", "cover", "first_cover", "foreign_words", "best_window", "first_window", "told"},
+    WINDOWS.name: {"project", *_OF_WORD_VECTORS},
+    WORDS.name: {"project", *_OF_VECTORS},
 }
 _NOT_FOUND = 1_000_000
 

@@ -164,6 +164,26 @@ async def test_more_than_ten_short_pages_are_returned(tmp_path: Path, embedder: 
 
 
 @ON_THEIR_LOOP
+async def test_pages_like_the_best_rank_higher_if_a_course_is_asked_for(tmp_path: Path, embedder: LentEmbedder) -> None:
+    said = [
+        ("The renovation of our kitchen begins on Monday.", "How exciting! Who does the work?"),
+        ("The kitchen renovation is late: the plumber found a leak.", "Oh no. How long will it take?"),
+        ("The tiles came today, and the worktop was cut to size.", "So the walls come next?"),
+        ("The train to Lyon was full, so I stood.", "How tiring."),
+        ("My violin needs a new string.", "Which one broke?"),
+        ("I planted beans beside the fence.", "They like the sun."),
+    ]
+    async with filled(tmp_path, embedder, said) as opened:
+        found, _ = await retrieved(
+            opened, query="Summarise how the kitchen renovation went", explain=True, max_results=6
+        )
+        shares = {page["user_input"]: page["signals"]["like_best"] for page in found["retrieved_pages"]}
+        assert {*sorted(shares, key=lambda said: -shares[said])[:3]} == {user for user, _ in said[:3]}
+        found, _ = await retrieved(opened, query="Who found the leak?", explain=True)
+        assert not any("like_best" in page["signals"] for page in found["retrieved_pages"])
+
+
+@ON_THEIR_LOOP
 async def test_omissions_are_counted_and_can_be_requested(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [(f"I heard concert {number}. {LONG[:700]}", "How was it?") for number in range(16)]
     async with filled(tmp_path, embedder, said) as opened:

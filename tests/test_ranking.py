@@ -41,6 +41,17 @@ def test_the_first_candidates_of_a_session_lead() -> None:
     assert found[0] > found[1] > found[3] > 0
 
 
+def test_candidates_are_compared_with_the_best_of_them() -> None:
+    seqs, axes = np.array([2, 5, 7, 9]), np.eye(3, dtype=np.float32)
+    # Page 5 has two windows, page 9 none.
+    pages, vectors = np.array([2, 5, 5, 7]), axes[[0, 0, 1, 2]]
+    found = signals.like_best(seqs, np.array([2]), pages, vectors)
+    assert found is not None
+    assert found.tolist() == pytest.approx([1, 0.5**0.5, 0, 0])
+    assert signals.like_best(seqs, np.array([9]), pages, vectors) is None
+    assert signals.like_best(seqs, np.array([2]), np.zeros(0, np.int64), axes[:0]) is None
+
+
 def test_a_page_counts_by_its_nearest_fact_and_is_neutral_without_one() -> None:
     seqs = np.array([3, 8, 13, 20])
     pages, cosines = np.array([8, 20, 8, 99, 1, 20]), np.array([0.2, 0.4, 0.6, 0.9, 0.9, 0.1])

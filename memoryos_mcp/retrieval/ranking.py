@@ -20,6 +20,9 @@ CONTEXT_SIGNALS = frozenset({"words_around"})
 PROJECT_WEIGHT = 6.0
 # The signal ``lead`` exists only in queries that ask how something went. Chosen on chats of BEAM: 2 and 4 lose 1 point.
 LEAD_WEIGHT = 3.0
+# The signal ``like_best`` exists only in such queries too. On chats with an assistant, 1.5 does as well. Without word
+# vectors, the best pages are less certain, and it finds no more.
+LIKE_BEST_WEIGHT = 1.0
 # The signal ``told`` exists only if facts have vectors. With facts that an LLM wrote, 1.0 to 2.5 do as well.
 TOLD_WEIGHT = 1.5
 # If a query asks for several memories, a page loses this score for each better page of the same session.
@@ -51,7 +54,7 @@ class Recipe:
 
 
 TOKENS = Recipe(
-    "word-vectors+time/10",
+    "word-vectors+time/11",
     {
         "cover": 0.3,
         "first_cover": 0.9,
@@ -63,6 +66,7 @@ TOKENS = Recipe(
         "told": TOLD_WEIGHT,
         "time": 4.5,
         "lead": LEAD_WEIGHT,
+        "like_best": LIKE_BEST_WEIGHT,
         "project": PROJECT_WEIGHT,
     },
 )

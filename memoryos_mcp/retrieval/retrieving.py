@@ -42,7 +42,7 @@ from memoryos_mcp.retrieval.query_time import nearness, time_spans
 from memoryos_mcp.retrieval.ranking import Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.scope import EVERYTHING, Scope
-from memoryos_mcp.retrieval.signals import Scores, around, lead, told, within, z_scores
+from memoryos_mcp.retrieval.signals import Scores, around, lead, like_best, told, within, z_scores
 from memoryos_mcp.retrieval.strategies import AllPages
 from memoryos_mcp.retrieval.strategy import Candidates, RetrievalStrategy, Search
 from memoryos_mcp.storage.interface import Store
@@ -68,6 +68,9 @@ CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
 # Number of the newest pages of a conversation that are always included, because a question may refer to them.
 RECENT_PAGES = 2
+# If a query asks how something went, pages are also compared with this many of the best pages, at most a quarter of
+# the candidates. 4 and 6 do as well.
+BEST_PAGES = 8
 # Minimum cosine at which a page counts as being about a query although it contains none of the query's words. With
 # models whose cosines are generally higher, more pages are found, but a person reviews the result.
 ABOUT_COSINE = 0.45
@@ -327,10 +330,23 @@ class Retrieving:
         if len(pages) and len(candidates.outlines.seqs):
             by_facts = {"told": told(candidates.outlines.seqs, pages, cosines)}
             candidates = replace(candidates, signals={**candidates.signals, **by_facts})
-        if scope.project is None or not len(candidates.outlines.seqs):
-            return parsed, candidates
-        project = np.where(np.isin(candidates.outlines.seqs, own), 0.0, -1.0)
-        return parsed, replace(candidates, signals={**candidates.signals, "project": project})
+        if scope.project is not None and len(candidates.outlines.seqs):
+            project = np.where(np.isin(candidates.outlines.seqs, own), 0.0, -1.0)
+            candidates = replace(candidates, signals={**candidates.signals, "project": project})
+        if parsed.is_for_course and "like_best" in candidates.recipe.weights:
+            candidates = await self._with_best(candidates)
+        return parsed, candidates
+
+    async def _with_best(self, found: Candidates) -> Candidates:
+        """Return the candidates with a signal added for the similarity to the best of them."""
+        seqs = found.outlines.seqs
+        count = min(BEST_PAGES, max(1, len(seqs) // 4))
+        is_any = np.ones(len(seqs), dtype=np.bool_)
+        ranked = ranking.rank(found.recipe, seqs, found.signals, found.windows, is_any, count)
+        known = await self._store.page_vectors(seqs.tolist())
+        best = np.array([entry.seq for entry in ranked], dtype=np.int64)
+        values = like_best(seqs, best, known.seqs, known.vectors)
+        return found if values is None else replace(found, signals={**found.signals, "like_best": values})
 
     def _told(self, embedded: EmbeddedQuery | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the pages that the known facts were learned from, and the cosine of each fact and a query."""

@@ -59,9 +59,40 @@ def told(seqs: NDArray[np.int64], pages: NDArray[np.int64], cosines: Scores) -> 
     return values
 
 
+def like_best(
+    seqs: NDArray[np.int64], best: NDArray[np.int64], pages: NDArray[np.int64], vectors: NDArray[np.float32]
+) -> Scores | None:
+    """Return how similar each candidate is to the best candidates together, or None if these have no vectors.
+
+    A question about the course of something names its subject, but not what happened. The best pages say more about it.
+    The value is the cosine of the mean of a candidate's windows and the mean of the best candidates. A candidate
+    without vectors has the lowest value.
+
+    Args:
+        seqs: The candidates, ascending, shape ``(n,)``.
+        best: The ``seq`` of each of the best candidates.
+        pages: The ``seq`` of each window's page, ascending, shape ``(w,)``. Each page is a candidate.
+        vectors: The unit-length vector of each window, shape ``(w, dimension)``.
+    """
+    known, starts = np.unique(pages, return_index=True)
+    is_best = np.isin(known, best)
+    if not is_best.any():
+        return None
+    means = _unit(np.add.reduceat(vectors, starts, axis=0))
+    cosines = means @ _unit(means[is_best].mean(axis=0))
+    values = np.full(len(seqs), float(cosines.min()))
+    values[np.isin(seqs, known)] = cosines
+    return values
+
+
 def around(values: Scores, neighbours: Mask) -> Scores:
     """Return, for each candidate, the sum of its neighbours' values.
 
     First, the lowest value of all candidates is subtracted from each value.
     """
     return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    # The minimum avoids a division by 0.
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-6), dtype=np.float32)

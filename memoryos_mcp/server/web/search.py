@@ -32,6 +32,7 @@ SIGNALS = {
     "words_around": "words of the question on the pages beside it",
     "told": "how near the facts that were learned from it are",
     "time": "how near its day is to the time in the question",
+    "like_best": "how similar it is to the best pages, because the question asks how something went",
     "lead": "how early in its conversation it is, because the question asks how something went",
     "project": "how much a page of the question's project is preferred",
     "spread": "lower, because a better page of the same conversation ranks higher",
