@@ -161,6 +161,8 @@ def rank(
 def alike(ranked: Sequence[Ranked], seqs: NDArray[np.int64], signals: Mapping[str, Scores]) -> set[int]:
     """Return the ``seq`` of the candidates that cover nearly as much of the query as the best of ``ranked``.
 
+    Candidates that are worse by the query's time or project are left out.
+
     Args:
         ranked: The ranked candidates, best first.
         seqs: All candidates, shape ``(n,)``.
@@ -169,8 +171,14 @@ def alike(ranked: Sequence[Ranked], seqs: NDArray[np.int64], signals: Mapping[st
     covers = next((signals[name] for name in COVER_SIGNALS if name in signals), None)
     if covers is None or not ranked:
         return set()
-    best = covers[seqs == ranked[0].seq].max(initial=0.0)
-    return {*seqs[(covers >= ALIKE_SHARE * best) & (best > 0)].tolist()}
+    is_first = seqs == ranked[0].seq
+    if not covers[is_first].any():
+        return set()
+    is_alike = covers >= ALIKE_SHARE * covers[is_first]
+    for name in ("time", "project"):
+        if name in signals:
+            is_alike &= signals[name] >= signals[name][is_first]
+    return {*seqs[is_alike].tolist()}
 
 
 def cut(
