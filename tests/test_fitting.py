@@ -113,7 +113,7 @@ def test_pages_that_cover_as_much_as_the_best_are_not_cut() -> None:
     elsewhere = np.array([0.0, 0.0, 0.0, 0.0, -1.0])
     assert alike(entries, np.arange(1, 6), {"cover": covers, "project": elsewhere}) == {1, 4}
     assert alike(entries, np.arange(1, 6), {"cover": covers, "time": elsewhere}) == {1, 4}
-    assert alike(entries, np.arange(1, 6), {"time": covers}) == set()
+    assert alike(entries, np.arange(1, 6), {"best_window": covers}) == set()
     assert alike(entries, np.array([9]), {"cover": covers[:1]}) == set()
     assert alike(entries, np.arange(1, 6), {"word_cover": np.zeros(5)}) == set()
     assert alike([], np.arange(1, 6), {"cover": covers}) == set()

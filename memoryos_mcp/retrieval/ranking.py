@@ -33,8 +33,9 @@ SPREAD = 0.8
 CUT_SHARE = 0.15
 CUT_KEEPS = 3
 ALIKE_SHARE = 0.8
-# The signals that say how much of a query a page covers; the first that exists is used.
-COVER_SIGNALS = "cover", "best_window", "word_cover"
+# The signals that say how much of a query a page covers; the first that exists is used. Cosines of whole windows do not
+# say it, because all of them are high with some models.
+COVER_SIGNALS = "cover", "word_cover"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryos_mcp.embedding.token_vectors import merge
+
 # After this many pages, the signal `lead` has fallen to 37 %.
 LEAD_PAGES = 10
 # If facts were learned from this number of candidates, the signal `told` has half of its full size.
@@ -74,12 +76,13 @@ def like_best(
         pages: The ``seq`` of each window's page, ascending, shape ``(w,)``. Each page is a candidate.
         vectors: The unit-length vector of each window, shape ``(w, dimension)``.
     """
-    known, starts = np.unique(pages, return_index=True)
+    known, groups = np.unique(pages, return_inverse=True)
     is_best = np.isin(known, best)
     if not is_best.any():
         return None
-    means = _unit(np.add.reduceat(vectors, starts, axis=0))
-    cosines = means @ _unit(means[is_best].mean(axis=0))
+    means = merge(vectors, groups)
+    [middle] = merge(means[is_best], np.zeros(int(is_best.sum()), dtype=np.int64))
+    cosines = means @ middle
     values = np.full(len(seqs), float(cosines.min()))
     values[np.isin(seqs, known)] = cosines
     return values
@@ -91,8 +94,3 @@ def around(values: Scores, neighbours: Mask) -> Scores:
     First, the lowest value of all candidates is subtracted from each value.
     """
     return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    # The minimum avoids a division by 0.
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-6), dtype=np.float32)
