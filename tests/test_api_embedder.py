@@ -23,10 +23,10 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
 from memoryos_mcp.embedding.api import BATCH_CHARS, BATCH_TEXTS, ApiEmbedder
 from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.embedding.embedders import configured_model, make_embedder
 from memoryos_mcp.embedding.revision import PROBE, revision_of
 from memoryos_mcp.embedding.windowing import WINDOW_BYTES
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.engine.wiring import configured_model, make_embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.api import ATTEMPTS
 from memoryos_mcp.model.pages import page_text

@@ -16,11 +16,11 @@ from memoryos_mcp.cli.command_line import NOT_AS_FLAGS
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.values import describe_values
+from memoryos_mcp.embedding.embedders import configured_model
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.engine.tools.core_tools import TOOLS
 from memoryos_mcp.engine.tools.definitions import ToolDefinition
 from memoryos_mcp.engine.tools.forget_tool import RESULTS_FOUND
-from memoryos_mcp.engine.wiring import configured_model
 from memoryos_mcp.llm.providers import PRESETS
 from memoryos_mcp.model.records import FORMAT_VERSION
 from memoryos_mcp.server.assembly import make_server

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
+from memoryos_mcp.embedding.embedders import make_embedder
 from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
-from memoryos_mcp.engine.wiring import make_embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 from tests import tiny_models
@@ -125,7 +125,7 @@ def test_importing_and_constructing_it_loads_no_model_library() -> None:
         "import sys\n"
         "from memoryos_mcp.embedding import EmbeddingModel\n"
         "from memoryos_mcp.config import Settings\n"
-        "from memoryos_mcp.engine.wiring import make_embedder\n"
+        "from memoryos_mcp.embedding.embedders import make_embedder\n"
         "make_embedder(EmbeddingModel('maker/model'), Settings())\n"
         "heavy = {'torch', 'sentence_transformers', 'transformers', 'tokenizers'} & sys.modules.keys()\n"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"

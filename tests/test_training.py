@@ -58,8 +58,6 @@ def test_other_gold_pages_are_no_wrong_answers() -> None:
     assert float(loss_of(scored / 0.05, [[0]])) == pytest.approx(np.log(2), abs=1e-6)
 
 
-# PyTorch's older exporter, whose operators the quantization knows, announces its successor.
-@pytest.mark.filterwarnings("ignore")
 def test_the_written_file_gives_the_networks_vectors(tmp_path: Path) -> None:
     torch.manual_seed(0)
     network = Network().eval()

@@ -7,8 +7,8 @@ import pytest
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.api import ApiEmbedder
 from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.embedding.embedders import configured_model, make_embedder
 from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
-from memoryos_mcp.engine.wiring import configured_model, make_embedder
 
 SECRET = "hf_abcdefghijklmnop"  # noqa: S105 - made up
 

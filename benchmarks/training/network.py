@@ -1,21 +1,20 @@
 """The network that is trained: BERT with 12 layers, and two matrices for the vectors of texts and of tokens."""
 
-import shutil
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import onnx
 import torch
 from onnx import numpy_helper
-from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 from transformers import BertConfig, BertModel
 
+from benchmarks.training import graph
+from benchmarks.training.graph import HEADS
 from memoryos_mcp.embedding.bundled import DIMENSION
 
-LAYERS, HEADS = 12, 12
+LAYERS = 12
 TOKEN_DIMENSION = 80
 
 
@@ -47,25 +46,13 @@ class Network(nn.Module):  # type: ignore[misc]
         return normalize(self.dense(states[:, 0]), dim=-1), normalize(self.projection(states), dim=-1)
 
 
-class _OneText(nn.Module):  # type: ignore[misc]
-    """The network for a single sequence, as the server calls it."""
-
-    def __init__(self, network: Network) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        vector, tokens = self.network.vectors(self.network.states(ids, torch.ones_like(ids)))
-        return vector[0], tokens[0]
-
-
 def read(network: Network, file: Path) -> None:
     """Load BERT's weights from an ONNX file with fused operators."""
-    graph = onnx.load(file).graph
-    arrays = {each.name: numpy_helper.to_array(each).astype(np.float32) for each in graph.initializer}
+    fused = onnx.load(file).graph
+    arrays = {each.name: numpy_helper.to_array(each).astype(np.float32) for each in fused.initializer}
     weights = {name: arrays[name] for name in network.bert.state_dict() if name in arrays}
-    attention = [node.input for node in graph.node if node.op_type == "Attention"]
-    products = [arrays[node.input[1]] for node in graph.node if node.op_type == "MatMul"]
+    attention = [node.input for node in fused.node if node.op_type == "Attention"]
+    products = [arrays[node.input[1]] for node in fused.node if node.op_type == "MatMul"]
     for layer, (_, matrix, bias, *_) in enumerate(attention):
         prefix = f"encoder.layer.{layer}"
         for place, part in enumerate(("query", "key", "value")):
@@ -78,25 +65,5 @@ def read(network: Network, file: Path) -> None:
 
 
 def write(network: Network, file: Path) -> None:
-    """Write the network with 8 bits per weight.
-
-    Weights have seven bits and a scale for each column, so that sums do not overflow on processors without VNNI.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        exact, short = Path(folder) / "exact.onnx", Path(folder) / "short.onnx"
-        _export(network, exact)
-        quantize_dynamic(exact, short, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
-        shutil.move(short, file)
-
-
-def _export(network: Network, file: Path) -> None:
-    torch.onnx.export(
-        _OneText(network).eval(),
-        (torch.ones((1, 16), dtype=torch.long),),
-        str(file),
-        input_names=["input_ids"],
-        output_names=["vector", "tokens"],
-        dynamic_axes={"input_ids": {1: "n"}, "tokens": {0: "n"}},
-        opset_version=17,
-        dynamo=False,
-    )
+    """Write the network as an ONNX file with 8 bits per weight."""
+    graph.write({name: tensor.numpy() for name, tensor in network.state_dict().items()}, file)

@@ -1,10 +1,13 @@
 """The embedders of a process, for the configured model and for previous models whose vectors are still in use."""
 
+import json
 from collections.abc import Callable
 
-from memoryos_mcp.config import BUNDLED_EMBEDDER_NAMES
+from memoryos_mcp.config import BUNDLED_EMBEDDER_NAMES, Settings
+from memoryos_mcp.config.masks import without_credentials, without_secrets
 from memoryos_mcp.embedding import Embedder, EmbeddingModel
 from memoryos_mcp.embedding.bundled import NAME as BUNDLED_NAME
+from memoryos_mcp.embedding.bundled import BundledEmbedder
 
 
 class Embedders:
@@ -41,3 +44,38 @@ class Embedders:
         """Close all embedders."""
         for embedder in ([self.configured] if self.configured else []) + list(self._before.values()):
             await embedder.aclose()
+
+
+def configured_model(settings: Settings) -> EmbeddingModel | None:
+    """Return the configured embedding model. None means that there is only keyword search."""
+    if settings.wants_no_embedder:
+        return None
+    if settings.uses_bundled_embedder:
+        return EmbeddingModel(BUNDLED_NAME)
+    kwargs = json.dumps(without_secrets(settings.embedding_model_kwargs or {}), sort_keys=True)
+    return EmbeddingModel(settings.embedding_model_name, without_credentials(settings.embedding_base_url), kwargs)
+
+
+def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
+    """Return an embedder for the configured model or a previous one. The model is not loaded yet.
+
+    The API key is used only with the configured base URL, and secret model arguments only with the configured model.
+    """
+    if model == EmbeddingModel(BUNDLED_NAME):
+        return BundledEmbedder()
+    if model.base_url is not None:
+        from memoryos_mcp.embedding.api import ApiEmbedder
+
+        is_configured_api = model.base_url == without_credentials(settings.embedding_base_url)
+        return ApiEmbedder(
+            model,
+            settings.embedding_key if is_configured_api else None,
+            timeout_s=settings.embedding_timeout_s,
+            base_url=settings.embedding_base_url if is_configured_api else None,
+        )
+    from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
+
+    return SentenceTransformersEmbedder(
+        model,
+        settings.embedding_model_kwargs or {} if model == configured_model(settings) else json.loads(model.kwargs),
+    )

@@ -480,7 +480,7 @@ class MemoryService:
             return self._stores
 
     def _users_with_work(self) -> list[str]:
-        from memoryos_mcp.engine.wiring import configured_model
+        from memoryos_mcp.embedding.embedders import configured_model
 
         model = self._embedder.model if self._embedder else configured_model(self.settings)
         return self._made_stores().users_with_work(model.to_json() if model else None)
@@ -503,9 +503,20 @@ class MemoryService:
     async def _load(self) -> None:
         try:
             self._capacity_users = fitting_users(self.settings.max_open_users, besides=CLOSINGS_AT_ONCE)
+            if self._embedder is None:
+                self._embedder = await anyio.to_thread.run_sync(self._configured_embedder)
+            if self._embedder is not None and not self._only_looks:
+                # The model is loaded while libraries are imported. Memories report a failure: they try it again.
+                self._tasks.start(self._embedder.load())
             self._components = await anyio.to_thread.run_sync(self._make_components)
         finally:
             self._loading = None
+
+    def _configured_embedder(self) -> "Embedder | None":
+        from memoryos_mcp.embedding.embedders import configured_model, make_embedder
+
+        model = configured_model(self.settings)
+        return None if model is None else make_embedder(model, self.settings)
 
     def _make_components(self) -> "Components":
         from memoryos_mcp.engine.wiring import Overrides, make_components

@@ -1,6 +1,8 @@
-"""The components that the engines of a process share: models, threads and the clock."""
+"""The components that the engines of a process share: models, threads and the clock.
 
-import json
+Classes that only some settings use are imported where they are created, so that other servers start more quickly.
+"""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,21 +13,13 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.config.masks import without_credentials, without_secrets
-from memoryos_mcp.embedding import Embedder, EmbeddingModel
-from memoryos_mcp.embedding.api import ApiEmbedder
-from memoryos_mcp.embedding.bundled import NAME as BUNDLED_NAME
-from memoryos_mcp.embedding.bundled import BundledEmbedder
-from memoryos_mcp.embedding.embedders import Embedders
-from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
+from memoryos_mcp.embedding import Embedder
+from memoryos_mcp.embedding.embedders import Embedders, configured_model, make_embedder
 from memoryos_mcp.llm.analysis import Analyst
-from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatModel
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.providers import Endpoint
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
-from memoryos_mcp.llm.replaying import ReplayChat
 from memoryos_mcp.llm.user_chat import Account, Tally, UserChat
 from memoryos_mcp.retrieval.index.choice import choose_index
 from memoryos_mcp.retrieval.index.interface import MakeIndex
@@ -119,6 +113,8 @@ def make_components(
             return overrides.analyst
         if users_chat is None:
             return fallback
+        from memoryos_mcp.llm.analyst import LlmAnalyst
+
         return LlmAnalyst(
             users_chat,
             max_topics=settings.max_topics,
@@ -141,46 +137,19 @@ def make_components(
     )
 
 
-def configured_model(settings: Settings) -> EmbeddingModel | None:
-    """Return the configured embedding model. None means that there is only keyword search."""
-    if settings.wants_no_embedder:
-        return None
-    if settings.uses_bundled_embedder:
-        return EmbeddingModel(BUNDLED_NAME)
-    kwargs = json.dumps(without_secrets(settings.embedding_model_kwargs or {}), sort_keys=True)
-    return EmbeddingModel(settings.embedding_model_name, without_credentials(settings.embedding_base_url), kwargs)
-
-
-def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
-    """Return an embedder for the configured model or a previous one. The model is not loaded yet.
-
-    The API key is used only with the configured base URL, and secret model arguments only with the configured model.
-    """
-    if model == EmbeddingModel(BUNDLED_NAME):
-        return BundledEmbedder()
-    if model.base_url is not None:
-        is_configured_api = model.base_url == without_credentials(settings.embedding_base_url)
-        return ApiEmbedder(
-            model,
-            settings.embedding_key if is_configured_api else None,
-            timeout_s=settings.embedding_timeout_s,
-            base_url=settings.embedding_base_url if is_configured_api else None,
-        )
-    return SentenceTransformersEmbedder(
-        model,
-        settings.embedding_model_kwargs or {} if model == configured_model(settings) else json.loads(model.kwargs),
-    )
-
-
 def configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
     """Return a client that replays ``llm_replay_file``, or else the client of the configured LLM.
 
     Return None if neither is configured.
     """
     if settings.llm_replay_file is not None:
+        from memoryos_mcp.llm.replaying import ReplayChat
+
         return ReplayChat(settings.llm_replay_file, model_name=settings.llm_model)
     if endpoint is None:
         return None
+    from memoryos_mcp.llm.openai_chat import OpenAIChat
+
     return OpenAIChat(
         endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=settings.llm_max_concurrent_calls
     )

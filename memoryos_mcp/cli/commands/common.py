@@ -225,7 +225,7 @@ class TriedModel:
 
 async def try_model(model: "EmbeddingModel", settings: Settings) -> TriedModel:
     """Load a model, embed a query, and return the model's properties. The model is downloaded if necessary."""
-    from memoryos_mcp.engine.wiring import make_embedder  # imported late because most commands load no model
+    from memoryos_mcp.embedding.embedders import make_embedder  # imported late because most commands load no model
 
     if sys.stderr.isatty():
         click.echo(f"loading the embedding model {model.name} ...", err=True)

@@ -12,8 +12,8 @@ from memoryos_mcp.cli.commands import common
 from memoryos_mcp.cli.commands.space_status import embedding_status
 from memoryos_mcp.cli.terminal import print_report
 from memoryos_mcp.config import Settings
+from memoryos_mcp.embedding.embedders import configured_model, make_embedder
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.engine.wiring import configured_model, make_embedder
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.text.amounts import amount

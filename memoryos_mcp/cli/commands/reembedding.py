@@ -11,7 +11,7 @@ from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_st
 from memoryos_mcp.cli.terminal import print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import EmbeddingModel
-from memoryos_mcp.engine.wiring import configured_model, make_embedder
+from memoryos_mcp.embedding.embedders import configured_model, make_embedder
 from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.model.stats import Stats
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from memoryos_mcp.cli.commands.common import has_memory, open_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import EmbeddingModel
-from memoryos_mcp.engine.wiring import configured_model
+from memoryos_mcp.embedding.embedders import configured_model
 from memoryos_mcp.storage.values import Space
 
 

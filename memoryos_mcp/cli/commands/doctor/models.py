@@ -24,7 +24,7 @@ from memoryos_mcp.cli.commands.common import try_model
 from memoryos_mcp.cli.commands.doctor.checks import Check, failed, failed_by, parts, passed, warned
 from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.embedding.api import embeddings_api
-from memoryos_mcp.engine.wiring import configured_model
+from memoryos_mcp.embedding.embedders import configured_model
 from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.api import Api
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm
