@@ -49,6 +49,18 @@ class StubbornEmbedder(WordEmbedder):
         return await super().embed_pages(passages)
 
 
+class SlowEmbedder(WordEmbedder):
+    """Never finishes loading."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_loading = asyncio.Event()
+
+    async def load(self) -> None:
+        self.is_loading.set()
+        await asyncio.Event().wait()
+
+
 @asynccontextmanager
 async def service(folder: Path, embedder: WordEmbedder | None = None, **settings: Any) -> AsyncIterator[MemoryService]:
     async with (
@@ -254,6 +266,30 @@ async def test_a_slow_close_does_not_delay_other_users(tmp_path: Path) -> None:
         assert after is not before
         assert await again[2] is after
         assert await page_count(memory, "slow") == 1
+
+
+async def test_the_model_is_loaded_before_a_memory_is_open(tmp_path: Path) -> None:
+    embedder = SlowEmbedder()
+    async with service(tmp_path, embedder) as made:
+        assert not await made.has_memory("ada")
+        await embedder.is_loading.wait()
+        assert not open_users()
+
+
+async def test_close_does_not_wait_for_a_model(tmp_path: Path) -> None:
+    embedder = SlowEmbedder()
+    async with service(tmp_path, embedder) as made:
+        await add(made, "ada", "I moved to Leeds.")
+        await embedder.is_loading.wait()
+
+
+async def test_a_memory_that_is_only_looked_at_loads_no_model(tmp_path: Path) -> None:
+    async with service(tmp_path) as made:
+        await add(made, "ada", "I moved to Leeds.")
+    embedder = SlowEmbedder()
+    async with MemoryService(Settings(data_storage_path=tmp_path), embedder=embedder, only_looks=True) as looking:
+        assert await page_count(looking, "ada") == 1
+    assert not embedder.is_loading.is_set()
 
 
 async def test_close_waits_for_openings_and_refuses_their_callers(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.to_thread
 
@@ -48,10 +48,9 @@ from memoryos_mcp.storage.capabilities import StorageState
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Corrected, FactQuery, Failure, Pending, Receipt, StoreOptions
 from memoryos_mcp.text.user_ids import user_folder
-
-if TYPE_CHECKING:
-    from memoryos_mcp.transfer.export_format import Contents
-    from memoryos_mcp.transfer.reports import ImportReport
+from memoryos_mcp.transfer import export_format
+from memoryos_mcp.transfer.export_format import Contents
+from memoryos_mcp.transfer.reports import ImportReport
 
 
 class MemoryEngine:
@@ -673,7 +672,7 @@ class MemoryEngine:
         first = date.fromisoformat(self._account.today) - timedelta(days=days - 1)
         return await self._store.usage_since(first.isoformat())
 
-    async def export(self, put: Callable[[bytes], object], project: str | None = None) -> "Contents":
+    async def export(self, put: Callable[[bytes], object], project: str | None = None) -> Contents:
         """Write the whole memory, or one project of it, in the export format, and return a summary.
 
         The export contains the memory as it was at one moment, even if the memory changes meanwhile. ``put`` receives
@@ -682,15 +681,13 @@ class MemoryEngine:
         Raises:
             StorageError: The memory could not be read, or ``put`` raised this error.
         """
-        from memoryos_mcp.transfer import export_format
-
         return await self._store.user_data.export_records(
             lambda records: export_format.write(records, put), project_name(project)
         )
 
     async def import_file(
         self, path: Path, name: str | None, *, is_dry_run: bool, show: Callable[[str, int], None]
-    ) -> "ImportReport":
+    ) -> ImportReport:
         """Import a file that this program or another program exported, and return the report.
 
         If the import fails or is cancelled, the pages that were already imported stay stored. To continue, import the
@@ -709,6 +706,7 @@ class MemoryEngine:
             ImportFormatError: The file cannot be used. Nothing was stored.
             StorageError: A transaction failed. The pages of previous transactions stay stored.
         """
+        # The importers of all formats are needed for nothing else.
         from memoryos_mcp.transfer.choosing import chosen
         from memoryos_mcp.transfer.importing import Import
         from memoryos_mcp.transfer.stopping import cancellable

@@ -220,6 +220,7 @@ class MemoryService:
         self._users: OrderedDict[str, _User] = OrderedDict()  # the first user is closed first
         self._closings: dict[str, asyncio.Task[None]] = {}
         self._loading: asyncio.Task[None] | None = None
+        self._model_loading: asyncio.Task[None] | None = None
         self._survey: _Survey | None = None
         self._tasks = BackgroundTasks()
         self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
@@ -354,6 +355,8 @@ class MemoryService:
             if self._recovery is not None:
                 await self._recovery.close()
             await self.imports.close()
+            if self._model_loading is not None:
+                self._model_loading.cancel()
             await self._tasks.wait()
             for user in list(self._users.values()):
                 self._begin_closing(user)
@@ -507,7 +510,7 @@ class MemoryService:
                 self._embedder = await anyio.to_thread.run_sync(self._configured_embedder)
             if self._embedder is not None and not self._only_looks:
                 # The model is loaded while libraries are imported. Memories report a failure: they try it again.
-                self._tasks.start(self._embedder.load())
+                self._model_loading = self._tasks.start(self._embedder.load())
             self._components = await anyio.to_thread.run_sync(self._make_components)
         finally:
             self._loading = None
