@@ -3,6 +3,7 @@
 Ctrl-C ends the program with a one-line message, even while Python is still importing modules.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -10,6 +11,9 @@ from types import FrameType, ModuleType
 
 EXIT_INTERRUPTED = 130  # the same value as in `cli.command_line`, which is not imported yet
 STDERR = 2
+# Thresholds of the garbage collector. A call creates thousands of objects, so with Python's own thresholds a busy
+# server collects all the time, and answers a tenth fewer calls. A start also takes a twentieth longer.
+GC_THRESHOLDS = 10_000, 20, 20
 
 
 def main() -> None:
@@ -27,6 +31,7 @@ def serve_by_default() -> None:
 
 
 def _loaded() -> ModuleType:
+    gc.set_threshold(*GC_THRESHOLDS)
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:  # otherwise SIGINT is ignored on purpose, as in a background job
         signal.signal(signal.SIGINT, _end)

@@ -3,7 +3,6 @@
 A command imports its implementation when it runs, so that help and shell completion are fast.
 """
 
-import gc
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 import anyio
 import click
+from pydantic import BaseModel
 
 from memoryos_mcp import __version__
 from memoryos_mcp.cli.command_line import (
@@ -40,18 +40,16 @@ from memoryos_mcp.config.telemetry import open_tracing
 # Seconds after which a thread that is computing must release the interpreter, so that replies are not delayed. With a
 # tenth of it, waiting threads wake so often that a busy server answers a fifth fewer calls.
 SWITCH_INTERVAL_S = 0.001
-# Thresholds of the garbage collector. A call creates thousands of objects, so with Python's own thresholds a busy
-# server collects all the time, and answers a tenth fewer calls.
-GC_THRESHOLDS = 10_000, 20, 20
 
 
 def _tune_for_serving() -> None:
-    """Configure the interpreter for a process that answers calls. NumPy must not have been imported yet."""
+    """Configure the interpreter for a process that answers calls. NumPy and MCP must not have been imported yet."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    gc.set_threshold(*GC_THRESHOLDS)
     # NumPy reads this variable at import. Matrix products are small here, so several threads would only be slower, and
     # would take the cores from other queries for milliseconds.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # MCP's library defines hundreds of models, of which a server uses few. Each is built when it is first used.
+    BaseModel.model_config["defer_build"] = True
 
 
 @click.group(PROGRAM, cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,6 +7,7 @@ detection.
 
 import re
 import unicodedata
+from functools import cache
 
 OMITTED = "[…]"
 # A text is searched in pieces, so that no single search blocks other threads for long. The pieces overlap by more than
@@ -80,21 +81,14 @@ _TO_AN_ASSISTANT_ANYWHERE = (
     "사용자.{0,20}?기억|항상.{0,12}?추천|사용자에게.{0,10}?(?:말하지|알리지)|시스템 프롬프트",
 )
 
-# Every match of ``_STRONG`` contains one of these strings. Most conversations contain none of them, so they need no
-# search with ``_STRONG``.
+# Every match of ``_strong`` contains one of these strings. Most conversations contain none of them, so they need no
+# search with ``_strong``.
 _HINTS = (
     *("ignor", "disregard", "forget", "override", "vergiss", "missacht", "oubli", "olvid", "omit", "esque"),
     *("игнорируй", "забудь", "忽略", "无视", "忘", "忽視", "無視", "무시", "잊", "<|", "inst]", "<<sys"),
 )
 
 
-def _compiled(at_words: tuple[str, ...], anywhere: tuple[str, ...]) -> re.Pattern[str]:
-    form = rf"\b(?:{'|'.join(at_words)})|{'|'.join(anywhere)}"
-    return re.compile(form.replace(" ", r"\s{1,5}"), re.IGNORECASE)
-
-
-_STRONG = _compiled(_TO_ANY_READER, _TO_ANY_READER_ANYWHERE)
-_ALL = _compiled(_TO_ANY_READER + _TO_AN_ASSISTANT, _TO_ANY_READER_ANYWHERE + _TO_AN_ASSISTANT_ANYWHERE)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？\n]")
 _PARAGRAPH_END = re.compile(r"\n\s*\n")
 
@@ -109,9 +103,9 @@ def gives_orders(text: str, *, is_said: bool) -> bool:
     """
     text = _visible(text)
     if not is_said:
-        return _search(_ALL, text, 0) is not None
+        return _search(_all(), text, 0) is not None
     lower = text.lower()
-    return any(hint in lower for hint in _HINTS) and _search(_STRONG, text, 0) is not None
+    return any(hint in lower for hint in _HINTS) and _search(_strong(), text, 0) is not None
 
 
 def without_orders(text: str) -> str:
@@ -124,12 +118,27 @@ def without_orders(text: str) -> str:
     text = _visible(text)
     kept: list[str] = []
     at = 0
-    while found := _search(_ALL, text, at):
+    while found := _search(_all(), text, at):
         begins = max((end.end() for end in _SENTENCE_END.finditer(text, at, found.start())), default=at)
         ends = _PARAGRAPH_END.search(text, found.end())
         kept.append(text[at:begins] + OMITTED)
         at = ends.start() if ends else len(text)
     return "".join([*kept, text[at:]])
+
+
+@cache  # compiling takes longer than the rest of the import
+def _strong() -> re.Pattern[str]:
+    return _compiled(_TO_ANY_READER, _TO_ANY_READER_ANYWHERE)
+
+
+@cache
+def _all() -> re.Pattern[str]:
+    return _compiled(_TO_ANY_READER + _TO_AN_ASSISTANT, _TO_ANY_READER_ANYWHERE + _TO_AN_ASSISTANT_ANYWHERE)
+
+
+def _compiled(at_words: tuple[str, ...], anywhere: tuple[str, ...]) -> re.Pattern[str]:
+    form = rf"\b(?:{'|'.join(at_words)})|{'|'.join(anywhere)}"
+    return re.compile(form.replace(" ", r"\s{1,5}"), re.IGNORECASE)
 
 
 def _search(form: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:

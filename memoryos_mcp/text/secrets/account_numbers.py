@@ -125,15 +125,13 @@ ACCOUNT_NUMBERS: tuple[SecretPattern, ...] = (
         "card number",
         (),
         finding(
-            re.compile(
-                r"(?<![0-9A-Za-z_.+])(?<![A-Za-z]-)(?:[2-6][0-9]{13,18}(?![0-9])"
-                # Groups of digits are not a card number if they are part of a longer series of groups, as in an IBAN.
-                rf"|(?<![0-9]{_GAP})(?:[2-6][0-9]{{3}}(?P<four>{_GAP})[0-9]{{4}}(?P=four)[0-9]{{4}}(?P=four)[0-9]{{4,7}}"
-                rf"|3[0-9]{{3}}(?P<six>{_GAP})[0-9]{{6}}(?P=six)[0-9]{{4,5}})(?!{_GAP}?[0-9]))(?![A-Za-z_])(?!\.[0-9])"
-            ),
+            r"(?<![0-9A-Za-z_.+])(?<![A-Za-z]-)(?:[2-6][0-9]{13,18}(?![0-9])"
+            # Groups of digits are not a card number if they are part of a longer series of groups, as in an IBAN.
+            rf"|(?<![0-9]{_GAP})(?:[2-6][0-9]{{3}}(?P<four>{_GAP})[0-9]{{4}}(?P=four)[0-9]{{4}}(?P=four)[0-9]{{4,7}}"
+            rf"|3[0-9]{{3}}(?P<six>{_GAP})[0-9]{{6}}(?P=six)[0-9]{{4,5}})(?!{_GAP}?[0-9]))(?![A-Za-z_])(?!\.[0-9])",
             is_card_number,
             # Every card number begins like this. A pattern that begins with a character class is several times as fast.
-            names=re.compile(f"[2-6][0-9]{{3}}{_GAP}?[0-9]{{4,6}}{_GAP}?[0-9]{{4}}"),
+            names=f"[2-6][0-9]{{3}}{_GAP}?[0-9]{{4,6}}{_GAP}?[0-9]{{4}}",
         ),
         digits=_CARD_DIGITS,
     ),

@@ -10,6 +10,7 @@ secret and such a letter. The pattern `END` is used instead: it matches unless a
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 START = r"(?<![A-Za-z0-9])"
 END = r"(?![A-Za-z0-9])"
@@ -58,8 +59,7 @@ def key(kind: str, hints: str, form: str, check: Check | None = None) -> SecretP
         form: The regular expression of the whole key.
         check: A function that returns whether a match is really a secret.
     """
-    find = finding(re.compile(START + form), check)
-    return SecretPattern(kind, tuple(hints.split()), find, is_word=True, is_long=True)
+    return SecretPattern(kind, tuple(hints.split()), finding(START + form, check), is_word=True, is_long=True)
 
 
 def named(kind: str, hints: str, form: str, check: Check | None = None, *, is_long: bool = True) -> SecretPattern:
@@ -73,11 +73,11 @@ def named(kind: str, hints: str, form: str, check: Check | None = None, *, is_lo
         is_long: See `SecretPattern`.
     """
     names = tuple(hints.split(","))
-    begins = re.compile("|".join(map(re.escape, names)))
-    return SecretPattern(kind, names, finding(re.compile(form, re.IGNORECASE), check, begins), is_long=is_long)
+    begins = "|".join(map(re.escape, names))
+    return SecretPattern(kind, names, finding(form, check, begins, re.IGNORECASE), is_long=is_long)
 
 
-def finding(form: re.Pattern[str], check: Check | None = None, names: re.Pattern[str] | None = None) -> Find:
+def finding(form: str, check: Check | None = None, names: str | None = None, flags: int = 0) -> Find:
     """Return a function that finds secrets with a regular expression.
 
     Args:
@@ -85,15 +85,24 @@ def finding(form: re.Pattern[str], check: Check | None = None, names: re.Pattern
         check: A function that returns whether a match is really a secret.
         names: A regular expression that is searched for in the lower-case text. A match of ``form`` must begin where
             ``names`` matches. If ``names`` is None, a match of ``form`` may begin anywhere.
+        flags: The flags of ``form``.
     """
-    secret = "secret" if "secret" in form.groupindex else 0
+    compiled_form = _compiled(form, flags)
+    compiled_names = None if names is None else _compiled(names)
 
     def find(text: str, lower: str) -> Iterator[Span]:
-        for match in _matches(form, names, text, lower):
+        pattern = compiled_form()
+        secret = "secret" if "secret" in pattern.groupindex else 0
+        for match in _matches(pattern, compiled_names and compiled_names(), text, lower):
             if check is None or check(match[secret]):
                 yield match.span(secret)
 
     return find
+
+
+def _compiled(form: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
+    """Return a function that compiles a regular expression when it is first needed: most texts need few of them."""
+    return cache(partial(re.compile, form, flags))
 
 
 def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lower: str) -> Iterator[re.Match[str]]:
@@ -123,11 +132,11 @@ def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> 
     The expression ``form`` is tried wherever one of the strings ``roots`` occurs. The group ``secret`` of each match is
     the secret. If ``check`` is not None, secrets for which it returns False are left out.
     """
-    pattern = re.compile(form, re.IGNORECASE)
+    pattern = _compiled(form, re.IGNORECASE)
 
     def find(text: str, lower: str) -> Iterator[Span]:
         for at in positions(roots, lower):
-            match = pattern.match(text, at)
+            match = pattern().match(text, at)
             if match and (check is None or check(match["secret"])):
                 yield match.span("secret")
 

@@ -96,13 +96,11 @@ LOGINS: tuple[SecretPattern, ...] = (
         "password",
         ("login",),
         finding(
-            re.compile(
-                r"(?:machine\s{1,8}\S{1,255}|default)\s{1,8}login\s{1,8}\S{1,128}\s{1,8}(?:account\s{1,8}\S{1,128}\s{1,8})?"
-                r"password\s{1,8}(?P<secret>\S{2,128}+)",
-                re.IGNORECASE,
-            ),
+            r"(?:machine\s{1,8}\S{1,255}|default)\s{1,8}login\s{1,8}\S{1,128}\s{1,8}(?:account\s{1,8}\S{1,128}\s{1,8})?"
+            r"password\s{1,8}(?P<secret>\S{2,128}+)",
             _is_argument,
-            re.compile(r"(?<![\w.-])(?:machine|default)(?=\s)"),
+            r"(?<![\w.-])(?:machine|default)(?=\s)",
+            re.IGNORECASE,
         ),
     ),
     # A login in Docker's configuration: "auth": "dXNlcjpwYXNz"
@@ -110,23 +108,19 @@ LOGINS: tuple[SecretPattern, ...] = (
         "login",
         ('auth"', "_auth", "auth\\", "auth:"),
         finding(
-            re.compile(
-                r"auth\\?[\"']?[ \t]{0,3}[:=]\s{0,3}\\?[\"']?(?P<secret>[A-Za-z0-9+/]{6,512}+={0,2})(?![\w+/=])"
-            ),
+            r"auth\\?[\"']?[ \t]{0,3}[:=]\s{0,3}\\?[\"']?(?P<secret>[A-Za-z0-9+/]{6,512}+={0,2})(?![\w+/=])",
             checks.is_basic_login,
-            re.compile(r"(?<![a-z])auth"),
+            r"(?<![a-z])auth",
         ),
     ),
     SecretPattern(
         "one-time password key",
         ("auth",),
         finding(
-            re.compile(
-                r"otpauth(?:://[^\s\"'<>]{0,300}?[?&]secret=|-migration://offline\?data=)(?P<secret>[\w%+/=-]{8,}+)",
-                re.IGNORECASE,
-            ),
+            r"otpauth(?:://[^\s\"'<>]{0,300}?[?&]secret=|-migration://offline\?data=)(?P<secret>[\w%+/=-]{8,}+)",
             checks.looks_random,
-            re.compile("otpauth"),
+            "otpauth",
+            re.IGNORECASE,
         ),
     ),
     SecretPattern("session cookie", ("cookie",), _find_cookies),
@@ -135,22 +129,20 @@ LOGINS: tuple[SecretPattern, ...] = (
         "api key",
         ("secret",),
         finding(
-            re.compile(
-                r"_secret(?:_key)?(?:_base)?\\?[\"']?[ \t]{0,2}(?:=|:|:=|=>)[ \t]{0,2}\\?[\"']?"
-                r"(?P<secret>[^\s\"'`;,|<>$(){}\[\]\\]{8,256}+)(?![(\[{])",
-                re.IGNORECASE,
-            ),
+            r"_secret(?:_key)?(?:_base)?\\?[\"']?[ \t]{0,2}(?:=|:|:=|=>)[ \t]{0,2}\\?[\"']?"
+            r"(?P<secret>[^\s\"'`;,|<>$(){}\[\]\\]{8,256}+)(?![(\[{])",
             lambda text: _is_env_secret(text) and checks.is_mixed_password(text),
-            re.compile(r"(?<=[a-z0-9])_secret"),
+            r"(?<=[a-z0-9])_secret",
+            re.IGNORECASE,
         ),
     ),
     SecretPattern(
         "api key",
         ("secret",),
         finding(
-            re.compile(r"SECRET(?:_KEY)?(?:_BASE)?=[\"']?(?P<secret>[^\s\"'`;|<>$(){}\[\]]{8,256}+)"),
+            r"SECRET(?:_KEY)?(?:_BASE)?=[\"']?(?P<secret>[^\s\"'`;|<>$(){}\[\]]{8,256}+)",
             _is_env_secret,
-            re.compile(r"(?<![a-z0-9])(?:(?<=_)|(?<![_.-]))secret(?:_key)?(?:_base)?="),
+            r"(?<![a-z0-9])(?:(?<=_)|(?<![_.-]))secret(?:_key)?(?:_base)?=",
         ),
     ),
 )
