@@ -56,6 +56,12 @@ def configured_model(settings: Settings) -> EmbeddingModel | None:
     return EmbeddingModel(settings.embedding_model_name, without_credentials(settings.embedding_base_url), kwargs)
 
 
+def configured_embedder(settings: Settings) -> Embedder | None:
+    """Return an embedder for the configured model, which is not loaded yet. None means only keyword search."""
+    model = configured_model(settings)
+    return None if model is None else make_embedder(model, settings)
+
+
 def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
     """Return an embedder for the configured model or a previous one. The model is not loaded yet.
 

@@ -516,10 +516,9 @@ class MemoryService:
             self._loading = None
 
     def _configured_embedder(self) -> "Embedder | None":
-        from memoryos_mcp.embedding.embedders import configured_model, make_embedder
+        from memoryos_mcp.embedding.embedders import configured_embedder
 
-        model = configured_model(self.settings)
-        return None if model is None else make_embedder(model, self.settings)
+        return configured_embedder(self.settings)
 
     def _make_components(self) -> "Components":
         from memoryos_mcp.engine.wiring import Overrides, make_components

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder
-from memoryos_mcp.embedding.embedders import Embedders, configured_model, make_embedder
+from memoryos_mcp.embedding.embedders import Embedders, configured_embedder, make_embedder
 from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.llm.chat import ChatModel
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
@@ -93,9 +93,7 @@ def make_components(
 
     Call this in a thread, because it imports libraries and blocks.
     """
-    embedder = overrides.embedder
-    if embedder is None and (model := configured_model(settings)) is not None:
-        embedder = make_embedder(model, settings)
+    embedder = overrides.embedder or configured_embedder(settings)
     make_index = choose_index(settings)
     fallback = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
     chat = overrides.chat or configured_chat(settings, endpoint)

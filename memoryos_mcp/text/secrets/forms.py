@@ -10,7 +10,7 @@ secret and such a letter. The pattern `END` is used instead: it matches unless a
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 START = r"(?<![A-Za-z0-9])"
 END = r"(?![A-Za-z0-9])"
@@ -87,22 +87,21 @@ def finding(form: str, check: Check | None = None, names: str | None = None, fla
             ``names`` matches. If ``names`` is None, a match of ``form`` may begin anywhere.
         flags: The flags of ``form``.
     """
-    compiled_form = _compiled(form, flags)
-    compiled_names = None if names is None else _compiled(names)
 
     def find(text: str, lower: str) -> Iterator[Span]:
-        pattern = compiled_form()
+        pattern = _compiled(form, flags)
         secret = "secret" if "secret" in pattern.groupindex else 0
-        for match in _matches(pattern, compiled_names and compiled_names(), text, lower):
+        for match in _matches(pattern, None if names is None else _compiled(names), text, lower):
             if check is None or check(match[secret]):
                 yield match.span(secret)
 
     return find
 
 
-def _compiled(form: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
-    """Return a function that compiles a regular expression when it is first needed: most texts need few of them."""
-    return cache(partial(re.compile, form, flags))
+@cache
+def _compiled(form: str, flags: int = 0) -> re.Pattern[str]:
+    """Compile a regular expression when it is first needed, because most texts need few of them."""
+    return re.compile(form, flags)
 
 
 def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lower: str) -> Iterator[re.Match[str]]:
@@ -132,11 +131,10 @@ def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> 
     The expression ``form`` is tried wherever one of the strings ``roots`` occurs. The group ``secret`` of each match is
     the secret. If ``check`` is not None, secrets for which it returns False are left out.
     """
-    pattern = _compiled(form, re.IGNORECASE)
 
     def find(text: str, lower: str) -> Iterator[Span]:
         for at in positions(roots, lower):
-            match = pattern().match(text, at)
+            match = _compiled(form, re.IGNORECASE).match(text, at)
             if match and (check is None or check(match["secret"])):
                 yield match.span("secret")
 
