@@ -30,6 +30,7 @@ from tests.stores import is_postgres, is_stored
 pytestmark = pytest.mark.both_stores(in_campaign=True)
 
 LIMIT_S = 60
+LOAD_S = 30
 POLL_S = 0.01
 
 
@@ -50,15 +51,16 @@ class StubbornEmbedder(WordEmbedder):
 
 
 class SlowEmbedder(WordEmbedder):
-    """Never finishes loading."""
+    """Takes long to load, but ends, so that a test that waits for it fails."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_loading = asyncio.Event()
+        self.is_loading, self.has_waited = asyncio.Event(), False
 
     async def load(self) -> None:
         self.is_loading.set()
-        await asyncio.Event().wait()
+        await asyncio.sleep(LOAD_S)
+        self.has_waited = True
 
 
 @asynccontextmanager
@@ -281,6 +283,7 @@ async def test_close_does_not_wait_for_a_model(tmp_path: Path) -> None:
     async with service(tmp_path, embedder) as made:
         await add(made, "ada", "I moved to Leeds.")
         await embedder.is_loading.wait()
+    assert not embedder.has_waited
 
 
 async def test_a_memory_that_is_only_looked_at_loads_no_model(tmp_path: Path) -> None:

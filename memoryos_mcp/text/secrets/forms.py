@@ -133,8 +133,9 @@ def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> 
     """
 
     def find(text: str, lower: str) -> Iterator[Span]:
+        pattern = _compiled(form, re.IGNORECASE)
         for at in positions(roots, lower):
-            match = _compiled(form, re.IGNORECASE).match(text, at)
+            match = pattern.match(text, at)
             if match and (check is None or check(match["secret"])):
                 yield match.span("secret")
 
