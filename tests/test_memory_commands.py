@@ -82,6 +82,13 @@ def test_another_word_points_to_its_command_and_runs_nothing(word: str, tmp_path
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("retreive", "search"), ("rember", "add"), ("Dashbord", "ui")])
+def test_a_mistyped_other_word_points_to_its_command(typed: str, meant: str) -> None:
+    told = run_here(typed)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.endswith(f"There is no command {typed!r}. Use: memoryos-mcp {meant}\n")
+
+
 def test_only_words_for_deleting_point_to_forget() -> None:
     assert {OTHER_WORDS[word] for word in ("delete", "rm", "remove")} == {"forget"}
     assert DESTRUCTIVE & set(OTHER_WORDS.values()) == {"forget"}

@@ -209,15 +209,13 @@ class Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
-            name = error.command_name
-            if self.name == PROGRAM and (meant := OTHER_WORDS.get(name.lower())) is not None:
-                msg = f"There is no command {name!r}. Use: {PROGRAM} {meant}"
+            name, commands = error.command_name, self.list_commands(ctx)
+            words = OTHER_WORDS if self.name == PROGRAM else {}
+            nearest = nearest_name(name, [*commands, *words])
+            if nearest is not None and nearest in words and _is_nearly(name.lower(), nearest):
+                msg = f"There is no command {name!r}. Use: {PROGRAM} {words[nearest]}"
                 raise click.UsageError(msg) from None
-            near = [
-                each
-                for each in self.list_commands(ctx)
-                if each not in DESTRUCTIVE or SequenceMatcher(None, name, each).ratio() >= _NEARLY_EQUAL
-            ]
+            near = [each for each in commands if each not in DESTRUCTIVE or _is_nearly(name, each)]
             raise click.NoSuchCommand(name, possibilities=near, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -247,6 +245,10 @@ class Group(click.Group):
             _write_section(formatter, "Exit codes", rows)
             formatter.write_paragraph()
             formatter.write_text(f"{PROGRAM} COMMAND --help shows the options of a command, with examples.")
+
+
+def _is_nearly(name: str, known: str) -> bool:
+    return SequenceMatcher(None, name, known).ratio() >= _NEARLY_EQUAL
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
