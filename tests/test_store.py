@@ -318,8 +318,10 @@ async def test_consolidation_files_pages_once(tmp_path: Path) -> None:
             (2, 2, 2, ("topic",))
         ]
         found = await store.found_pages({1: 0})
-        page, _ = found[1]
+        page, _, segment = found[1]
         assert (page.chain_summary, page.segment) == ("chain", 1)
+        assert segment is not None
+        assert str(segment) == str((await store.segments())[0])
 
 
 async def test_visits_are_counted(tmp_path: Path) -> None:
@@ -443,6 +445,7 @@ async def test_archived_segments_keep_their_pages(tmp_path: Path) -> None:
         lease = await filed(store)
         await store.commit(lease, Archived([1]))
         assert await store.segments() == []
+        assert (await store.found_pages({1: 0}))[1][2] is None
         assert (await store.counts()).archived_segments == 1
         assert [hit.seq for hit in await search(store, ["question"], 5)] == [1]
 
@@ -454,12 +457,7 @@ async def test_another_process_reads_the_change_sequence(tmp_path: Path) -> None
         lease = await filed(writer)
         await writer.commit(lease, Vectors(pages={1: [Window(0, 1, vector(1, 0, 0))]}))
         changes = await reader.changes(position, 100)
-        assert (changes.pages, changes.is_midterm, changes.is_longterm, changes.is_complete) == (
-            (1,),
-            True,
-            False,
-            True,
-        )
+        assert (changes.pages, changes.is_longterm, changes.is_complete) == ((1,), False, True)
         assert (await reader.changes(changes.position, 100)).pages == ()
 
 

@@ -171,12 +171,27 @@ async def test_contents_are_those_of_the_single_calls(tmp_path: Path) -> None:
         assert found.position == (await store.snapshot()).position > 0
         assert found.vectors.seqs.tolist() == [1, 2, 2] == (await store.all_vectors(0, 2)).seqs.tolist()
         assert len((await store.contents(0)).vectors.seqs) == 0
-        assert [segment.segment for segment in found.segments] == [1, 2]
-        assert found.segments[0].vector is None
-        assert found.segments[1].vector is not None
-        assert found.segments[1].vector.tolist() == VECTOR.tolist()
         assert (found.traits, found.facts) == ([], [])
-        assert [segment.keywords for segment in await store.segments()] == [("topic",), ("topic",)]
+
+
+async def test_segments_have_their_vectors_and_tell_what_is_to_be_analysed(tmp_path: Path) -> None:
+    async with two_views(tmp_path, Clock()) as (first, _):
+        store = await first.in_space("words:2:1", "{}")
+        await store.add_pages([turn(number) for number in range(1, 5)])
+        lease = await store.take_lease(30)
+        assert lease is not None
+        await store.commit(lease, filing(1))
+        await store.commit(lease, filing(2))
+        await store.commit(lease, Vectors(segments={2: VECTOR}))
+        one, two = await store.segments()
+        assert (one.segment, one.vector, two.segment) == (1, None, 2)
+        assert two.vector is not None
+        assert two.vector.tolist() == VECTOR.tolist()
+        assert [segment.keywords for segment in (one, two)] == [("topic",), ("topic",)]
+        await store.commit(lease, Learning((1,), (1,), Lessons((), ()), (), "scripted"))
+        assert [segment.segment for segment in await store.segments(is_unanalysed=True)] == [2]
+        found = await store.found_pages({1: 0, 2: 0, 3: 0})
+        assert {seq: segment and segment.segment for seq, (_, _, segment) in found.items()} == {1: 1, 2: 2, 3: None}
 
 
 async def test_a_reader_finds_every_change_after_its_position(tmp_path: Path) -> None:
@@ -184,13 +199,13 @@ async def test_a_reader_finds_every_change_after_its_position(tmp_path: Path) ->
         await writer.add_pages([turn(number) for number in range(8)])
         lease = await writer.take_lease(30)
         assert lease is not None
-        seen, changed = (await reader.snapshot()).position, 0
+        seen, changes_seen = (await reader.snapshot()).position, 0
         for first in (1, 3, 5):
             assert await writer.commit(lease, filing(first, first + 1))
             while not (changes := await reader.changes(seen, 1)).is_complete:
                 assert changes.position == seen + 1
-                seen, changed = changes.position, changed + changes.is_midterm
-        assert changed >= 3
+                seen, changes_seen = changes.position, changes_seen + 1
+        assert changes_seen >= 3
         assert (await reader.snapshot()).position == seen
 
 

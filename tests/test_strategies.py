@@ -70,7 +70,11 @@ class OldestFirst:
 
     async def rank(self, search: Search) -> Sequence[Ranked]:
         seqs = [seq for seq in search.candidates.outlines.seqs.tolist() if seq not in search.newest]
-        inside = [seq for segment, _ in search.memory.segments for seq in await search.memory.pages_of(segment.segment)]
+        inside = [
+            seq
+            for segment, _ in await search.memory.segments()
+            for seq in await search.memory.pages_of(segment.segment)
+        ]
         assert {*seqs} & {*inside}
         assert all(-1 <= cosine <= 1.001 for cosine in (await search.memory.cosines(seqs)).values())
         return [Ranked(seq, float(-seq), {}) for seq in seqs[: search.limit]]

@@ -69,6 +69,7 @@ class BackgroundLoop:
         self._is_closing = False
         self._has_nothing_to_do = False
         self._task: asyncio.Task[None] | None = None
+        self._first_pause: asyncio.TimerHandle | None = None
 
     @property
     def is_resting(self) -> bool:
@@ -76,18 +77,27 @@ class BackgroundLoop:
         return self._has_nothing_to_do and not self._awake.is_set()
 
     def start(self, *, has_work: bool = True) -> None:
-        """Start the loop with an immediate first step. Without work, the loop begins with a long pause instead."""
+        """Start the loop with an immediate first step. Without work, the loop begins with a long pause instead.
+
+        Most memories on a busy server are closed before this pause ends, so it needs no task.
+        """
         self._has_nothing_to_do = not has_work
-        self._task = asyncio.create_task(self._run(), name=f"memoryos-{self.name}")  # noqa: TID251 - the owner
+        if has_work or self._awake.is_set():
+            self._begin()
+        else:
+            self._first_pause = asyncio.get_running_loop().call_later(self._idle_s, self._begin)
 
     def wake(self) -> None:
         """End the current pause, so that the next step begins now. A pause after a failure is not ended."""
         self._awake.set()
+        if self._first_pause is not None:
+            self._begin()
 
     async def close(self) -> None:
         """Cancel the loop and wait until it has ended. A transaction in progress is finished first."""
         # If a step fails while it is being cancelled, the cancellation is lost. This flag ends the loop even then.
         self._is_closing = True
+        self._end_first_pause()
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -96,9 +106,19 @@ class BackgroundLoop:
         self._step = _nothing
         self._save_health = None
 
+    def _begin(self) -> None:
+        self._end_first_pause()
+        # A separate context: the data of the request that wakes the loop must not outlive the request.
+        self._task = asyncio.create_task(  # noqa: TID251 - the owner
+            self._run(), name=f"memoryos-{self.name}", context=contextvars.Context()
+        )
+
+    def _end_first_pause(self) -> None:
+        if self._first_pause is not None:
+            self._first_pause.cancel()
+            self._first_pause = None
+
     async def _run(self) -> None:
-        if self.is_resting:
-            await self._wait(self._idle_s)
         while not self._is_closing:
             pause_s = await self._try_step()
             if self._is_closing:

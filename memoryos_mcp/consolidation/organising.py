@@ -81,12 +81,12 @@ class Organising:
         self._failed_steps = 0
         self._redone_up_to = 0
 
-    async def due(self, *, is_hurried: bool = False) -> list[list[Page]]:
+    async def due(self, pending: Pending, *, is_hurried: bool = False) -> list[list[Page]]:
         """Return the due batches among the oldest pages of the backlog, oldest batch first.
 
-        If ``is_hurried`` is true, an incomplete batch is due at once.
+        ``pending`` is the current result of `Store.pending`. If ``is_hurried`` is true, an incomplete batch is due at
+        once.
         """
-        pending = await self._store.pending()
         is_short = pending.backlog < self._rule.pages
         if not pending.backlog or (is_short and not is_hurried and not self._is_silent(pending, pending.backlog)):
             return []  # most calls end here, without reading the pages
@@ -131,7 +131,8 @@ class Organising:
             # A stored answer may contain text of the page before its batch. That page may have been forgotten since.
             self._forget_epoch = epoch
             self._answers.clear()
-        batches = [await with_vectors(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
+        due = await self.due(await self._store.pending(), is_hurried=is_hurried)
+        batches = [await with_vectors(self._store, batch) for batch in due]
         if needs_vectors:
             batches = _up_to_unembedded(batches)
         answers = await self._answers_to(lease, batches, probes_first=self._failed_steps > 0)

@@ -71,12 +71,9 @@ class Promotion:
         It has work if a segment is hot, if a segment is due, or if there are more segments than the capacity. The pages
         of a due segment must be read again, regardless of its heat.
         """
-        segments = await self._store.segments()
-        return (
-            bool(self._hot(segments, self._threshold))
-            or len(segments) > self._capacity
-            or bool(await self._store.due_segments())
-        )
+        if await self._store.due_segments() or (await self._store.due_work()).segments > self._capacity:
+            return True
+        return bool(self._hot(await self._store.segments(is_unanalysed=True), self._threshold))
 
     def may_have_work(self, due: DueWork) -> bool:
         """Return False if `step` certainly has no work. ``due`` does not tell how hot the segments are."""

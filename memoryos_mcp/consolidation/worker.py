@@ -311,11 +311,14 @@ class Worker:
 
     async def _is_behind(self) -> bool:
         due = await self._store.due_work()
-        if due.has_unread or (due.has_backlog and await self._organising.due()):
+        if due.has_unread or (due.has_backlog and await self._is_batch_due()):
             return True
         if self._promotion.may_have_work(due) and await self._promotion.has_work():
             return True
         return not self._spaces.is_settled or await self._spaces.has_work()
+
+    async def _is_batch_due(self) -> bool:
+        return bool(await self._organising.due(await self._store.pending()))
 
     async def _watch(self) -> bool:
         """Wake the loops that have work if this process or another one has changed the memory. Return False to pause.
@@ -420,8 +423,9 @@ class Worker:
         Return None if the backlog is empty, so that the loop sleeps until pages arrive. Otherwise return False, so that
         the loop pauses before it looks for more batches.
         """
-        if not await self._organising.due():
-            return False if (await self._store.pending()).backlog else None
+        pending = await self._store.pending()
+        if not await self._organising.due(pending):
+            return False if pending.backlog else None
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
@@ -474,7 +478,7 @@ class Worker:
         """
         await self._until_quiet(QUIET_WITHIN_S)
         filing = self._loops["consolidation"]
-        if not filing.is_resting and not filing.health.failed_attempts and await self._organising.due():
+        if not filing.is_resting and not filing.health.failed_attempts and await self._is_batch_due():
             return False
         if not await self._promotion.has_work():
             return None

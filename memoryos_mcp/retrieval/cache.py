@@ -10,12 +10,10 @@ from anyio import to_thread
 
 from memoryos_mcp.model.knowledge import About, Fact
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.fact_ranking import FactTable
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import EvidenceProjects, FactQuery
-from memoryos_mcp.text.terms import stem
 
 CHANGES_AT_ONCE = 1_000
 # A table of fewer facts is made without a thread, because handing the work over takes longer.
@@ -24,12 +22,10 @@ ALL_FACTS = FactQuery(with_archived=True)
 
 
 class MemoryCache:
-    """One user's segments, facts, traits and page vectors in RAM. Safe to share between tasks."""
+    """One user's facts, traits and page vectors in RAM. Safe to share between tasks."""
 
     def __init__(self, store: Store, index: PageIndex) -> None:
         self.index = index
-        self.segments: dict[int, Segment] = {}
-        self.segment_stems: dict[int, frozenset[str]] = {}
         self.facts: Mapping[About, FactTable] = {about: FactTable() for about in About}
         self.traits: Sequence[Trait] = ()
         self._store = store
@@ -50,7 +46,6 @@ class MemoryCache:
         before = await self.index.load(contents.position, contents.vectors, give_way)
         async with self._lock:
             if self._position is None:
-                self._use_midterm(contents.segments)
                 await self._use_longterm(contents.traits, contents.facts)
             # The next refresh applies the changes made during the load a second time, which is harmless.
             self._position = before if self._position is None else min(before, self._position)
@@ -60,15 +55,12 @@ class MemoryCache:
         async with self._lock:
             if self._position is None:
                 contents = await self._store.contents(0)
-                self._use_midterm(contents.segments)
                 await self._use_longterm(contents.traits, contents.facts)
                 self._position = contents.position
             is_complete = False
             while not is_complete:
                 changes = await self._store.changes(self._position, CHANGES_AT_ONCE)
                 await self.index.apply(changes.pages, changes.position)
-                if changes.is_midterm:
-                    self._use_midterm(await self._store.segments())
                 if changes.is_longterm:
                     await self._use_longterm(await self._store.traits(), await self._store.facts(ALL_FACTS))
                 self._position, is_complete = changes.position, changes.is_complete
@@ -79,12 +71,6 @@ class MemoryCache:
             if self._projects is None:
                 self._projects = await self._store.evidence_projects()
             return self._projects
-
-    def _use_midterm(self, segments: Sequence[Segment]) -> None:
-        self.segments = {segment.segment: segment for segment in segments}
-        self.segment_stems = {
-            number: frozenset(map(stem, segment.keywords)) for number, segment in self.segments.items()
-        }
 
     async def _use_longterm(self, traits: Sequence[Trait], facts: Sequence[Fact]) -> None:
         def make() -> dict[About, FactTable]:

@@ -328,6 +328,8 @@ class _Budget:
         return self._cost(RecalledPage(page, text))
 
     def _cost(self, recalled: RecalledPage) -> int:
+        if not recalled.quote.is_excerpt and recalled.page.seq in self._wholes:
+            return self._wholes[recalled.page.seq] + _notes_bytes(recalled.notes)
         # Rendering strips empty lines around a text, but the structured result contains them.
         sides = (recalled.quote.user_input, recalled.quote.agent_response)
         unseen = sum(len(side) - len(side.strip("\n")) for side in sides)

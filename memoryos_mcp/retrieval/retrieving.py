@@ -48,7 +48,7 @@ from memoryos_mcp.retrieval.strategy import Candidates, RetrievalStrategy, Searc
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import FactQuery, Outlines, PageQuery, TokenRows, WordMatches
 from memoryos_mcp.text.addressees import Speakers, capitalised, without
-from memoryos_mcp.text.terms import ABOUT_WORD_SHARE, query_words, rarity, stems
+from memoryos_mcp.text.terms import ABOUT_WORD_SHARE, query_words, rarity, stem, stems
 
 logger = logging.getLogger(__name__)
 
@@ -238,8 +238,9 @@ class Retrieving:
         pages = await self._store.found_pages({entry.seq: best_parts.get(entry.seq, NO_WINDOW) for entry in ranked})
         return [self._recalled(entry, *pages[entry.seq]) for entry in ranked if entry.seq in pages]
 
-    def _recalled(self, entry: Ranked, page: Page, span: tuple[int, int] | None) -> RecalledPage:
-        segment = self._segment_of(page.segment)
+    def _recalled(
+        self, entry: Ranked, page: Page, span: tuple[int, int] | None, segment: Segment | None
+    ) -> RecalledPage:
         return RecalledPage(page, whole(page), entry.score, entry.shares, page.meta_data, segment, span)
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
@@ -507,9 +508,6 @@ class Retrieving:
             return stated
         return Speakers(user=stated.user or parsed.user_called, agent=stated.agent or parsed.agent_called)
 
-    def _segment_of(self, segment: int | None) -> Segment | None:
-        return self.cache.segments.get(segment or 0)
-
     def _heats(self, segments: Sequence[Segment]) -> list[tuple[Segment, float]]:
         now = self._clock()
         unique = {segment.segment: segment for segment in segments}
@@ -525,10 +523,8 @@ class _Searched:
     query: ParsedQuery
     scope: Scope
 
-    @property
-    def segments(self) -> Sequence[tuple[Segment, AbstractSet[str]]]:
-        stems_ = self.cache.segment_stems
-        return [(segment, stems_[number]) for number, segment in self.cache.segments.items()]
+    async def segments(self) -> Sequence[tuple[Segment, AbstractSet[str]]]:
+        return [(each, frozenset(map(stem, each.keywords))) for each in await self.store.segments()]
 
     async def pages_of(self, segment: int) -> Sequence[int]:
         seqs = [page.seq for page in await self.store.pages(PageQuery(segment=segment))]

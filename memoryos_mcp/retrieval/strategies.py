@@ -54,7 +54,7 @@ class Paper:
         said = frozenset(stems(query.subject))
         matches = {
             segment.segment: segment_match(segment.vector, keywords, vector, said)
-            for segment, keywords in search.memory.segments
+            for segment, keywords in await search.memory.segments()
         }
         best = sorted(matches, key=lambda segment: -matches[segment])[:PAPER_SEGMENTS_AT_MOST]
         pages = {seq for segment in best for seq in await search.memory.pages_of(segment)}

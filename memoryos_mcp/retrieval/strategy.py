@@ -55,9 +55,12 @@ class Candidates:
 class SearchedMemory(Protocol):
     """The parts of a memory that a strategy can read in addition to the candidates."""
 
-    @property
-    def segments(self) -> Sequence[tuple[Segment, AbstractSet[str]]]:
-        """All segments that are not archived, each with the stems of its keywords."""
+    async def segments(self) -> Sequence[tuple[Segment, AbstractSet[str]]]:
+        """Return the segments that are not archived, each with the stems of its keywords.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
         ...
 
     async def pages_of(self, segment: int) -> Sequence[int]:

@@ -89,8 +89,10 @@ class Pages(Protocol):
         """Return the pages that match a query, in the order in which they were added."""
         ...
 
-    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, tuple[Page, tuple[int, int] | None]]:
-        """Return pages, each with the position of one of its windows.
+    async def found_pages(
+        self, windows: Mapping[int, int]
+    ) -> dict[int, tuple[Page, tuple[int, int] | None, Segment | None]]:
+        """Return pages, each with the position of one of its windows and with its segment.
 
         A window is a section of a page's text that has its own vector.
 
@@ -98,8 +100,9 @@ class Pages(Protocol):
             windows: The pages to return: a mapping from the ``seq`` of each page to the index of one of its windows.
 
         Returns:
-            A mapping from ``seq`` to the page and its window. The window is a pair of start and end in the page's text,
-            in characters, or None if the page has no such window. Pages that do not exist are left out.
+            A mapping from ``seq`` to the page, its window and its segment. The window is a pair of start and end in the
+            page's text, in characters, or None if the page has no such window. The segment is None if the page has none
+            or if it is archived. Pages that do not exist are left out.
         """
         ...
 
@@ -232,8 +235,8 @@ class Index(Protocol):
 class Knowledge(Protocol):
     """The segments, profile and facts that were derived from the pages."""
 
-    async def segments(self) -> list[Segment]:
-        """Return the segments that are not archived."""
+    async def segments(self, *, is_unanalysed: bool = False) -> list[Segment]:
+        """Return the segments that are not archived; with ``is_unanalysed``, only those with pages to be analysed."""
         ...
 
     async def due_segments(self) -> list[int]:

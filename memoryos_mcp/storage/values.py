@@ -334,14 +334,12 @@ class Contents:
 
     Attributes:
         position: See `Snapshot`.
-        segments: The segments that are not archived.
         traits: The traits of the user's profile, sorted by dimension.
         facts: The valid facts about the user and about the assistant, archived ones included.
         vectors: The vectors of the oldest pages; see `Index.all_vectors`.
     """
 
     position: int
-    segments: Sequence[Segment]
     traits: Sequence[Trait]
     facts: Sequence[Fact]
     vectors: PageVectors
@@ -369,14 +367,12 @@ class Changes:
     Attributes:
         position: The position of the last of these changes. Pass it to the next call to continue.
         pages: The ``seq`` of each page whose vectors were set, replaced or deleted.
-        is_midterm: Whether a segment changed.
         is_longterm: Whether a fact or trait changed.
         is_complete: False if there may be more changes after ``position``.
     """
 
     position: int
     pages: tuple[int, ...]
-    is_midterm: bool
     is_longterm: bool
     is_complete: bool
 

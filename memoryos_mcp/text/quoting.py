@@ -63,7 +63,7 @@ _DELIMITER = re.compile(
 
 def plain(text: str) -> str:
     """Return ``text`` with control characters and invisible marks replaced or removed. Tabs and line feeds are kept."""
-    if not (_SHOWN_LOW.search(text) or _SHOWN_HIGH.search(text)):
+    if not (_SHOWN_LOW.search(text) or (not text.isascii() and _SHOWN_HIGH.search(text))):
         return text
     return _SELECTORS.sub("", _JOINERS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN)))
 

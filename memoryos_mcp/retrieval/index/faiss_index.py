@@ -1,6 +1,7 @@
 """The vector index ``faiss``: keeps all vectors in RAM. They are read from the store when the memory is opened."""
 
 import importlib
+import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
@@ -31,7 +32,6 @@ class FaissIndex:
         self._index = AdaptiveIndex(dimension)
         # Number of windows of each page.
         self._parts: dict[int, int] = {}
-        self._can_search = False
 
     @property
     def is_settled(self) -> bool:
@@ -40,10 +40,9 @@ class FaissIndex:
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
         """Replace all vectors of the given pages; see `VectorIndex.replace`."""
-        if not self._can_search:
+        if "faiss" not in sys.modules:
             # Searches use faiss. Its import would block the event loop, and the first answer need not wait for it.
             await anyio.to_thread.run_sync(importlib.import_module, "faiss")
-            self._can_search = True
         if len(rows := self._rows({*pages})):
             self._index.remove(rows)
         for seq in pages:

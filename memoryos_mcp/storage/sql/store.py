@@ -40,7 +40,7 @@ from memoryos_mcp.storage.sql import retention as retention_checks
 from memoryos_mcp.storage.sql.connection import Connection, Database
 from memoryos_mcp.storage.sql.counting import count_memory, due_work, pending
 from memoryos_mcp.storage.sql.forget_plans import FORGET_EPOCH
-from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, FactRows, read_segments, to_page
+from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, FactRows, read_segments, segments_of, to_page
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.user_data import SqlUserData
 from memoryos_mcp.storage.values import (
@@ -185,7 +185,9 @@ class SqlStore:
         """Return the columns `OUTLINE_COLUMNS` of pages, in the order of ``seq``."""
         raise NotImplementedError
 
-    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, tuple[Page, tuple[int, int] | None]]:
+    async def found_pages(
+        self, windows: Mapping[int, int]
+    ) -> dict[int, tuple[Page, tuple[int, int] | None, Segment | None]]:
         listed, number = json.dumps(list(windows)), self._space
         of_pages = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq IN (SELECT value FROM json_each(?))"  # noqa: S608
         of_windows = (
@@ -193,10 +195,16 @@ class SqlStore:
             "WHERE space = ? AND seq IN (SELECT value FROM json_each(?))"
         )
 
-        def query(connection: Connection) -> dict[int, tuple[Page, tuple[int, int] | None]]:
-            rows, parts = connection.execute(of_pages, (listed,)), connection.execute(of_windows, (number, listed))
-            spans = {(seq, part): (start, end) for seq, part, start, end in parts}
-            return {row[0]: (to_page(row), spans.get((row[0], windows[row[0]]))) for row in rows}
+        def query(connection: Connection) -> dict[int, tuple[Page, tuple[int, int] | None, Segment | None]]:
+            pages = [to_page(row) for row in connection.execute(of_pages, (listed,))]
+            spans = {
+                (seq, part): (start, end) for seq, part, start, end in connection.execute(of_windows, (number, listed))
+            }
+            segments = segments_of(connection, number, {page.segment for page in pages if page.segment})
+            return {
+                page.seq: (page, spans.get((page.seq, windows[page.seq])), segments.get(page.segment or 0))
+                for page in pages
+            }
 
         return await self._database.read(query)
 
@@ -212,8 +220,8 @@ class SqlStore:
 
     # Segments, chains, profile, knowledge --------------------------------------------------------------------------
 
-    async def segments(self) -> list[Segment]:
-        return await self._database.read_once(read_segments, self._space)
+    async def segments(self, *, is_unanalysed: bool = False) -> list[Segment]:
+        return await self._database.read_once(read_segments, self._space, is_unanalysed=is_unanalysed)
 
     async def due_segments(self) -> list[int]:
         return [
@@ -273,7 +281,6 @@ class SqlStore:
         return Changes(
             position=rows[-1][0] if rows else after,
             pages=tuple(row[2] for row in rows if row[1] == vector_table.page_kind(self._space)),
-            is_midterm="segment" in kinds,
             is_longterm=bool(kinds & {"fact", "profile"}),
             is_complete=len(rows) < limit,
         )
@@ -308,7 +315,6 @@ class SqlStore:
             facts = queries.fact_rows(connection, query, self._space, self._options.owner, now_us)
             return Contents(
                 position=connection.execute(POSITION).get,
-                segments=read_segments(connection, self._space),
                 traits=longterm.read_traits(connection),
                 facts=self._fact_rows.facts(facts),
                 vectors=vector_table.read_all_vectors(connection, self._space, 0, windows),

@@ -44,6 +44,7 @@ class SqliteStores:
         self._threads = StoreThreads(min(threads, MOST_THREADS))
         self._checking = StoreThreads(1)
         self._checks = Checks()
+        self._store_class: type[SqliteStore] | None = None  # imported when the first memory is opened
         self.tokens = TokenStore(token_file(data_folder), clock=clock)
         self.engine = f"SQLite {apsw.sqlite_lib_version()}"
 
@@ -54,8 +55,9 @@ class SqliteStores:
         return SqliteBackups(self._data_folder, self._clock)
 
     async def open(self, user_id: str, options: "StoreOptions", *, only_reads: bool = False) -> "SqliteStore":
-        store_class = await self._threads.run(_store_class)
-        return await store_class.open(
+        if self._store_class is None:
+            self._store_class = await self._threads.run(_store_class)
+        return await self._store_class.open(
             self._data_folder,
             user_id,
             options,
