@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from memoryos_mcp.model.pages import BYTES_PER_TOKEN, Page, estimate_tokens
 from memoryos_mcp.text.stemming import folded, is_latin, latin_stem, stem
@@ -83,21 +84,7 @@ def quote(
     the part of the page nearest to the query, as a character range in ``user_input`` and ``agent_response`` joined by a
     newline.
     """
-    tokens = estimate_tokens(user_input) + estimate_tokens(agent_response)
-    if tokens <= max_tokens:
-        return Quote(user_input, agent_response, is_excerpt=False, tokens=tokens)
-    if max_tokens < SMALLEST_EXCERPT_TOKENS:
-        return None
-    agent_start = len(user_input) + 1 if user_input else 0
-    passages = [
-        *(_Passage(start, end, 0) for start, end in _cut(user_input)),
-        *(_Passage(start + agent_start, end + agent_start, 1) for start, end in _cut(agent_response)),
-    ]
-    text = f"{user_input}\n{agent_response}" if user_input else agent_response
-    kept = _choose(passages, text, max_tokens - EXCERPT_EXTRA_TOKENS, query_roots, best_span)
-    user_side, agent_side = (_join([p for p in kept if p.side == side], passages, text) for side in (0, 1))
-    tokens = estimate_tokens(user_side) + estimate_tokens(agent_side)
-    return Quote(user_side, agent_side, is_excerpt=True, tokens=tokens)
+    return Excerpts(user_input, agent_response, query_roots, best_span).within(max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +92,75 @@ class _Passage:
     start: int
     end: int
     side: int
+
+
+class Excerpts:
+    """The passages of a page, of which `within` makes excerpts of different sizes. For the arguments, see `quote`.
+
+    A passage with more query roots ranks higher. A passage that overlaps ``best_span`` or begins the page gets a
+    bonus.
+    """
+
+    def __init__(
+        self,
+        user_input: str,
+        agent_response: str,
+        query_roots: frozenset[str],
+        best_span: tuple[int, int] | None = None,
+    ) -> None:
+        self._sides = user_input, agent_response
+        self._tokens = estimate_tokens(user_input) + estimate_tokens(agent_response)
+        self._text = f"{user_input}\n{agent_response}" if user_input else agent_response
+        self._query_roots = query_roots
+        self._best_span = best_span
+
+    def within(self, max_tokens: int) -> Quote | None:
+        """Return the text of the page, shortened to ``max_tokens`` if necessary; None if no useful part fits."""
+        if self._tokens <= max_tokens:
+            return Quote(*self._sides, is_excerpt=False, tokens=self._tokens)
+        if max_tokens < SMALLEST_EXCERPT_TOKENS:
+            return None
+        kept = self._choose(max_tokens - EXCERPT_EXTRA_TOKENS)
+        user_side, agent_side = (
+            _join([p for p in kept if p.side == side], self._passages, self._text) for side in (0, 1)
+        )
+        tokens = estimate_tokens(user_side) + estimate_tokens(agent_side)
+        return Quote(user_side, agent_side, is_excerpt=True, tokens=tokens)
+
+    @cached_property
+    def _passages(self) -> list[_Passage]:
+        user_input, agent_response = self._sides
+        agent_start = len(user_input) + 1 if user_input else 0
+        return [
+            *(_Passage(start, end, 0) for start, end in _cut(user_input)),
+            *(_Passage(start + agent_start, end + agent_start, 1) for start, end in _cut(agent_response)),
+        ]
+
+    @cached_property
+    def _best_first(self) -> list[_Passage]:
+        return sorted(self._passages, key=self._worth, reverse=True)
+
+    def _worth(self, passage: _Passage) -> tuple[float, int]:
+        text_folded = folded(self._text[passage.start : passage.end])
+        overlap = sum(root in text_folded for root in self._query_roots)
+        near = self._best_span
+        is_near = near is not None and passage.start < near[1] and near[0] < passage.end
+        return overlap + 0.75 * is_near + 0.5 * (passage.start == 0), -passage.start
+
+    def _choose(self, max_tokens: int) -> list[_Passage]:
+        """Return the best passages that fit into ``max_tokens``, in the order of the text."""
+        kept: list[_Passage] = []
+        left = max_tokens
+        for passage in self._best_first:
+            cost = estimate_tokens(self._text[passage.start : passage.end]) + 1
+            if cost <= left:
+                kept.append(passage)
+                left -= cost
+            elif not kept:
+                end = passage.start + max(1, left * BYTES_PER_TOKEN // 4)
+                kept.append(_Passage(passage.start, min(passage.end, end), passage.side))
+                break
+        return sorted(kept, key=lambda passage: passage.start)
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:
@@ -127,39 +183,6 @@ def _good_end(text: str, earliest: int, latest: int) -> int:
         if found >= 0:
             return found + len(mark)
     return latest
-
-
-def _choose(
-    passages: Sequence[_Passage],
-    text: str,
-    max_tokens: int,
-    query_roots: frozenset[str],
-    best_span: tuple[int, int] | None,
-) -> list[_Passage]:
-    """Return the best passages that fit into ``max_tokens``, in the order of the text.
-
-    A passage with more query roots ranks higher. A passage that overlaps ``best_span`` or begins the page gets a
-    bonus.
-    """
-
-    def worth(passage: _Passage) -> tuple[float, int]:
-        text_folded = folded(text[passage.start : passage.end])
-        overlap = sum(root in text_folded for root in query_roots)
-        is_near = best_span is not None and passage.start < best_span[1] and best_span[0] < passage.end
-        return overlap + 0.75 * is_near + 0.5 * (passage.start == 0), -passage.start
-
-    kept: list[_Passage] = []
-    left = max_tokens
-    for passage in sorted(passages, key=worth, reverse=True):
-        cost = estimate_tokens(text[passage.start : passage.end]) + 1
-        if cost <= left:
-            kept.append(passage)
-            left -= cost
-        elif not kept:
-            end = passage.start + max(1, left * BYTES_PER_TOKEN // 4)
-            kept.append(_Passage(passage.start, min(passage.end, end), passage.side))
-            break
-    return sorted(kept, key=lambda passage: passage.start)
 
 
 def _join(kept: Sequence[_Passage], passages: Sequence[_Passage], text: str) -> str:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from memoryos_mcp.model.pages import BYTES_PER_TOKEN, Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.retrieval import rendering
-from memoryos_mcp.retrieval.budget import Quote, quote, whole
+from memoryos_mcp.retrieval.budget import Excerpts, Quote, whole
 from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.rendering import line_bytes
 from memoryos_mcp.text.addressees import Speakers
@@ -164,7 +164,9 @@ class _Budget:
         self._speakers = speakers
         self._labels = [f"{label}: " for label in (speakers.user_label, speakers.agent_label)]
         self._query_roots = query_roots
-        self._wholes: dict[int, int] = {}
+        # The size of each text of a page, and what excerpts of a page are made of, by the page's ``seq``.
+        self._sizes: dict[tuple[int, Quote], int] = {}
+        self._excerpts: dict[tuple[int, tuple[int, int] | None], Excerpts] = {}
         self.is_enough = False
         self.kept_free = 0
         self.left = BYTES_PER_TOKEN * (limits.tokens - limits.reserved_tokens) - _FRAME_BYTES
@@ -307,10 +309,13 @@ class _Budget:
         """
         if self._whole(page) <= room:
             return whole(page)
+        if (excerpts := self._excerpts.get((page.seq, span))) is None:
+            excerpts = Excerpts(page.user_input, page.agent_response, self._query_roots, span)
+            self._excerpts[page.seq, span] = excerpts
         empty = Quote("", "", is_excerpt=True, tokens=0)
         left = room - self._cost_of(page, empty) - line_bytes(*self._labels)
         for _ in range(QUOTES_AT_MOST):
-            text = quote(page.user_input, page.agent_response, left // BYTES_PER_TOKEN, self._query_roots, span)
+            text = excerpts.within(left // BYTES_PER_TOKEN)
             # Indentation and replaced characters add to the cost of the text.
             over = 0 if text is None else self._cost_of(page, text) - room
             if over <= 0:
@@ -320,20 +325,18 @@ class _Budget:
 
     def _whole(self, page: Page) -> int:
         """Return the size of a complete page in bytes, without the caller's metadata."""
-        if page.seq not in self._wholes:
-            self._wholes[page.seq] = self._cost_of(page, whole(page))
-        return self._wholes[page.seq]
-
-    def _cost_of(self, page: Page, text: Quote) -> int:
-        return self._cost(RecalledPage(page, text))
+        return self._cost_of(page, whole(page))
 
     def _cost(self, recalled: RecalledPage) -> int:
-        if not recalled.quote.is_excerpt and recalled.page.seq in self._wholes:
-            return self._wholes[recalled.page.seq] + _notes_bytes(recalled.notes)
-        # Rendering strips empty lines around a text, but the structured result contains them.
-        sides = (recalled.quote.user_input, recalled.quote.agent_response)
-        unseen = sum(len(side) - len(side.strip("\n")) for side in sides)
-        return line_bytes(rendering.page_line(recalled, self._speakers)) + unseen
+        return self._cost_of(recalled.page, recalled.quote) + _notes_bytes(recalled.notes)
+
+    def _cost_of(self, page: Page, text: Quote) -> int:
+        if (size := self._sizes.get((page.seq, text))) is None:
+            # Rendering strips empty lines around a text, but the structured result contains them.
+            unseen = sum(len(side) - len(side.strip("\n")) for side in (text.user_input, text.agent_response))
+            size = line_bytes(rendering.page_line(RecalledPage(page, text), self._speakers)) + unseen
+            self._sizes[page.seq, text] = size
+        return size
 
 
 _FRAME_BYTES = len("\n".join([*framed(()), ""]))
