@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -417,3 +418,37 @@ async def test_health_is_saved_after_failures_and_the_next_success(monkeypatch: 
         await recovered.wait()
     await loop.close()
     assert kept == [(1, "first"), (2, "second"), (0, "second")]
+
+
+@pytest.mark.parametrize("woken", ["before the start", "later", "never"])
+async def test_a_loop_without_work_begins_when_it_is_woken_or_its_pause_is_over(woken: str) -> None:
+    steps, caller = asyncio.Event(), ContextVar("caller", default="nobody")
+    callers = []
+
+    async def step() -> bool:
+        callers.append(caller.get())
+        steps.set()
+        return False
+
+    loop = BackgroundLoop("test", step, poll_s=60, clock=Clock(), idle_s=0.05 if woken == "never" else 60)
+    if woken == "before the start":
+        loop.wake()
+    loop.start(has_work=False)
+    assert loop.is_resting == (woken != "before the start")
+    caller.set("a request")
+    if woken == "later":
+        loop.wake()
+    async with asyncio.timeout(LIMIT_S):
+        await steps.wait()
+    await loop.close()
+    assert callers == ["nobody"]
+
+
+async def test_a_loop_that_never_had_work_can_be_closed() -> None:
+    async def step() -> bool:
+        raise AssertionError
+
+    loop = BackgroundLoop("test", step, poll_s=60, clock=Clock(), idle_s=0.01)
+    loop.start(has_work=False)
+    await loop.close()
+    await asyncio.sleep(0.05)
