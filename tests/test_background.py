@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -421,7 +422,7 @@ async def test_health_is_saved_after_failures_and_the_next_success(monkeypatch: 
 
 
 @pytest.mark.parametrize("woken", ["before the start", "later", "never"])
-async def test_a_loop_without_work_begins_when_it_is_woken_or_its_pause_is_over(woken: str) -> None:
+async def test_a_loop_without_work_begins_when_woken_or_after_a_pause(woken: str) -> None:
     steps, caller = asyncio.Event(), ContextVar("caller", default="nobody")
     callers = []
 
@@ -431,11 +432,11 @@ async def test_a_loop_without_work_begins_when_it_is_woken_or_its_pause_is_over(
         return False
 
     loop = BackgroundLoop("test", step, poll_s=60, clock=Clock(), idle_s=0.05 if woken == "never" else 60)
+    caller.set("a request")
     if woken == "before the start":
         loop.wake()
     loop.start(has_work=False)
     assert loop.is_resting == (woken != "before the start")
-    caller.set("a request")
     if woken == "later":
         loop.wake()
     async with asyncio.timeout(LIMIT_S):
@@ -444,11 +445,22 @@ async def test_a_loop_without_work_begins_when_it_is_woken_or_its_pause_is_over(
     assert callers == ["nobody"]
 
 
-async def test_a_loop_that_never_had_work_can_be_closed() -> None:
-    async def step() -> bool:
-        raise AssertionError
-
-    loop = BackgroundLoop("test", step, poll_s=60, clock=Clock(), idle_s=0.01)
+async def test_a_loop_that_never_had_work_is_freed_when_it_is_closed() -> None:
+    loop = BackgroundLoop("test", nothing, poll_s=60, clock=Clock())
     loop.start(has_work=False)
     await loop.close()
-    await asyncio.sleep(0.05)
+    gone = weakref.ref(loop)
+    del loop
+    assert gone() is None
+
+
+async def test_a_closed_loop_does_not_start() -> None:
+    loop = BackgroundLoop("test", nothing, poll_s=60, clock=Clock())
+    await loop.close()
+    tasks = asyncio.all_tasks()
+    loop.start()
+    assert asyncio.all_tasks() == tasks
+    loop.start(has_work=False)
+    gone = weakref.ref(loop)
+    del loop
+    assert gone() is None

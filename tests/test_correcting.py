@@ -393,7 +393,7 @@ class Reading:
                 pass
         while await organising.step(self.lease, needs_vectors=False):
             pass
-        while await promotion.has_work():
+        while await promotion.has_work(await self.store.due_work()):
             await promotion.step(self.lease)
 
     async def known(self) -> list[str]:

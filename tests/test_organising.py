@@ -149,7 +149,7 @@ class Bench:
             pass
 
     async def promote_all(self) -> None:
-        while await self.promotion.has_work():
+        while await self.promotion.has_work(await self.store.due_work()):
             await self.promotion.step(self.lease)
 
     def restarted(self) -> Organising:
@@ -611,13 +611,13 @@ async def test_the_fallback_reads_a_hot_segment_after_five_failures(tmp_path: Pa
             with pytest.raises(ModelError):
                 await at.promotion.step(at.lease)
             assert rows(tmp_path, "SELECT DISTINCT attempts FROM segments") == [(number,)]
-            assert await at.promotion.has_work()
+            assert await at.promotion.has_work(await at.store.due_work())
             assert await at.facts() == []
         assert await at.promotion.step(at.lease)
         assert sorted(seq for pages in at.fallback.learned for seq in pages) == ONE_TO_FOUR
         assert await at.facts() == [f"I am allergic to food{number}." for number in ONE_TO_FOUR]
         assert (await at.store.counts()).degraded == 4
-        assert not await at.promotion.has_work()
+        assert not await at.promotion.has_work(await at.store.due_work())
 
 
 async def test_a_redo_replaces_the_fallbacks_facts(tmp_path: Path) -> None:
@@ -645,7 +645,7 @@ async def test_pages_only_read_by_the_fallback_are_not_filed_again(tmp_path: Pat
         at.llm.failure = None
         asked = len(at.llm.organised)
         await at.redo_all()
-        assert not await at.promotion.has_work()
+        assert not await at.promotion.has_work(await at.store.due_work())
         assert len(at.llm.organised) == asked
         assert rows(tmp_path, "SELECT seq, chain, segment FROM pages ORDER BY seq") == before
         assert set(await at.facts()) == told(1, 5)
@@ -676,7 +676,7 @@ async def test_the_fallbacks_facts_stay_until_the_analyst_is_back(tmp_path: Path
         await at.fail_to_redo(2 * ATTEMPTS_BEFORE_FALLBACK)
         assert len(at.llm.learned) == 2 * ATTEMPTS_BEFORE_FALLBACK
         assert (rows(tmp_path, state), await at.facts()) == (before, known)
-        assert not await at.promotion.has_work()
+        assert not await at.promotion.has_work(await at.store.due_work())
 
 
 async def test_a_redo_reads_each_page_once_segment_by_segment(tmp_path: Path) -> None:
@@ -752,7 +752,7 @@ async def test_due_segments_wait_for_the_analyst_in_an_outage(tmp_path: Path, fa
             with pytest.raises(ModelError):
                 await at.promotion.step(at.lease)
         assert at.fallback.learned == []
-        assert await at.promotion.has_work()
+        assert await at.promotion.has_work(await at.store.due_work())
         at.llm.failure = None
         await at.promote_all()
         assert set(await at.facts()) == told(1, 5)

@@ -248,7 +248,7 @@ async def test_vectors_are_returned_unchanged_and_only_in_their_space(tmp_path: 
         await store.commit(lease, Vectors(pages=windows))
         assert [page.seq for page in await store.pages(PageQuery(is_unembedded=True, limit=9))] == [2]
         assert (await store.page_vectors([1])).vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
-        assert (await store.found_pages({1: 1}))[1][1] == (4, 9)
+        assert (await store.found_pages({1: 1}))[1].span == (4, 9)
         assert (await store.changes(0, 9)).pages == (1,)
     async with opened(tmp_path, space="other:3:1") as store:
         assert len(await store.pages(PageQuery(is_unembedded=True, limit=9))) == 2
@@ -318,10 +318,9 @@ async def test_consolidation_files_pages_once(tmp_path: Path) -> None:
             (2, 2, 2, ("topic",))
         ]
         found = await store.found_pages({1: 0})
-        page, _, segment = found[1]
-        assert (page.chain_summary, page.segment) == ("chain", 1)
-        assert segment is not None
-        assert str(segment) == str((await store.segments())[0])
+        assert (found[1].page.chain_summary, found[1].page.segment) == ("chain", 1)
+        assert found[1].segment is not None
+        assert (found[1].segment.segment, found[1].segment.keywords) == (1, ("topic",))
 
 
 async def test_visits_are_counted(tmp_path: Path) -> None:
@@ -445,7 +444,7 @@ async def test_archived_segments_keep_their_pages(tmp_path: Path) -> None:
         lease = await filed(store)
         await store.commit(lease, Archived([1]))
         assert await store.segments() == []
-        assert (await store.found_pages({1: 0}))[1][2] is None
+        assert (await store.found_pages({1: 0}))[1].segment is None
         assert (await store.counts()).archived_segments == 1
         assert [hit.seq for hit in await search(store, ["question"], 5)] == [1]
 

@@ -174,7 +174,7 @@ async def test_contents_are_those_of_the_single_calls(tmp_path: Path) -> None:
         assert (found.traits, found.facts) == ([], [])
 
 
-async def test_segments_have_their_vectors_and_tell_what_is_to_be_analysed(tmp_path: Path) -> None:
+async def test_segments_are_read_with_vectors_or_only_the_unanalysed(tmp_path: Path) -> None:
     async with two_views(tmp_path, Clock()) as (first, _):
         store = await first.in_space("words:2:1", "{}")
         await store.add_pages([turn(number) for number in range(1, 5)])
@@ -191,7 +191,8 @@ async def test_segments_have_their_vectors_and_tell_what_is_to_be_analysed(tmp_p
         await store.commit(lease, Learning((1,), (1,), Lessons((), ()), (), "scripted"))
         assert [segment.segment for segment in await store.segments(is_unanalysed=True)] == [2]
         found = await store.found_pages({1: 0, 2: 0, 3: 0})
-        assert {seq: segment and segment.segment for seq, (_, _, segment) in found.items()} == {1: 1, 2: 2, 3: None}
+        segments = {seq: each.segment and each.segment.segment for seq, each in found.items()}
+        assert segments == {1: 1, 2: 2, 3: None}
 
 
 async def test_a_reader_finds_every_change_after_its_position(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ async def test_a_redo_moves_pages_and_deletes_empty_segments(
         assert where_pages_are(tmp_path) == {1: (3, 3), 2: (3, 3), 3: (3, 3), 4: (2, 2)}
         assert_counts_agree(tmp_path)
         assert [(s.segment, s.page_count, s.unanalysed_count) for s in await store.segments()] == [(2, 1, 1), (3, 3, 3)]
-        assert (await store.found_pages({3: 0}))[3][0].chain_summary == "chain of the LLM"
+        assert (await store.found_pages({3: 0}))[3].page.chain_summary == "chain of the LLM"
         assert (await store.counts()).chains == 2
         assert [
             page.seq

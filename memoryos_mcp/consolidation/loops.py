@@ -77,14 +77,14 @@ class BackgroundLoop:
         return self._has_nothing_to_do and not self._awake.is_set()
 
     def start(self, *, has_work: bool = True) -> None:
-        """Start the loop with an immediate first step. Without work, the loop begins with a long pause instead.
-
-        Most memories on a busy server are closed before this pause ends, so it needs no task.
-        """
+        """Start the loop with an immediate first step. Without work, the loop begins with a long pause instead."""
+        if self._is_closing:
+            return
         self._has_nothing_to_do = not has_work
         if has_work or self._awake.is_set():
             self._begin()
         else:
+            # A timer instead of a task: most memories on a busy server are closed before this pause ends.
             self._first_pause = asyncio.get_running_loop().call_later(self._idle_s, self._begin)
 
     def wake(self) -> None:

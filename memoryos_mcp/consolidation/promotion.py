@@ -65,13 +65,15 @@ class Promotion:
         # Without this lock, two parallel steps would read the same segments.
         self._stepping = asyncio.Lock()
 
-    async def has_work(self) -> bool:
-        """Return whether `step` has work to do.
+    async def has_work(self, due: DueWork) -> bool:
+        """Return whether `step` has work to do. ``due`` is the current result of `Store.due_work`.
 
         It has work if a segment is hot, if a segment is due, or if there are more segments than the capacity. The pages
         of a due segment must be read again, regardless of its heat.
         """
-        if await self._store.due_segments() or (await self._store.due_work()).segments > self._capacity:
+        if not self.may_have_work(due):
+            return False
+        if due.segments > self._capacity or await self._store.due_segments():
             return True
         return bool(self._hot(await self._store.segments(is_unanalysed=True), self._threshold))
 

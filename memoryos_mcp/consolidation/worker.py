@@ -313,7 +313,7 @@ class Worker:
         due = await self._store.due_work()
         if due.has_unread or (due.has_backlog and await self._is_batch_due()):
             return True
-        if self._promotion.may_have_work(due) and await self._promotion.has_work():
+        if await self._promotion.has_work(due):
             return True
         return not self._spaces.is_settled or await self._spaces.has_work()
 
@@ -480,7 +480,7 @@ class Worker:
         filing = self._loops["consolidation"]
         if not filing.is_resting and not filing.health.failed_attempts and await self._is_batch_due():
             return False
-        if not await self._promotion.has_work():
+        if not await self._promotion.has_work(await self._store.due_work()):
             return None
         async with self._lease.hold() as lease:
             if lease is None:

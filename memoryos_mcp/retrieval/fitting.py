@@ -164,8 +164,9 @@ class _Budget:
         self._speakers = speakers
         self._labels = [f"{label}: " for label in (speakers.user_label, speakers.agent_label)]
         self._query_roots = query_roots
-        # The size of each text of a page, and what excerpts of a page are made of, by the page's ``seq``.
-        self._sizes: dict[tuple[int, Quote], int] = {}
+        # By page, corrections of it, and text: the size.
+        self._sizes: dict[tuple[int, tuple[str, ...], Quote], int] = {}
+        # By page and span: the passages from which excerpts are made.
         self._excerpts: dict[tuple[int, tuple[int, int] | None], Excerpts] = {}
         self.is_enough = False
         self.kept_free = 0
@@ -331,11 +332,12 @@ class _Budget:
         return self._cost_of(recalled.page, recalled.quote) + _notes_bytes(recalled.notes)
 
     def _cost_of(self, page: Page, text: Quote) -> int:
-        if (size := self._sizes.get((page.seq, text))) is None:
+        key = page.seq, page.corrected, text
+        if (size := self._sizes.get(key)) is None:
             # Rendering strips empty lines around a text, but the structured result contains them.
             unseen = sum(len(side) - len(side.strip("\n")) for side in (text.user_input, text.agent_response))
             size = line_bytes(rendering.page_line(RecalledPage(page, text), self._speakers)) + unseen
-            self._sizes[page.seq, text] = size
+            self._sizes[key] = size
         return size
 
 

@@ -46,7 +46,7 @@ from memoryos_mcp.retrieval.signals import Scores, around, lead, like_best, told
 from memoryos_mcp.retrieval.strategies import AllPages
 from memoryos_mcp.retrieval.strategy import Candidates, RetrievalStrategy, Search
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import FactQuery, Outlines, PageQuery, TokenRows, WordMatches
+from memoryos_mcp.storage.values import FactQuery, FoundPage, Outlines, PageQuery, TokenRows, WordMatches
 from memoryos_mcp.text.addressees import Speakers, capitalised, without
 from memoryos_mcp.text.terms import ABOUT_WORD_SHARE, query_words, rarity, stem, stems
 
@@ -236,12 +236,11 @@ class Retrieving:
         """Return the ranked pages in full. Pages that were deleted meanwhile are left out."""
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
         pages = await self._store.found_pages({entry.seq: best_parts.get(entry.seq, NO_WINDOW) for entry in ranked})
-        return [self._recalled(entry, *pages[entry.seq]) for entry in ranked if entry.seq in pages]
+        return [self._recalled(entry, pages[entry.seq]) for entry in ranked if entry.seq in pages]
 
-    def _recalled(
-        self, entry: Ranked, page: Page, span: tuple[int, int] | None, segment: Segment | None
-    ) -> RecalledPage:
-        return RecalledPage(page, whole(page), entry.score, entry.shares, page.meta_data, segment, span)
+    def _recalled(self, entry: Ranked, found: FoundPage) -> RecalledPage:
+        page = found.page
+        return RecalledPage(page, whole(page), entry.score, entry.shares, page.meta_data, found.segment, found.span)
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
         """Return the ``seq`` of the pages in ``among`` that are about a query, best first, at most ``limit``.

@@ -40,6 +40,7 @@ from memoryos_mcp.storage.values import (
     FactQuery,
     Failure,
     Fingerprint,
+    FoundPage,
     Lease,
     Outlines,
     PageQuery,
@@ -89,20 +90,13 @@ class Pages(Protocol):
         """Return the pages that match a query, in the order in which they were added."""
         ...
 
-    async def found_pages(
-        self, windows: Mapping[int, int]
-    ) -> dict[int, tuple[Page, tuple[int, int] | None, Segment | None]]:
-        """Return pages, each with the position of one of its windows and with its segment.
+    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
+        """Return pages by ``seq``, each with the position of one of its windows and with its segment.
 
-        A window is a section of a page's text that has its own vector.
+        Pages that do not exist are left out.
 
         Args:
             windows: The pages to return: a mapping from the ``seq`` of each page to the index of one of its windows.
-
-        Returns:
-            A mapping from ``seq`` to the page, its window and its segment. The window is a pair of start and end in the
-            page's text, in characters, or None if the page has no such window. The segment is None if the page has none
-            or if it is archived. Pages that do not exist are left out.
         """
         ...
 
@@ -196,7 +190,7 @@ class Index(Protocol):
         ...
 
     async def contents(self, windows: int) -> Contents:
-        """Return the segments, the profile, the facts and the first ``windows`` vectors, as `all_vectors` returns them.
+        """Return the profile, the facts and the first ``windows`` vectors, as `all_vectors` returns them.
 
         Reading all of this together is faster than several calls. ``windows`` may be 0.
         """

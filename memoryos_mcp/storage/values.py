@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Lessons
-from memoryos_mcp.model.pages import Tier, Window
+from memoryos_mcp.model.pages import Page, Tier, Window
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
 from memoryos_mcp.model.segments import Digest, Segment, Vector
@@ -326,6 +326,21 @@ class PageVectors:
 
     seqs: NDArray[np.int64]
     vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page that a search has found.
+
+    Attributes:
+        span: Start and end of the page's best window in its text, in characters; None if the page has no such window. A
+            window is a section of a page's text that has its own vector.
+        segment: The page's segment; None if the page has none, or if the segment is archived.
+    """
+
+    page: Page
+    span: tuple[int, int] | None
+    segment: Segment | None
 
 
 @dataclass(frozen=True, slots=True)

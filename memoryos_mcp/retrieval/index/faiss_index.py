@@ -1,9 +1,9 @@
 """The vector index ``faiss``: keeps all vectors in RAM. They are read from the store when the memory is opened."""
 
 import importlib
-import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from typing import TypeVar
 
 import anyio.to_thread
@@ -24,6 +24,11 @@ SEARCHED_AT_ONCE = 12_000
 T = TypeVar("T")
 
 
+@cache
+def _load() -> None:
+    importlib.import_module("faiss")
+
+
 class FaissIndex:
     """A vector index in RAM. Implements `VectorIndex`."""
 
@@ -40,9 +45,9 @@ class FaissIndex:
 
     async def replace(self, pages: Sequence[int], vectors: PageVectors) -> None:
         """Replace all vectors of the given pages; see `VectorIndex.replace`."""
-        if "faiss" not in sys.modules:
+        if not _load.cache_info().currsize:
             # Searches use faiss. Its import would block the event loop, and the first answer need not wait for it.
-            await anyio.to_thread.run_sync(importlib.import_module, "faiss")
+            await anyio.to_thread.run_sync(_load)
         if len(rows := self._rows({*pages})):
             self._index.remove(rows)
         for seq in pages:

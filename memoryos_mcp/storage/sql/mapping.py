@@ -1,7 +1,7 @@
 """Conversion between database rows and pages, segments, facts and vectors."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -99,15 +99,15 @@ _SEGMENT_VALUES = (
     "summariser",
     "project",
 )
-# The SQL parameter ?2 is 1 for only the segments that have pages to be analysed.
+# If the SQL parameter ?2 is 1, only segments with pages to be analysed are returned.
 _SEGMENTS = (
     f"SELECT {', '.join(_SEGMENT_VALUES)}, vector FROM (SELECT *, octet_length(vector) AS vector_bytes "  # noqa: S608
     f"FROM (SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 AND (?2 = 0 OR unanalysed_count > 0)) "
     "AS found) AS measured ORDER BY segment"
 )
-_SEGMENTS_OF = (
-    f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant
-    "WHERE is_archived = 0 AND segment IN (SELECT value FROM json_each(?2))"
+SEGMENTS_OF_PAGES = (
+    f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 "  # noqa: S608 - constant
+    "AND segment IN (SELECT segment FROM pages WHERE seq IN (SELECT value FROM json_each(?2)))"
 )
 
 
@@ -127,12 +127,6 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
         summariser=summariser,
         project=project,
     )
-
-
-def segments_of(connection: Connection, space: int, numbers: Collection[int]) -> dict[int, Segment]:
-    """Return those of the segments with the given numbers that are not archived, by number."""
-    rows = connection.execute(_SEGMENTS_OF, (space, json.dumps([*numbers]))) if numbers else ()
-    return {row[0]: to_segment(row) for row in rows}
 
 
 def read_segments(connection: Connection, space: int, *, is_unanalysed: bool = False) -> list[Segment]:

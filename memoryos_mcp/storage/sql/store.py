@@ -40,7 +40,14 @@ from memoryos_mcp.storage.sql import retention as retention_checks
 from memoryos_mcp.storage.sql.connection import Connection, Database
 from memoryos_mcp.storage.sql.counting import count_memory, due_work, pending
 from memoryos_mcp.storage.sql.forget_plans import FORGET_EPOCH
-from memoryos_mcp.storage.sql.mapping import PAGE_COLUMNS, FactRows, read_segments, segments_of, to_page
+from memoryos_mcp.storage.sql.mapping import (
+    PAGE_COLUMNS,
+    SEGMENTS_OF_PAGES,
+    FactRows,
+    read_segments,
+    to_page,
+    to_segment,
+)
 from memoryos_mcp.storage.sql.moments import from_us, to_us
 from memoryos_mcp.storage.sql.user_data import SqlUserData
 from memoryos_mcp.storage.values import (
@@ -57,6 +64,7 @@ from memoryos_mcp.storage.values import (
     Failure,
     Filing,
     Fingerprint,
+    FoundPage,
     Learning,
     Lease,
     Outlines,
@@ -185,9 +193,7 @@ class SqlStore:
         """Return the columns `OUTLINE_COLUMNS` of pages, in the order of ``seq``."""
         raise NotImplementedError
 
-    async def found_pages(
-        self, windows: Mapping[int, int]
-    ) -> dict[int, tuple[Page, tuple[int, int] | None, Segment | None]]:
+    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
         listed, number = json.dumps(list(windows)), self._space
         of_pages = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq IN (SELECT value FROM json_each(?))"  # noqa: S608
         of_windows = (
@@ -195,14 +201,15 @@ class SqlStore:
             "WHERE space = ? AND seq IN (SELECT value FROM json_each(?))"
         )
 
-        def query(connection: Connection) -> dict[int, tuple[Page, tuple[int, int] | None, Segment | None]]:
-            pages = [to_page(row) for row in connection.execute(of_pages, (listed,))]
-            spans = {
-                (seq, part): (start, end) for seq, part, start, end in connection.execute(of_windows, (number, listed))
-            }
-            segments = segments_of(connection, number, {page.segment for page in pages if page.segment})
+        def query(connection: Connection) -> dict[int, FoundPage]:
+            # All three are sent before the first is read, because each wait for a server costs time.
+            rows, parts = connection.execute(of_pages, (listed,)), connection.execute(of_windows, (number, listed))
+            of_segments = connection.execute(SEGMENTS_OF_PAGES, (number, listed))
+            pages = [to_page(row) for row in rows]
+            spans = {(seq, part): (start, end) for seq, part, start, end in parts}
+            segments = {row[0]: to_segment(row) for row in of_segments}
             return {
-                page.seq: (page, spans.get((page.seq, windows[page.seq])), segments.get(page.segment or 0))
+                page.seq: FoundPage(page, spans.get((page.seq, windows[page.seq])), segments.get(page.segment or 0))
                 for page in pages
             }
 

@@ -56,7 +56,7 @@ class SqliteStores:
 
     async def open(self, user_id: str, options: "StoreOptions", *, only_reads: bool = False) -> "SqliteStore":
         if self._store_class is None:
-            self._store_class = await self._threads.run(_store_class)
+            self._store_class = await self._threads.run(_imported_store_class)
         return await self._store_class.open(
             self._data_folder,
             user_id,
@@ -114,7 +114,7 @@ class SqliteStores:
         self._checking.close()
 
 
-def _store_class() -> "type[SqliteStore]":
+def _imported_store_class() -> "type[SqliteStore]":
     from memoryos_mcp.storage.sqlite.store import SqliteStore
 
     return SqliteStore
